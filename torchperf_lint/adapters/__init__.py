@@ -1,0 +1,1 @@
+"""Translation between hosts (terminal, flake8) and the core; no decisions."""

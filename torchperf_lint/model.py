@@ -1,0 +1,205 @@
+"""The nouns every part shares: immutable, standard library only.
+
+Lines and columns are 1-based and counted in Unicode code points; the end column is exclusive.
+Paths are POSIX; inside the working directory they are relative to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class _Ranked(str, Enum):
+    """A word with an order: the first member declared ranks highest."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the first member declared."""
+        return list(type(self)).index(self)
+
+    def at_least(self, other: _Ranked) -> bool:
+        """Whether this word ranks as high as `other` or higher."""
+        return self.rank <= other.rank
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Severity(_Ranked):
+    """How much a finding matters when it is right. `info` never fails a run unless asked to."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Confidence(_Ranked):
+    """How much of a finding is proved: types and hotness, strong inference, or shape only."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Safety(_Ranked):
+    """What a fix may change: nothing, numerics or timing of reads, or it is only shown."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    """A span of source text."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    cell: int | None = field(default=None, compare=False)
+    """1-based notebook cell; lines then count within the cell."""
+
+
+@dataclass(frozen=True, order=True)
+class Related:
+    """Another place that belongs to a finding, with what it contributes."""
+
+    location: Location
+    message: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace the code points `start:end` of the file's text (0-based, end exclusive)."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Edits that belong together."""
+
+    safety: Safety
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth changing, with the reasons in words a reader can check."""
+
+    code: str
+    name: str
+    location: Location
+    severity: Severity
+    confidence: Confidence
+    message: str
+    """What the line does and when; one line, names the loop."""
+    why_tensor: str | None
+    """Why the value is a tensor on the device, with the line that shows it."""
+    why_hot: str | None
+    """Why the line runs often, with the loop or caller that shows it."""
+    instead: str
+    """What to write instead."""
+    url: str
+    related: tuple[Related, ...] = ()
+    root_cause: str | None = None
+    """Findings with the same key have one cause and are merged by lint.py."""
+    leads: bool = True
+    """Among merged findings, whether this one sits at the line to change first."""
+    fix: Fix | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def sort_key(self) -> tuple[object, ...]:
+        """Path, then position, then code: the order of every report."""
+        at = self.location
+        return (at.path, at.cell or 0, at.line, at.column, self.code, at.end_line, at.end_column, self.message)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that could not be checked. `line` is 1-based, or None for the whole file."""
+
+    path: str
+    line: int | None
+    reason: str
+    rule: str | None = None
+
+    @property
+    def sort_key(self) -> tuple[str, int, str, str]:
+        """Path, line, rule, reason."""
+        return (self.path, self.line or 0, self.rule or "", self.reason)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one static run found, sorted; merged and suppressed already."""
+
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    files: int = 0
+    """How many files were asked about (read or in `problems`)."""
+    suppressed: int = 0
+    """How many findings comments silenced."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Wall time by phase and rule, in seconds; for --timings only."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One counter of a recorded run: what happened at a line, how often."""
+
+    kind: str
+    path: str
+    line: int
+    count: int
+    blocked_ms: float | None = None
+    """Host time blocked, in milliseconds; None where it was not measured."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a recorded run shows, as far as rules need it. Torch-free."""
+
+    events: tuple[Event, ...] = ()
+    steps: int = 0
+    """How often the optimizer that stepped first stepped."""
+    ran: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """(path, line) -> how often the line ran; 0 means known not to have run; absent means unknown."""
+
+
+class Outcome(str, Enum):
+    """What a run says about a finding."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    NOT_REACHED = "not-reached"
+    UNOBSERVABLE = "unobservable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome with its reason and, where a device was there, its price. None is "not measured"."""
+
+    outcome: Outcome
+    reason: str
+    blocked_ms_per_step: float | None = None
+    bubble_ms_per_step: float | None = None
+    share_of_step: float | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What bounds a run, with the numbers it rests on."""
+
+    code: str
+    name: str
+    title: str
+    evidence: str
+    advice: str

@@ -1,0 +1,198 @@
+"""The rule contracts. A class that breaks its contract fails at import, with the reason.
+
+A rule is one module in `torchperf_lint/rules/` named `<code>_<name>.py` in lower case, holding one
+public class. Its docstring is the documentation, `--explain`, and a test: the code under `Example`
+must fire, the code under `Use instead` and `When it is fine` must not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from torchperf_lint.errors import RuleContractError
+from torchperf_lint.model import (
+    Confidence,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Outcome,
+    Related,
+    Severity,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.hotness import Hot
+    from torchperf_lint.facts.project import Project
+    from torchperf_lint.facts.source import Site, SourceFile
+    from torchperf_lint.facts.value import Value
+
+DOCS_URL = "https://torchperf-lint.readthedocs.io/rules"
+SECTIONS = (
+    "What it does",
+    "Why it is slow",
+    "Example",
+    "Use instead",
+    "When it is fine",
+    "Fix safety",
+    "Confirmed by",
+    "References",
+)
+_CODE = re.compile(r"TPL\d{3}")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Rule:
+    """What all rules have in common: an identity and documentation."""
+
+    code: ClassVar[str]
+    """Three letters and three digits (flake8 takes nothing longer); never reused."""
+    name: ClassVar[str]
+    """The pattern, not the cure: "allow item-in-hot-loop" must read well."""
+    since: ClassVar[str]
+    """The version of torchperf-lint that brought the rule."""
+    severity: ClassVar[Severity] = Severity.WARNING
+    default: ClassVar[bool] = True
+    """Whether the rule runs without being selected."""
+    docs: ClassVar[dict[str, str]]
+    """Section title -> Markdown, made from the docstring."""
+
+    def __init_subclass__(cls, abstract: bool = False, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if abstract:
+            return
+        problem = _contract_problem(cls)
+        if problem:
+            raise RuleContractError(f"{cls.__module__}.{cls.__qualname__}: {problem}")
+        cls.docs = docstring_sections(cls)
+
+    @classmethod
+    def url(cls) -> str:
+        """Where the rule's documentation is published."""
+        return f"{DOCS_URL}/#{cls.code.lower()}"
+
+    @classmethod
+    def examples(cls, section: str) -> tuple[str, ...]:
+        """The Python blocks of one section of the docstring."""
+        return tuple(_FENCE.findall(cls.docs.get(section, "")))
+
+
+class SourceRule(Rule, abstract=True):
+    """A rule over one Python file and what the project knows about it."""
+
+    triggers: ClassVar[tuple[str, ...]]
+    """A text with none of these cannot have the finding; skips the rule, never validation."""
+    probes: ClassVar[tuple[str, ...]] = ()
+    """What the runtime mode must watch to confirm a finding."""
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield findings; pure, and independent of other rules and files checked before."""
+        raise NotImplementedError
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """Judge a finding by a recorded run; needs no torch."""
+        del finding, run
+        return Verdict(Outcome.UNOBSERVABLE, f"no probe tells about {self.code} yet")
+
+    def found(
+        self,
+        site: Site,
+        *,
+        message: str,
+        instead: str,
+        value: Value | None = None,
+        hot: Hot | None = None,
+        severity: Severity | None = None,
+        confidence: Confidence | None = None,
+        related: Sequence[Related] = (),
+        root_cause: str | None = None,
+        leads: bool = True,
+        fix: Fix | None = None,
+    ) -> Finding:
+        """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
+        grounds = [g.confidence for g in (value, hot) if g is not None]
+        weakest = max(grounds, key=lambda c: c.rank, default=Confidence.CERTAIN)
+        return Finding(
+            code=self.code,
+            name=self.name,
+            location=site.location,
+            severity=severity or self.severity,
+            confidence=confidence or weakest,
+            message=message,
+            why_tensor=value.because if value is not None else None,
+            why_hot=hot.because if hot is not None else None,
+            instead=instead,
+            url=self.url(),
+            related=tuple(sorted(set(related))),
+            root_cause=root_cause,
+            leads=leads,
+            fix=fix,
+        )
+
+
+class TextRule(Rule, abstract=True):
+    """A rule over files that are not Python: shell, yaml, Dockerfile."""
+
+    globs: ClassVar[tuple[str, ...]]
+    """Which file names the rule reads, as for fnmatch."""
+
+    def check(self, path: str, text: str) -> Iterator[Finding]:
+        """Yield findings in one text."""
+        raise NotImplementedError
+
+    def found(self, location: Location, message: str, instead: str) -> Finding:
+        """A finding at `location`: exact keys only, so it is certain."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            location=location,
+            severity=self.severity,
+            confidence=Confidence.CERTAIN,
+            message=message,
+            why_tensor=None,
+            why_hot=None,
+            instead=instead,
+            url=self.url(),
+        )
+
+
+class RunRule(Rule, abstract=True):
+    """A rule over a recorded run; it has no place in the source."""
+
+    def diagnose(self, run: Evidence) -> Iterator[Diagnosis]:
+        """Yield what bounds the run, with numbers."""
+        raise NotImplementedError
+
+
+def docstring_sections(cls: type[Rule]) -> dict[str, str]:
+    """Section title -> body of a rule's docstring, in order."""
+    parts = _SECTION.split(inspect.cleandoc(cls.__doc__ or ""))
+    return {title.strip(): body.strip() + "\n" for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def _contract_problem(cls: type[Rule]) -> str | None:
+    for attribute in ("code", "name", "since"):
+        if not isinstance(getattr(cls, attribute, None), str):
+            return f"`{attribute}` is missing"
+    if not _CODE.fullmatch(cls.code):
+        return f"code {cls.code!r} is not TPL and three digits"
+    if not _NAME.fullmatch(cls.name):
+        return f"name {cls.name!r} is not lower-case words joined by hyphens"
+    file_name = f"{cls.code.lower()}_{cls.name.replace('-', '_')}"
+    if cls.__module__.rpartition(".")[2] != file_name:
+        return f"must stand in a module called {file_name}"
+    missing = [title for title in SECTIONS if title not in docstring_sections(cls)]
+    if missing:
+        return f"docstring lacks the sections {', '.join(missing)}"
+    if issubclass(cls, SourceRule) and not getattr(cls, "triggers", None):
+        return "`triggers` is missing or empty"
+    if issubclass(cls, TextRule) and not getattr(cls, "globs", None):
+        return "`globs` is missing or empty"
+    return None

@@ -1,0 +1,1 @@
+"""One rule per file: documentation, detection and runtime confirmation side by side."""
