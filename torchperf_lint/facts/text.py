@@ -122,7 +122,9 @@ def _decode_utf8(data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = _line_of(data, error.start)
         byte = data[error.start]
-        raise CannotCheck(f"not UTF-8 (byte 0x{byte:02x} in line {line}) and declares no other encoding", line) from None
+        raise CannotCheck(
+            f"not UTF-8 (byte 0x{byte:02x} in line {line}) and declares no other encoding", line
+        ) from None
 
 
 def _decode_declared(data: bytes, name: str, line: int) -> str:
