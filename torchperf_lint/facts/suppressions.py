@@ -14,22 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from torchperf_lint.facts.text import NEWLINE, STRING
+
 OUR_PREFIX = "TPL"
 Kind: TypeAlias = Literal["noqa", "flake8", "ours"]
 
 _WORDS = ("noqa", "torchperf-lint")
-# Strings, so that a `#` inside is no comment; comments; lines joined by a backslash. An unclosed triple quote
-# runs to the end, so that no text is scanned twice.
-_LEXEMES = re.compile(
-    r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)'
-    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)"
-    r'|"(?:\\\r\n|\\.|[^"\\\r\n])*"'
-    r"|'(?:\\\r\n|\\.|[^'\\\r\n])*'"
-    r"|(?P<comment>\#[^\r\n]*)"
-    r"|\\(?:\r\n|\r|\n)",
-    re.DOTALL,
-)
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+# Strings, so that a `#` inside is no comment; comments; lines joined by a backslash.
+_LEXEMES = re.compile(rf"{STRING}|(?P<comment>\#[^\r\n]*)|\\(?:{NEWLINE})", re.DOTALL)
+_NEWLINE = re.compile(NEWLINE)
 _CODE = re.compile(r"[^,\s]+")
 _CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+[,\s]*)+))?"
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (

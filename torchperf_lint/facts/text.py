@@ -13,11 +13,24 @@ from torchperf_lint.errors import CannotCheck
 MAX_BYTES = 5 * 1024 * 1024
 """Larger files are not read. Fixed, so that an answer never depends on the machine."""
 
+STRING = (
+    r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*(?:"""|\Z)'
+    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*(?:'''|\Z)"
+    r'|"(?:\\\r\n|\\.|[^"\\\r\n])*"'
+    r"|'(?:\\\r\n|\\.|[^'\\\r\n])*'"
+)
+"""A pattern (with re.DOTALL) of a string literal, for scanners that must not look into strings.
+
+An unclosed triple quote runs to the end of the text, so that nothing is scanned twice.
+"""
+NEWLINE = r"\r\n|\r|\n"
+"""A pattern of what ends a line."""
+
 _BOM = codecs.BOM_UTF8
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _NO_CODE = re.compile(rb"[ \t\f]*(?:#|$)")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
+_NEWLINE = re.compile(NEWLINE)
+_NEWLINE_BYTES = re.compile(NEWLINE.encode())
 _KINDS = (
     (stat.S_ISDIR, "a directory, not a file"),
     (stat.S_ISFIFO, "a named pipe, not a file"),
