@@ -50,7 +50,7 @@ def to_source(text: str) -> NotebookSource:
     notebook = _parsed(text)
     if not _is_python(notebook):
         return NotebookSource("")
-    cells = [_ended(_neutralised(_source(cell))) for cell in notebook["cells"] if _is_code(cell)]
+    cells = [_neutralised(_ended(_source(cell))) for cell in notebook["cells"] if _is_code(cell)]
     lines = accumulate((len(split_lines(cell)) for cell in cells[:-1]), initial=1)
     source = "".join(cells)
     if "\0" in source:
