@@ -1,1 +1,43 @@
-"""One output format per file."""
+"""One output format per file: a module without a leading underscore is a format, and has `render`."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from torchperf_lint.model import Report
+from torchperf_lint.reporters._words import printable, problem, statistics
+
+__all__ = ["View", "formats", "printable", "problem", "render", "statistics"]
+
+
+@dataclass(frozen=True)
+class View:
+    """How a report is shown; a format uses what concerns it."""
+
+    width: int = 80
+    """Columns."""
+    color: bool = False
+    quiet: bool = False
+    """Findings only, no closing line."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts that stand in for what is on disk, by path as in the report."""
+    cwd: Path = Path()
+    """What the report's relative paths are relative to."""
+
+
+def formats() -> tuple[str, ...]:
+    """The names of the formats; nothing is imported."""
+    names = (info.name for info in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name.rstrip("_") for name in names if not name.startswith("_")))
+
+
+def render(format_name: str, report: Report, view: View) -> str:
+    """The report in a format of `formats()`, newline at the end unless empty."""
+    # `json_` would otherwise be called as a module of the standard library is.
+    module = "json_" if format_name == "json" else format_name
+    text: str = import_module(f"{__name__}.{module}").render(report, view)
+    return text

@@ -1,0 +1,67 @@
+"""Parts of a report in words, shared by the formats; standard library only."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+from torchperf_lint.model import Location, Problem, Report, Severity
+
+_NOT_SHOWN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+
+
+def printable(text: str) -> str:
+    """`text` without what would move a terminal's cursor, colour it, or reverse its direction."""
+    if text.isprintable():
+        return text
+    return "".join("\ufffd" if unicodedata.category(char) in _NOT_SHOWN else char for char in text)
+
+
+def place(at: Location) -> str:
+    """`path:line:column`, with the cell in a notebook."""
+    cell = f"cell {at.cell}:" if at.cell is not None else ""
+    return f"{printable(at.path)}:{cell}{at.line}:{at.column}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def problem(entry: Problem) -> str:
+    """One line about something that could not be checked."""
+    line = f":{entry.line}" if entry.line is not None else ""
+    what = f"could not be checked by {entry.rule}" if entry.rule else "could not be checked"
+    return printable(f"{entry.path}{line}: {what}: {entry.reason}")
+
+
+def summary(report: Report) -> str:
+    """The closing line: `12 findings (9 warnings, 3 info) in 40 files; 2 files could not be checked`."""
+    parts = [f"{_findings(report)} in {counted(report.files, 'file')}"]
+    if report.suppressed:
+        parts.append(f"{report.suppressed} suppressed by comments")
+    unchecked = len({entry.path for entry in report.problems})
+    if unchecked:
+        parts.append(f"{counted(unchecked, 'file')} could not be checked")
+    return "; ".join(parts)
+
+
+def _findings(report: Report) -> str:
+    if not report.findings:
+        return "No findings"
+    found = Counter(finding.severity for finding in report.findings)
+    by_severity = [
+        f"{found[severity]} info" if severity is Severity.INFO else counted(found[severity], severity.value)
+        for severity in Severity
+        if found[severity]
+    ]
+    return f"{counted(len(report.findings), 'finding')} ({', '.join(by_severity)})"
+
+
+def statistics(report: Report) -> str:
+    """A line for each rule that found something, most findings first."""
+    names = {finding.code: finding.name for finding in report.findings}
+    counts = Counter(finding.code for finding in report.findings)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    widest = len(str(ordered[0][1])) if ordered else 0
+    return "".join(f"{count:>{widest}}  {code}  {names[code]}\n" for code, count in ordered)
