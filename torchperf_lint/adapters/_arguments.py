@@ -1,0 +1,114 @@
+"""The command line's arguments: those that are settings, and those that only the command has."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import NoReturn
+
+from torchperf_lint.errors import UsageError
+from torchperf_lint.options import OPTIONS, Option
+from torchperf_lint.reporters import formats
+from torchperf_lint.settings import Settings
+
+_DESCRIPTION = """\
+Finds what makes PyTorch code slow: says why the value is a tensor, why the line is hot, and what to write instead.
+PATH is a file or a directory (default: the working directory); - reads standard input."""
+_EPILOG = """\
+exit code: 0 no error or warning; 1 at least one; 2 wrong usage, or something could not be checked.
+settings also stand in [tool.torchperf-lint] of the nearest pyproject.toml, or in torchperf-lint.toml."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises our error, with the nearest option, in place of printing the usage and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = message.removeprefix("unrecognized arguments: ").split() or [""]
+        near = get_close_matches(unknown[0].partition("=")[0], sorted(self._option_string_actions), n=1)
+        hint = f"; did you mean {near[0]}?" if near and unknown[0].startswith("-") else ""
+        raise UsageError(f"{message}{hint}")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser; what it fills in for a setting that was not said is None."""
+    parser = _Parser(
+        prog="torchperf-lint",
+        usage="%(prog)s [options] [PATH ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="what to check")
+    settings = parser.add_argument_group("settings")
+    defaults = {field.name: field.default for field in fields(Settings)}
+    for option in OPTIONS:
+        _add_setting(settings, option, defaults[option.field])
+    _add_input(parser.add_argument_group("input"))
+    _add_output(parser.add_argument_group("output"))
+    _add_questions(parser.add_argument_group("questions"))
+    return parser
+
+
+def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """Options may stand before, between and after paths; what follows `--` is a path whatever it looks like."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_intermixed_args(arguments[:end])
+    options.paths = [*options.paths, *arguments[end + 1 :]]
+    return options
+
+
+def _add_setting(group: argparse._ArgumentGroup, option: Option, default: object) -> None:
+    name = f"--{option.name}"
+    if not option.metavar:
+        group.add_argument(name, action="store_const", const=True, help=option.help)
+        return
+    metavar = "|".join(option.choices) or option.metavar
+    said = f" (default: {default})" if option.choices else ""
+    action = "append" if option.many else "store"
+    group.add_argument(name, action=action, metavar=metavar, help=option.help + said)
+
+
+def _add_input(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--isolated", action="store_true", help="read no configuration file")
+    group.add_argument("--config", metavar="FILE", help="read this configuration file, for every project")
+    group.add_argument("--stdin-filename", metavar="FILE", help="what standard input is called, for its settings")
+
+
+def _add_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--output-format", choices=formats(), default="full", metavar="|".join(formats()))
+    group.add_argument("--output-file", metavar="FILE", help="write the report to a file")
+    group.add_argument("--statistics", action="store_true", help="count findings per rule in place of showing them")
+    group.add_argument("--timings", action="store_true", help="tell on standard error where the time went")
+    group.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    group.add_argument("--color", choices=("auto", "always", "never"), default="auto", metavar="auto|always|never")
+    group.add_argument("--quiet", "-q", action="store_true", help="print findings only, no closing line")
+
+
+def _add_questions(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--explain", metavar="RULE", help="explain a rule, by code or name")
+    group.add_argument("--list-rules", action="store_true", help="list all rules")
+    group.add_argument("--show-settings", action="store_true", help="show the settings of each project asked about")
+    group.add_argument("--show-files", action="store_true", help="show the files that would be read")
+    group.add_argument("--version", "-V", action="store_true", help="show the version")
+
+
+def asks_for_runtime(arguments: Sequence[str], parser: argparse.ArgumentParser) -> bool:
+    """Whether --runtime stands among our options: before the first positional argument, or `-m`, or `--`.
+
+    What follows those belongs to the script that runtime mode runs, even if it looks like ours.
+    """
+    takes_value = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    waiting = False
+    for argument in arguments:
+        if waiting:
+            waiting = False
+        elif argument == "--runtime":
+            return True
+        elif not argument.startswith("-") or argument in ("-", "-m", "--"):
+            return False
+        else:
+            waiting = argument in takes_value
+    return False

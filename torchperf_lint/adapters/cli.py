@@ -1,0 +1,141 @@
+"""The command: arguments in, a report and an exit code out.
+
+Whatever is not needed for a request is imported only after it is known; `--version` imports nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torchperf_lint import __version__
+from torchperf_lint.errors import TorchPerfError, UsageError
+
+TYPE_CHECKING = False  # importing it from typing takes longer than all else here
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 0 (nothing to fail for), 1 (findings), 2 (usage, or not checked) or 130."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in (["--version"], ["-V"]):
+        return _out(f"torchperf-lint {__version__}\n", 0)
+    try:
+        return _run(arguments)
+    except TorchPerfError as error:
+        _err(f"torchperf-lint: error: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    from torchperf_lint.adapters import _arguments
+
+    parser = _arguments.make_parser()
+    if _arguments.asks_for_runtime(arguments, parser):
+        raise UsageError("--runtime: runtime mode is not part of this version")
+    options = _arguments.parse(parser, arguments)
+    for wanted, answer in _ANSWERS.items():
+        if getattr(options, wanted):
+            return _out(answer(options), 0)
+    return _lint(options)
+
+
+def _version(options: argparse.Namespace) -> str:
+    del options
+    return f"torchperf-lint {__version__}\n"
+
+
+def _explain(options: argparse.Namespace) -> str:
+    from torchperf_lint.explain import explain
+
+    return explain(options.explain, _width(), _wants_color(options))
+
+
+def _list_rules(options: argparse.Namespace) -> str:
+    from torchperf_lint.explain import rules_lines, rules_list
+
+    if options.output_format != "json":
+        return rules_lines()
+    import json
+
+    return json.dumps(rules_list(), indent=2) + "\n"
+
+
+_ANSWERS = {"version": _version, "explain": _explain, "list_rules": _list_rules}
+
+
+def _lint(options: argparse.Namespace) -> int:
+    from torchperf_lint.adapters import _job
+
+    job = _job.prepare(options)
+    if options.show_settings or options.show_files:
+        _err(_job.problems_text(job.problems))
+        shown = _job.settings_text(job) if options.show_settings else _job.files_text(job)
+        return _out(shown, _job.PROBLEMS if job.problems else 0)
+    report, code = _job.run(job, exit_zero=options.exit_zero)
+    if options.timings:
+        _err(_job.timings_text(report))
+    if options.output_format != "json":
+        _err(_job.problems_text(report.problems))
+    to_file = options.output_file is not None
+    color = _wants_color(options) and not to_file
+    text = _job.report_text(report, job, options, _width(), color)
+    if to_file:
+        _write(options.output_file, text)
+        return code
+    return _out(text, code)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"--output-file: {path} cannot be written: {error.strerror}") from None
+
+
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def _wants_color(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> bool:
+    """--color, else NO_COLOR, else FORCE_COLOR, else whether standard output is a terminal that knows colours."""
+    if options.color != "auto":
+        return bool(options.color == "always")
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and environment.get("TERM") != "dumb"
+
+
+def _out(text: str, code: int) -> int:
+    """Print to standard output; a reader that went away (`| head`) is no error."""
+    try:
+        _print(text, sys.stdout)
+    except BrokenPipeError:
+        # Python would flush the rest at exit and complain about the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def _err(text: str) -> None:
+    try:
+        _print(text, sys.stderr)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def _print(text: str, stream: object) -> None:
+    # A file name may be in no encoding, and a terminal may know only ASCII.
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    text = text.encode(encoding, "backslashreplace").decode(encoding)
+    print(text, end="", file=stream, flush=True)  # type: ignore[call-overload]
