@@ -262,6 +262,20 @@ def test_tests_and_exclusions_are_left_out_as_on_the_command_line(project: Path,
     assert _printed(flake8("tests/test_model.py"))
 
 
+def test_a_project_large_enough_for_processes_of_our_own(project: Path, flake8: Run, cli: Run) -> None:
+    for number in range(250):
+        (project / "pkg" / f"part{number}.py").write_text("x = 1\n")
+    paths = ["pkg/helper.py", "pkg/train.py", "pkg/part0.py"]
+    assert _printed(flake8(*paths)) == _reported(cli(*paths)) != set()
+
+
+def test_what_the_command_line_refuses_is_refused_here(project: Path, flake8: Run) -> None:
+    (project / "pkg" / "model.py").write_bytes(b"name = '\xe9'\n" + PARALLEL.encode())
+    done = flake8(".")
+    assert _codes(done) == {"TPL101"}
+    assert "not UTF-8" in done.stderr
+
+
 def _options(*filenames: str, **settings: object) -> argparse.Namespace:
     names = ("select", "extend_select", "ignore", "extend_ignore")
     ours = (f"torchperf_{option.replace('-', '_')}" for option in plugin_module.OPTIONS)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from torchperf_lint import __version__, catalog
-from torchperf_lint.errors import TorchPerfError
+from torchperf_lint.errors import CannotCheck, TorchPerfError
+from torchperf_lint.facts.text import read
 from torchperf_lint.model import Finding, Report
 from torchperf_lint.options import BY_NAME
 from torchperf_lint.paths import Homes
@@ -120,8 +121,23 @@ class Host:
         from torchperf_lint.lint import Target, lint  # libcst only once there is work
 
         home = homes.of(path)
-        target = Target(home.root, home.settings, (path,), texts={path: text})
-        return lint(target, honour_suppressions=not self._options.disable_noqa)
+        target = Target(home.root, home.settings, (path,), self._buffer(path, text))
+        return lint(target, honour_suppressions=not self._options.disable_noqa, reuse=True)
+
+    def _buffer(self, path: Path, text: str) -> dict[Path, str]:
+        """flake8's text where it stands in for what is on disk.
+
+        flake8 turns every newline into one character; taking that for a change would open the project anew for
+        each file with Windows newlines. What our command line refuses to read is refused here too.
+        """
+        if STDIN not in self._options.filenames:
+            try:
+                on_disk = read(path)
+            except CannotCheck:
+                return {}
+            if on_disk.replace("\r\n", "\n").replace("\r", "\n") == text:
+                return {}
+        return {path: text}
 
     def _absolute(self, name: str) -> Path:
         return Path(os.path.abspath(self._cwd / name))  # noqa: PTH100 -- Path.resolve would follow links
@@ -137,7 +153,7 @@ class Host:
         Selection is passed on although flake8 selects again, for what depends on it here: rules that are off by
         default, findings merged into one, and unused suppressions.
         """
-        overrides: dict[str, object] = {}
+        overrides: dict[str, object] = {"jobs": 1}  # flake8's own processes may not start any
         for field in ("select", "ignore", "extend_select", "extend_ignore"):
             overrides[field] = _selectors(getattr(self._options, field) or ()) or None
         for name in OPTIONS:
