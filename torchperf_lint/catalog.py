@@ -44,6 +44,11 @@ def _only_rule(module_name: str) -> type[Rule]:
     return rules[0]
 
 
+def rule_class(code: str) -> type[Rule]:
+    """The rule with this code. Raises KeyError."""
+    return {rule.code: rule for rule in rule_classes()}[code]
+
+
 def known_codes() -> frozenset[str]:
     """Every code there is."""
     return frozenset(rule.code for rule in rule_classes())

@@ -6,12 +6,23 @@ front end gives the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from torchperf_lint.model import Report
+from torchperf_lint import catalog, merging, workers
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts import suppressions
+from torchperf_lint.facts.notebook import NotebookSource
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Location, Problem, Report
+from torchperf_lint.opening import Opened, open_project, relative, shown_path
+from torchperf_lint.rule import SourceRule
 from torchperf_lint.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,144 @@ class Target:
     """Texts that stand in for what is on disk (standard input, an editor's or flake8's buffer)."""
 
 
-def lint(target: Target, honour_suppressions: bool = True) -> Report:
-    """Findings in `target.files`, sorted. Never raises for what is in a file."""
-    raise NotImplementedError
+@dataclass
+class _FileResult:
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    suppressed: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def lint(target: Target, honour_suppressions: bool = True, reuse: bool = False) -> Report:
+    """Findings in `target.files`, sorted. Never raises for what is in a file.
+
+    `reuse`: take the project as this process opened it before, if it did (for hosts that lint file by file).
+    """
+    start = time.perf_counter()
+    opened = open_project(target.root, target.settings, target.files, target.texts, reuse)
+    seconds = {"reading and outlining": time.perf_counter() - start}
+    runner = _Runner(target, opened, honour_suppressions)
+    results = workers.each(runner.file, target.files, workers.count(target.settings.jobs, len(target.files)))
+    return _report(results, len(target.files), seconds)
+
+
+def _report(results: Sequence[_FileResult], files: int, seconds: dict[str, float]) -> Report:
+    for result in results:
+        for name, spent in result.seconds.items():
+            seconds[name] = seconds.get(name, 0.0) + spent
+    return Report(
+        tuple(sorted((f for r in results for f in r.findings), key=lambda f: f.sort_key)),
+        tuple(sorted((p for r in results for p in r.problems), key=lambda p: p.sort_key)),
+        files,
+        sum(r.suppressed for r in results),
+        seconds,
+    )
+
+
+class _Runner:
+    """Runs the selected rules over files of one opened project."""
+
+    def __init__(self, target: Target, opened: Opened, honour_suppressions: bool) -> None:
+        self.settings = target.settings
+        self.root = target.root
+        self.opened = opened
+        self.honour_suppressions = honour_suppressions
+        self.rules = [
+            rule()
+            for rule in catalog.rule_classes()
+            if issubclass(rule, SourceRule) and rule.code in target.settings.codes
+        ]
+
+    def file(self, path: Path) -> _FileResult:
+        result = _FileResult()
+        name = relative(path, self.root)
+        if name in self.opened.refused:
+            reason = self.opened.refused[name]
+            result.problems.append(Problem(shown_path(path), reason.line, reason.reason))
+            return result
+        file = SourceFile(self.opened.project, name, self.opened.project.text(name), shown_path(path))
+        ignored = self.settings.ignored_codes_for(name)
+        found: list[Finding] = []
+        for rule in self.rules:
+            if rule.code not in ignored and file.mentions(rule.triggers):
+                found += self._checked(rule, file, result)
+        self._keep(file, found, ignored, result)
+        notebook = self.opened.notebooks.get(name)
+        if notebook is not None:
+            result.findings = [_in_cells(finding, notebook) for finding in result.findings]
+        return result
+
+    def _checked(self, rule: SourceRule, file: SourceFile, result: _FileResult) -> list[Finding]:
+        start = time.perf_counter()
+        try:
+            return list(rule.check(file, file.project))
+        except CannotCheck as reason:
+            problem = Problem(file.shown, reason.line, reason.reason)
+            if problem not in result.problems:
+                result.problems.append(problem)
+            return []
+        except Exception as error:  # noqa: BLE001 -- the border between a rule and a file
+            logger.debug("%s crashed on %s", rule.code, file.shown, exc_info=True)
+            reason_text = f"the rule crashed: {type(error).__name__}: {error}"
+            result.problems.append(Problem(file.shown, None, reason_text, rule.code))
+            return []
+        finally:
+            result.seconds[rule.code] = result.seconds.get(rule.code, 0.0) + time.perf_counter() - start
+
+    def _keep(self, file: SourceFile, found: list[Finding], ignored: frozenset[str], result: _FileResult) -> None:
+        kept = [f for f in dict.fromkeys(found) if self._strong_enough(f)]
+        marks = suppressions.parse(file.text) if self.honour_suppressions else suppressions.Suppressions()
+        used: set[tuple[suppressions.Suppression, str | None]] = set()
+        open_findings: list[Finding] = []
+        for finding in kept:
+            matches = list(marks.matches(finding.location.line, finding.location.end_line, finding.code))
+            used.update(matches)
+            if matches:
+                result.suppressed += 1
+            else:
+                open_findings.append(finding)
+        result.findings = merging.merged(open_findings)
+        judged = not result.problems and self.opened.complete
+        if judged and catalog.UNUSED_SUPPRESSION in self.settings.codes - ignored:
+            unused = list(self._unused(file, marks, used, ignored))
+            result.findings += [
+                f for f in unused if not any(marks.matches(f.location.line, f.location.end_line, f.code))
+            ]
+
+    def _strong_enough(self, finding: Finding) -> bool:
+        settings = self.settings
+        return finding.confidence.at_least(settings.confidence) and finding.severity.at_least(settings.severity)
+
+    def _unused(
+        self,
+        file: SourceFile,
+        marks: suppressions.Suppressions,
+        used: set[tuple[suppressions.Suppression, str | None]],
+        ignored: frozenset[str],
+    ) -> Iterator[Finding]:
+        """TPL001: only for codes that were run here, so that a narrower selection accuses nobody."""
+        ran = self.settings.codes - ignored
+        everything = ran >= {rule.code for rule in catalog.rule_classes() if rule.default}
+        for mark, code in marks.ours():
+            if (mark, code) in used or code == catalog.UNUSED_SUPPRESSION:
+                continue
+            known = [c for c in catalog.known_codes() if code is None or c.startswith(code)]
+            if not (everything if code is None else all(c in ran for c in known)):
+                continue
+            column, end_column = mark.span(code)
+            location = Location(file.shown, mark.line, column, mark.line, end_column)
+            yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known))  # type: ignore[attr-defined]
+
+
+def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:
+    related = tuple(
+        replace(r, location=_in_cell(r.location, notebook)) if r.location.path == finding.location.path else r
+        for r in finding.related
+    )
+    return replace(finding, location=_in_cell(finding.location, notebook), related=related)
+
+
+def _in_cell(location: Location, notebook: NotebookSource) -> Location:
+    cell, line = notebook.locate(location.line)
+    end_line = line + location.end_line - location.line
+    return replace(location, line=line, end_line=end_line, cell=cell)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchperf_lint.model import Problem
-from torchperf_lint.settings import Settings, find_config, find_root, load, shown
+from torchperf_lint.settings import CONFIG_FILES, Settings, find_config, find_root, is_git_root, load, shown
 from torchperf_lint.walk import SUFFIXES, Walk, reason
 
 MAX_FILES = 20_000
@@ -76,10 +76,18 @@ class Homes:
         return self._by_place[key]
 
     def _find(self, directory: Path, base: Path) -> Home:
+        above = self._by_place.get((directory.parent, base))
+        if above is not None and directory != base and not self._may_begin_a_project(directory):
+            return above
         config = self.config or (None if self.isolated else find_config(directory))
         if config is not None and directory.is_relative_to(config.parent):
             return Home(config.parent, self._load(config), config)
         return Home(find_root(directory, base, isolated=True), self._load(config), config)
+
+    def _may_begin_a_project(self, directory: Path) -> bool:
+        if self.config is not None and directory == self.config.parent:
+            return True
+        return is_git_root(directory) or any(os.path.lexists(directory / name) for name in CONFIG_FILES)
 
     def _load(self, config: Path | None) -> Settings:
         if config not in self._settings:

@@ -22,6 +22,8 @@ from torchperf_lint.options import BY_FIELD, BY_NAME, PerFile, did_you_mean, nea
 
 TABLE = "torchperf-lint"
 OWN_FILE = f"{TABLE}.toml"
+SHARED_FILE = "pyproject.toml"
+CONFIG_FILES = (OWN_FILE, SHARED_FILE)
 DEFAULT_EXCLUDE = (
     *(".#*", ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
     *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchperf-lint-cache", ".tox"),
@@ -118,7 +120,7 @@ def find_config(start: Path) -> Path | None:
         own = directory / OWN_FILE
         if os.path.isfile(own):  # noqa: PTH113 -- Path.is_file raises where a directory may not be searched
             return own
-        shared = directory / "pyproject.toml"
+        shared = directory / SHARED_FILE
         if os.path.isfile(shared) and _table_of(shared) is not None:  # noqa: PTH113
             return shared
         if is_git_root(directory):
@@ -196,7 +198,7 @@ def _read_file(config: Path) -> dict[str, Any]:
 
 
 def _where(config: Path) -> str:
-    table = f" [tool.{TABLE}]" if config.name == "pyproject.toml" else ""
+    table = f" [tool.{TABLE}]" if config.name == SHARED_FILE else ""
     return f"{shown(config, Path.cwd())}{table}"
 
 
@@ -211,7 +213,7 @@ def _table_of(config: Path) -> dict[str, object] | None:
         data = config.read_bytes()
     except OSError as error:
         raise ConfigError(f"{shown(config, Path.cwd())}: cannot be read: {error.strerror}") from None
-    if config.name != "pyproject.toml":
+    if config.name != SHARED_FILE:
         return _parse(config, data)
     # Most pyproject.toml are not about us: neither pay for parsing them nor fail where they are malformed.
     tools = _parse(config, data).get("tool") if TABLE.encode() in data else None

@@ -1,0 +1,348 @@
+"""Bindings inside functions: which assignments may reach a use. Read from `ast`, one file at a time, on demand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.outline import Outline, Position, children_of
+
+BlockPath = tuple[tuple[int, str], ...]
+"""The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
+
+
+class Definition(NamedTuple):
+    """One binding of a name.
+
+    how: assign, item (the `index`-th of what `value` unpacks to), loop (an element of `value`), augmented, with,
+    other (nothing is known: imports, `del`, `except as`).
+    """
+
+    how: str
+    value: ast.expr | None
+    index: tuple[int, ...]
+    at: Position
+    end: Position
+    """The name is bound after this place."""
+    block: BlockPath
+    within: tuple[Position, Position] | None = None
+    """For a comprehension's variable: the span in which it is bound."""
+
+
+class Body:
+    """The syntax tree of a file with its functions' bindings."""
+
+    def __init__(self, tree: ast.Module, outline: Outline, text: str) -> None:
+        self.outline = outline
+        self.ascii = text.isascii()
+        self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
+        self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
+        self._definitions: dict[int, dict[str, list[Definition]]] = {}
+        self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
+        self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
+        self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
+        self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
+        by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
+        self._find_functions(tree, by_place)
+
+    def _find_functions(self, tree: ast.Module, by_place: dict[tuple[int, str], int]) -> None:
+        stack: list[ast.AST] = [tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                index = by_place.get((node.lineno, node.name))
+                if index is not None:
+                    self.functions[index] = node
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                    stack.append(child)
+
+    def at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
+        """The 1-based position of a node's start, or of its end."""
+        line = (node.end_lineno or node.lineno) if end else node.lineno
+        byte = (node.end_col_offset or 0) if end else node.col_offset
+        if self.ascii:
+            return (line, byte + 1)
+        return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
+
+    # -- definitions -------------------------------------------------------------------------------
+
+    def definitions(self, function: int) -> dict[str, list[Definition]]:
+        """Name -> its bindings in a function's own scope, in order."""
+        if function not in self._definitions:
+            collector = _Collector(self)
+            node = self.functions.get(function)
+            if node is not None:
+                collector.run(node.body)
+            for found in collector.found.values():
+                found.sort(key=lambda d: (d.at, d.end))
+            self._definitions[function] = collector.found
+            self._blocks[function] = collector.spans
+        return self._definitions[function]
+
+    def block_of(self, function: int, at: Position) -> BlockPath:
+        """The blocks around a place."""
+        self.definitions(function)
+        best: BlockPath = ()
+        for start, end, path in self._blocks[function]:
+            if start <= at < end and len(path) > len(best):
+                best = path
+        return best
+
+    def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
+        """The bindings of `name` that may hold at a place; None when the function does not bind the name."""
+        found = self.definitions(function).get(name)
+        if not found:
+            return None
+        local = [d for d in found if d.within is not None and d.within[0] <= at < d.within[1]]
+        if local:
+            return local[-1:]
+        found = [d for d in found if d.within is None]
+        return _reaching(found, at, self.block_of(function, at)) if found else None
+
+    # -- uses and calls ----------------------------------------------------------------------------
+
+    def uses(self, function: int, name: str) -> list[tuple[str, int]]:
+        """(attribute, line) for each `name.attribute` in a function, in order."""
+        self._index(function)
+        return self._uses[function].get(name, [])
+
+    def call(self, function: int, line: int, column: int, callee: str) -> ast.Call | None:
+        """The call that an outline's Call record stands for."""
+        self._index(function)
+        return self._calls[function].get((line, column, callee))
+
+    def _index(self, function: int) -> None:
+        if function in self._uses:
+            return
+        uses: dict[str, list[tuple[str, int]]] = {}
+        calls: dict[tuple[int, int, str], ast.Call] = {}
+        node = self.functions.get(function)
+        stack: list[ast.AST] = list(node.body) if node is not None else []
+        while stack:
+            current = stack.pop()
+            if isinstance(current, ast.Attribute) and isinstance(current.value, ast.Name):
+                uses.setdefault(current.value.id, []).append((current.attr, current.lineno))
+            elif isinstance(current, ast.Call):
+                calls[(*self.at(current), chain(current.func))] = current
+            elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            stack.extend(children_of(current))
+        for found in uses.values():
+            found.sort(key=lambda use: use[1])
+        self._uses[function], self._calls[function] = uses, calls
+
+    def mentions_between(self, function: int, name: str, start: Position, end: Position) -> bool:
+        """Whether a name is read in a function between two places."""
+        node = self.functions.get(function)
+        stack: list[ast.AST] = list(node.body) if node is not None else []
+        while stack:
+            current = stack.pop()
+            if isinstance(current, ast.Name) and current.id == name and start <= self.at(current) < end:
+                return True
+            stack.extend(children_of(current))
+        return False
+
+    def loop_iterable(self, function: int, line: int) -> ast.expr | None:
+        """What the `for` statement on a line iterates."""
+        node = self.functions.get(function)
+        for statement in _statements(node.body) if node is not None else ():
+            if isinstance(statement, ast.For | ast.AsyncFor) and statement.lineno == line:
+                return statement.iter
+        return None
+
+    def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
+        """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
+        if function not in self._self_assignments:
+            self._self_assignments[function] = list(_self_assignments(self.functions.get(function)))
+        return self._self_assignments[function]
+
+    def returns(self, function: int) -> list[ast.expr]:
+        """The values of a function's return statements, in order."""
+        node = self.functions.get(function)
+        statements = _statements(node.body) if node is not None else ()
+        return [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
+
+
+def _self_assignments(
+    function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
+) -> Iterator[tuple[str, ast.expr, bool]]:
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
+        return
+    own = function.args.args[0].arg
+    for node in _statements(function.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and chain(target.value) == own:
+                    yield target.attr, node.value, False
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if chain(call.func) == f"{own}.register_buffer" and len(call.args) >= 2:
+                name = call.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield name.value, call.args[1], True
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of a scope, nested blocks included, nested definitions left out."""
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
+        stack.extend(reversed(inner))
+
+
+def _reaching(found: Sequence[Definition], at: Position, block: BlockPath) -> list[Definition]:
+    before = [d for d in found if d.end <= at and not _exclusive(d.block, block)]
+    kept: list[Definition] = []
+    dominating: Definition | None = None
+    for definition in reversed(before):
+        kept.append(definition)
+        if block[: len(definition.block)] == definition.block and definition.how != "augmented":
+            dominating = definition
+            break
+    carried = [d for d in found if d.end > at and _shares_loop(d, block, dominating) and not _exclusive(d.block, block)]
+    return [*reversed(kept), *carried]
+
+
+def _exclusive(one: BlockPath, other: BlockPath) -> bool:
+    """Whether two places stand in different branches of one `if`, without a loop to carry values between them."""
+    looped = False
+    for a, b in zip(one, other, strict=False):
+        if a == b:
+            looped = looped or a[1] == "loop"
+            continue
+        return a[0] == b[0] and {a[1], b[1]} == {"body", "else"} and not looped
+    return False
+
+
+def _shares_loop(later: Definition, block: BlockPath, dominating: Definition | None) -> bool:
+    shared = 0
+    for a, b in zip(later.block, block, strict=False):
+        if a != b:
+            break
+        shared += 1
+    loops = [i for i in range(shared) if block[i][1] == "loop"]
+    if not loops:
+        return False
+    return dominating is None or len(dominating.block) <= loops[-1]
+
+
+class _Collector:
+    """Walks one scope's statements with a stack of its own and records every binding."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.found: dict[str, list[Definition]] = {}
+        self.spans: list[tuple[Position, Position, BlockPath]] = []
+        self.stack: list[tuple[Sequence[ast.stmt], BlockPath]] = []
+
+    def run(self, statements: Sequence[ast.stmt]) -> None:
+        self.stack.append((statements, ()))
+        while self.stack:
+            block, path = self.stack.pop()
+            if path and block:
+                self.spans.append((self.body.at(block[0]), self.body.at(block[-1], end=True), path))
+            for statement in block:
+                self.statement(statement, path)
+
+    def inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
+        if statements:
+            self.stack.append((statements, (*path, (line, branch))))
+
+    def statement(self, node: ast.stmt, path: BlockPath) -> None:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.target(target, "assign", node.value, (), self.body.at(node, end=True), path)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self.target(node.target, "assign", node.value, (), self.body.at(node, end=True), path)
+        elif isinstance(node, ast.AugAssign):
+            self.augmented(node, path)
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            start = self.body.at(node.body[0])
+            inside = (*path, (node.lineno, "loop"))
+            self.target(node.target, "loop", node.iter, (), start, inside)
+            self.inner(node.body, path, node.lineno, "loop")
+            self.inner(node.orelse, path, node.lineno, "else")
+        elif isinstance(node, ast.While):
+            self.inner(node.body, path, node.lineno, "loop")
+            self.inner(node.orelse, path, node.lineno, "else")
+        else:
+            self.compound(node, path)
+        self.expressions(node, path)
+
+    def compound(self, node: ast.stmt, path: BlockPath) -> None:
+        if isinstance(node, ast.If):
+            self.inner(node.body, path, node.lineno, "body")
+            self.inner(node.orelse, path, node.lineno, "else")
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self.target(item.optional_vars, "with", item.context_expr, (), self.body.at(node.body[0]), path)
+            # A `with` block always runs: it is no branch.
+            self.stack.append((node.body, path))
+        elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+            self.stack.append((node.body, path))  # type: ignore[attr-defined]
+            for handler in node.handlers:  # type: ignore[attr-defined]
+                self.inner(handler.body, path, handler.lineno, "except")
+            self.inner(node.orelse, path, node.lineno, "try-else")  # type: ignore[attr-defined]
+            self.stack.append((node.finalbody, path))  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                self.inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
+
+    def augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
+        if isinstance(node.target, ast.Name):
+            value = ast.BinOp(left=ast.Name(id=node.target.id, ctx=ast.Load()), op=node.op, right=node.value)
+            ast.copy_location(value, node)
+            ast.copy_location(value.left, node.target)
+            at = self.body.at(node)
+            self.add(node.target.id, Definition("augmented", value, (), at, self.body.at(node, end=True), path))
+
+    def target(
+        self, node: ast.expr, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
+    ) -> None:
+        if isinstance(node, ast.Name):
+            kind = "item" if index and how == "assign" else how
+            self.add(node.id, Definition(kind, value, index, self.body.at(node), end, path))
+        elif isinstance(node, ast.Starred):
+            self.target(node.value, "other", value, (), end, path)
+        elif isinstance(node, ast.Tuple | ast.List):
+            for position, item in enumerate(node.elts):
+                self.target(item, how, value, (*index, position), end, path)
+
+    def add(self, name: str, definition: Definition) -> None:
+        self.found.setdefault(name, []).append(definition)
+
+    def expressions(self, node: ast.stmt, path: BlockPath) -> None:
+        """Walrus targets and comprehension variables of one statement."""
+        stack = [child for child in children_of(node) if isinstance(child, ast.expr)]
+        while stack:
+            current = stack.pop()
+            if isinstance(current, ast.NamedExpr):
+                end = self.body.at(current, end=True)
+                self.target(current.target, "assign", current.value, (), end, path)
+            elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+                self.comprehension(current, path)
+            stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))  # type: ignore[arg-type]
+
+    def comprehension(self, node: ast.expr, path: BlockPath) -> None:
+        span = (self.body.at(node), self.body.at(node, end=True))
+        for generator in node.generators:  # type: ignore[attr-defined]
+            collector = _Collector(self.body)
+            collector.target(generator.target, "loop", generator.iter, (), span[0], path)
+            for name, definitions in collector.found.items():
+                for definition in definitions:
+                    self.add(name, definition._replace(within=span))
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -1,0 +1,48 @@
+"""Chains: a name, attribute, call or item access written as a short string.
+
+`self.loaders["train"].dataset` is `self.loaders[].dataset`, `model(x).sum` is `model().sum`; anything else in
+the middle becomes `?`. Chains are what outlines keep of expressions: comparable, hashable, quick to make.
+"""
+
+from __future__ import annotations
+
+import ast
+
+MAX_PARTS = 12
+
+
+def chain(node: ast.AST) -> str:
+    """The chain of an expression. Subscripts by small non-negative integers keep their index."""
+    parts: list[str] = []
+    for _ in range(MAX_PARTS):
+        if isinstance(node, ast.Name):
+            parts.append(node.id)
+            return "".join(reversed(parts))
+        if isinstance(node, ast.Attribute):
+            parts.append("." + node.attr)
+            node = node.value
+        elif isinstance(node, ast.Call):
+            parts.append("()")
+            node = node.func
+        elif isinstance(node, ast.Subscript):
+            parts.append(_index(node.slice))
+            node = node.value
+        elif isinstance(node, ast.Await):
+            node = node.value
+        else:
+            break
+    parts.append("?")
+    return "".join(reversed(parts))
+
+
+def _index(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0:
+        return f"[{node.value}]"
+    return "[]"
+
+
+def last_part(text: str) -> str:
+    """The last name of a chain: `item` for `loss.item`, `DataLoader` for `data.DataLoader()`."""
+    while text.endswith(("()", "]")):
+        text = text[:-2] if text.endswith("()") else text[: text.rindex("[")]
+    return text.rpartition(".")[2]

@@ -1,0 +1,87 @@
+"""Which device an expression such as `device`, `"cuda:0"` or `x.device` means."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.value import DEVICE, HOST, Frame
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_DEVICE_NAME = re.compile(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
+_DTYPE_NAME = re.compile(r"dtype|precision$", re.IGNORECASE)
+_TORCH_DTYPES = re.compile(r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$")
+
+
+def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """DEVICE, HOST, or None when the expression is not (known to be) a device."""
+    if isinstance(node, ast.Constant):
+        return _of_constant(node.value)
+    if isinstance(node, ast.IfExp):
+        found = {device_of(values, node.body, frame), device_of(values, node.orelse, frame)}
+        return DEVICE if DEVICE in found else HOST if found == {HOST} else None
+    if isinstance(node, ast.BoolOp):
+        found = {device_of(values, value, frame) for value in node.values}
+        return DEVICE if DEVICE in found else HOST if found == {HOST} else None
+    if isinstance(node, ast.JoinedStr):
+        text = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+        return _of_constant(text)
+    if isinstance(node, ast.Call):
+        made = _of_call(values, node, frame)
+        if made is not None:
+            return made
+    value = values.of(node, frame)
+    if value.kind == "torch_device":
+        return value.device
+    if value.kind in ("tensor", "dtype", "batch", "module"):
+        return None
+    name = chain(node).replace("()", "").rpartition(".")[2]
+    if _DTYPE_NAME.search(name):
+        return None
+    if value.kind in ("unknown", "plain", "object") and _DEVICE_NAME.search(name):
+        assigned = _assigned_string(values, node, frame)
+        return assigned if assigned is not None else DEVICE
+    return None
+
+
+def is_dtype(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is a dtype: `torch.float16`, `x.dtype`, or a name that says so."""
+    thing = values.thing(node, frame)
+    if thing is not None and thing.kind == "external" and _TORCH_DTYPES.match(thing.dotted):
+        return True
+    if values.of(node, frame).kind == "dtype":
+        return True
+    return bool(_DTYPE_NAME.search(chain(node).rpartition(".")[2]))
+
+
+def _of_constant(value: object) -> str | None:
+    if isinstance(value, str):
+        return HOST if value.startswith("cpu") or value == "meta" else DEVICE if value else None
+    return DEVICE if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _of_call(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external":
+        return None
+    if thing.dotted == "torch.device" and node.args:
+        return device_of(values, node.args[0], frame) or DEVICE
+    if thing.dotted in ("torch.cuda.current_device", "torch.accelerator.current_accelerator"):
+        return DEVICE
+    return None
+
+
+def _assigned_string(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """HOST when the name is only ever bound to a CPU device in its function."""
+    if not isinstance(node, ast.Name):
+        return None
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    if not reaching or frame.depth > 20:
+        return None
+    found = {device_of(values, d.value, frame.deeper()) for d in reaching if d.value is not None and d.how == "assign"}
+    return HOST if found == {HOST} else None

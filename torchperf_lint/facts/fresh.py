@@ -1,0 +1,129 @@
+"""Tensors made on the host only to be moved: `torch.zeros(3).float().to(device)`, also over two statements."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.calls import target_device
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
+from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
+
+_BETWEEN = frozenset(
+    "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute transpose "
+    "flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ add_ mul_ sub_ div_ "
+    "add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte short repeat_interleave roll flip".split()
+)
+"""Methods after which the tensor is still only what the factory made."""
+
+
+class Fresh(NamedTuple):
+    """A tensor made on the host and moved at once."""
+
+    factory: str
+    device: str
+    """The device as written."""
+    random: bool
+    value: Value
+
+
+def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
+    """What `node`, a `.to(...)` or `.cuda()` call, moves, when that was just made on the host; else None."""
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
+        return None
+    made = _origin(values, node.func.value, frame)
+    if made is None:
+        made = _assigned_before(values, node.func.value, frame)
+    if made is None:
+        return None
+    call, factory = made
+    because = f"made on the host by `torch.{factory}` (line {max(call.lineno, frame.at[0]) if call.lineno == 1 else call.lineno})"
+    confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
+    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence))
+
+
+def _written(node: ast.Call) -> str:
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "cuda":
+        return '"cuda"' if not node.args else ast.unparse(node.args[0])
+    device = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    return ast.unparse(device) if device is not None else "..."
+
+
+def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:
+    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    if isinstance(target, ast.Constant):
+        return True
+    return target is not None and values.of(target, frame).kind == "torch_device"
+
+
+def _is_random(factory: str) -> bool:
+    return factory in api.RANDOM_FACTORIES or factory.startswith("rand")
+
+
+def _origin(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str] | None:
+    """The factory call at the bottom of a chain of methods that only reshape or convert."""
+    for _ in range(8):
+        if not isinstance(node, ast.Call):
+            return None
+        factory = _factory(values, node, frame)
+        if factory is not None:
+            return node, factory
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _BETWEEN:
+            return None
+        if node.func.attr == "to" and target_device(values, node, frame) is not None:
+            return None
+        node = node.func.value
+    return None
+
+
+def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
+        return None
+    name = thing.dotted[len("torch.") :]
+    if any(k.arg in (None, "device", "generator", "pin_memory", "out") for k in node.keywords):
+        return None
+    if name in api.FACTORIES:
+        return name if _sized_by_host_numbers(values, node, frame) else None
+    if name in api.LIKE_FACTORIES and node.args:
+        source = values.of(node.args[0], frame)
+        return name if source.kind == "tensor" and source.device == HOST and source.confidence is Confidence.CERTAIN else None
+    if name in api.LEGACY_TYPES and node.args:
+        return name if all(_is_size(values, a, frame) for a in node.args) else None
+    return None
+
+
+def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Not when a host tensor goes in (`torch.full(size, t)`, `torch.normal(mean, std)`): its data has to cross anyway."""
+    return not any(values.of(a, frame).kind in ("tensor", "batch", "array") for a in node.args if not isinstance(a, ast.Starred))
+
+
+def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    if isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.Starred | ast.Dict):
+        return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("size", "dim", "numel") and bool(node.args or node.func.attr != "size")
+    return isinstance(node, ast.BinOp | ast.Subscript) and values.of(node, frame).kind == "plain"
+
+
+def _assigned_before(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str] | None:
+    """`x = torch.zeros(n)` and then `x.to(device)`, in one block and without a use of `x` between."""
+    body = values.body(frame.path)
+    if not isinstance(node, ast.Name) or body is None:
+        return None
+    reaching = body.reaching(frame.function, node.id, frame.at)
+    if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].value is None:
+        return None
+    definition = reaching[0]
+    if definition.block != body.block_of(frame.function, frame.at):
+        return None
+    if body.mentions_between(frame.function, node.id, definition.end, frame.at):
+        return None
+    assert definition.value is not None
+    return _origin(values, definition.value, frame._replace(at=body.at(definition.value)))

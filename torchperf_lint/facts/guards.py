@@ -1,0 +1,219 @@
+"""Which blocks run rarely: interval guards, debug switches, blocks that leave the loop.
+
+All of it is decided from one file's syntax, so outlines can hold the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SHORT = 60
+
+
+class Guard(NamedTuple):
+    """Why a block is rare. `otherwise`: it is the else branch that is rare."""
+
+    kind: str
+    text: str
+    otherwise: bool = False
+
+
+_CADENCE_NAME = re.compile(
+    r"(?:^|_)(?:should|need|needs|do|is|to|can|will|time_to|ready_to)_(?:log|print|save|eval|evaluate|validate|vis|"
+    r"visuali[sz]e|plot|display|report|checkpoint|ckpt|dump|write|record|sync)(?:_|$)"
+    r"|(?:^|_)(?:log|print|save|eval|val|report|display|vis|summary|ckpt|checkpoint|logging|refresh|sync|update)_"
+    r"(?:this|now|freq|frequency|interval|every|step|steps|iter|iters|period|due|time)"
+    r"|(?:^|_)(?:freq|interval|every|cadence)(?:_|$)|^sync_gradients$"
+    r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
+    re.IGNORECASE,
+)
+_DEBUG_NAME = re.compile(
+    r"^_?(?:debug\w*|is_debug|verbose|verbosity|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
+    r"do_vis|is_tracing|is_scripting|is_in_onnx_export|is_exporting|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
+    re.IGNORECASE,
+)
+_COUNTER_NAME = re.compile(
+    r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
+    r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
+    re.IGNORECASE,
+)
+_CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
+_EXITS = {"exit", "_exit", "quit", "abort"}
+
+
+def guard(test: ast.expr) -> Guard | None:
+    """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        if not _has_modulus(test.operand):
+            negated = not negated
+        test = test.operand
+    kind = _kind(test)
+    if kind is None:
+        return None
+    if _is_unequal_modulus(test):
+        negated = not negated
+    return Guard(kind, short(words(test)), negated)
+
+
+def guards_the_rest(statement: ast.stmt) -> Guard | None:
+    """`if step % n != 0: continue` makes the rest of its block rare."""
+    if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 2:
+        return None
+    if not isinstance(statement.body[-1], ast.Continue | ast.Return):
+        return None
+    found = guard(statement.test)
+    return found._replace(otherwise=False) if found and found.otherwise else None
+
+
+def _kind(test: ast.expr) -> str | None:
+    conjuncts = test.values if isinstance(test, ast.BoolOp) else [test]
+    kinds = [_kind_of_one(part) for part in conjuncts]
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        # `step % n == 0 or last_batch`: rare only when every way in is rare.
+        return kinds[0] if all(kinds) else _dominant_or(test, kinds)
+    return next((kind for kind in kinds if kind), None)
+
+
+def _dominant_or(test: ast.BoolOp, kinds: Sequence[str | None]) -> str | None:
+    """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in."""
+    others = [part for part, kind in zip(test.values, kinds, strict=True) if kind is None]
+    rare = all(isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq | ast.GtE | ast.Gt) for part in others)
+    return "cadence" if "cadence" in kinds and rare else None
+
+
+def _kind_of_one(test: ast.expr) -> str | None:
+    if isinstance(test, ast.BoolOp):
+        return _kind(test)
+    if isinstance(test, ast.UnaryOp):
+        return _kind_of_one(test.operand)
+    if _has_modulus(test) or _is_single_turn(test) or _is_throttle(test):
+        return "cadence"
+    names = _names(test)
+    if any(_CADENCE_NAME.search(name) for name in names):
+        return "cadence"
+    if any(_DEBUG_NAME.match(name) for name in names):
+        return "debug"
+    return None
+
+
+def _has_modulus(test: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mod)
+        and not isinstance(node.left, ast.Constant | ast.JoinedStr)
+        for node in _walk(test)
+    )
+
+
+def _is_unequal_modulus(test: ast.expr) -> bool:
+    """`x % n != 0`, `x % n > 0` and a bare `x % n` hold on all turns but every n-th."""
+    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
+        return True
+    return (
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], ast.NotEq | ast.Gt)
+        and isinstance(test.left, ast.BinOp)
+        and isinstance(test.left.op, ast.Mod)
+        and isinstance(test.comparators[0], ast.Constant)
+        and test.comparators[0].value == 0
+    )
+
+
+def _is_single_turn(test: ast.expr) -> bool:
+    """`step == 0`, `i == len(loader) - 1`, `step in milestones`: a counter compared for equality."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    if not isinstance(operator, ast.Eq | ast.In):
+        return False
+    if isinstance(left, ast.BinOp):
+        left = left.left
+    name = left.attr if isinstance(left, ast.Attribute) else left.id if isinstance(left, ast.Name) else ""
+    if not _COUNTER_NAME.search(name):
+        return False
+    return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
+
+
+def _is_throttle(test: ast.expr) -> bool:
+    calls = (node.func for node in _walk(test) if isinstance(node, ast.Call))
+    return any((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _CLOCKS for f in calls)
+
+
+def exit_kind(statements: Sequence[ast.stmt]) -> str | None:
+    """break, return or raise when the block ends so (`sys.exit()` counts as raise), else None."""
+    last = statements[-1] if statements else None
+    if isinstance(last, ast.Break):
+        return "break"
+    if isinstance(last, ast.Return):
+        return "return"
+    if isinstance(last, ast.Raise):
+        return "raise"
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        function = last.value.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        return "raise" if name in _EXITS else None
+    return None
+
+
+def with_kind(name: str) -> str | None:
+    """What a `with` block means for the code inside, by the chain of its context manager."""
+    if name.endswith((".no_grad()", ".inference_mode()")) or name in ("no_grad()", "inference_mode()"):
+        return "grad-off"
+    if re.search(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$", name):
+        return "profile"
+    return None
+
+
+def literal_turns(iterable: ast.expr) -> int | None:
+    """How often a loop over a literal turns: `range(3)`, `(a, b)`, `enumerate([a, b])`; else None."""
+    if isinstance(iterable, ast.Tuple | ast.List | ast.Set):
+        return None if any(isinstance(e, ast.Starred) for e in iterable.elts) else len(iterable.elts)
+    if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, ast.Name) or not iterable.args:
+        return None
+    if iterable.func.id in ("enumerate", "reversed", "tqdm", "trange"):
+        return literal_turns(iterable.args[0])
+    if iterable.func.id != "range":
+        return None
+    bounds = [a.value for a in iterable.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+    if len(bounds) != len(iterable.args) or 0 in bounds[2:] or len(bounds) > 3:
+        return None
+    return len(range(*bounds))
+
+
+def words(node: ast.expr) -> str:
+    """A test as written, for messages."""
+    try:
+        written = ast.unparse(node)
+        return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written
+    except (RecursionError, ValueError):
+        return "…"
+
+
+def short(text: str) -> str:
+    """`text` on one line, cut to what a message can carry."""
+    text = " ".join(text.split())
+    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+
+
+def _names(test: ast.expr) -> list[str]:
+    found = []
+    for node in _walk(test):
+        if isinstance(node, ast.Name):
+            found.append(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.append(node.attr)
+    return found
+
+
+def _walk(root: ast.expr, limit: int = 200) -> list[ast.AST]:
+    """The nodes of a test, breadth first; a test with more than `limit` nodes is cut off."""
+    nodes: list[ast.AST] = [root]
+    for node in nodes:
+        if len(nodes) > limit:
+            break
+        nodes.extend(ast.iter_child_nodes(node))
+    return nodes

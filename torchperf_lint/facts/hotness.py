@@ -1,0 +1,235 @@
+"""Is this line hot, and the reason in words a person can check.
+
+Hot are step loops, eval loops, functions that frameworks call per step (`forward`, `training_step`, ...), and what
+these call, across files. Cold are interval guards, handlers, blocks that leave the loop, constructors, and
+checkpoint, export and debug code. Everything is decided from outlines, once per project, in sorted order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from torchperf_lint.facts.loops import Loop, Loops
+from torchperf_lint.facts.outline import Position
+from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.facts.roles import COLD_NAME, Role, role_of
+from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
+
+MAX_CALL_DEPTH = 8
+"""How far hotness follows calls; a longer chain of callers convinces nobody."""
+
+_RARE = frozenset({"cadence", "debug", "except", "raise", "profile", "class"})
+
+
+@dataclass(frozen=True)
+class Hot:
+    """Why a line runs often."""
+
+    kind: str
+    """step, eval, forward, data (in a loader's worker) or update (an optimizer or meter)."""
+    because: str
+    """The reason in words, with places."""
+    when: str
+    """A few words for a message: `every training step (the loop at line 12)`."""
+    confidence: Confidence
+    path: str
+    line: int
+    """Where the loop or hot function stands, 1-based."""
+    depth: int = 0
+    """Calls between the loop and the line."""
+    loop: tuple[str, int] | None = None
+    """(path, region) of the loop."""
+
+
+class Hotness:
+    """Which functions and lines of a project are hot."""
+
+    def __init__(self, index: Index, types: Types) -> None:
+        self.index = index
+        self.types = types
+        self.loops = Loops(index, types)
+
+    def at(self, path: str, position: Position) -> Hot | None:
+        """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
+        region = self.innermost(path, position)
+        return self.of_region(path, region)
+
+    def innermost(self, path: str, position: Position) -> int:
+        """The index of the smallest region that holds a position."""
+        best = 0
+        for index in self._regions_on(path).get(position[0], ()):
+            region = self.index.outlines[path].regions[index]
+            if region.start <= position < region.end:
+                best = index
+        return best
+
+    def _regions_on(self, path: str) -> dict[int, list[int]]:
+        """Line -> regions that touch it, outermost first."""
+        if path not in self._by_line:
+            table: dict[int, list[int]] = {}
+            regions = self.index.outlines[path].regions
+            for index in sorted(range(len(regions)), key=lambda i: (regions[i].start, tuple(-p for p in regions[i].end), i)):
+                for line in range(regions[index].start[0], regions[index].end[0] + 1):
+                    table.setdefault(line, []).append(index)
+            self._by_line[path] = table
+        return self._by_line[path]
+
+    @cached_property
+    def _by_line(self) -> dict[str, dict[int, list[int]]]:
+        return {}
+
+    def of_region(self, path: str, index: int) -> Hot | None:
+        """Why code directly in a region is hot: its own loops first, then its function's callers."""
+        loop, free = self._climb(path, index)
+        function = self.index.outlines[path].regions[index].function
+        if loop is not None:
+            return None if self._never_hot(FunctionKey(path, function)) else loop
+        return self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
+
+    def _climb(self, path: str, index: int) -> tuple[Hot | None, bool]:
+        """The innermost hot loop around a region inside its function, and whether no guard holds the region back."""
+        regions = self.index.outlines[path].regions
+        left_loops = 0
+        found: Hot | None = None
+        while index >= 0:
+            region = regions[index]
+            if region.kind in _RARE:
+                return None, False
+            if region.kind == "break":
+                left_loops = max(left_loops, 1)
+            elif region.kind == "return":
+                left_loops = len(regions)
+            elif region.kind == "loop" and left_loops:
+                left_loops -= 1
+            elif region.kind == "loop" and found is None:
+                found = self._from_loop(path, index)
+            elif region.kind == "function":
+                break
+            index = region.parent
+        return found, True
+
+    def _from_loop(self, path: str, index: int) -> Hot | None:
+        loop = self.loops.at(path, index)
+        if loop is None:
+            return None
+        region = self.index.outlines[path].regions[index]
+        line = loop.line
+        when = "every training step" if loop.kind == "step" else "every evaluation batch"
+        return Hot(
+            loop.kind,
+            f"it runs {when}: in the loop `{region.detail}` ({path}:{line}), which {loop.because}",
+            f"{when} (`{region.detail}`, line {line})",
+            loop.confidence,
+            path,
+            line,
+            0,
+            (path, index),
+        )
+
+    # -- hot functions -----------------------------------------------------------------------------
+
+    @cached_property
+    def callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
+        """Function -> where the project calls it, in sorted order."""
+        table: dict[FunctionKey, list[CallSite]] = {}
+        for path, outline in self.index.outlines.items():
+            for call in outline.calls:
+                for target in self.types.targets(path, call.function, call.callee):
+                    table.setdefault(target, []).append(CallSite(path, call))
+        return {key: tuple(sites) for key, sites in table.items()}
+
+    @cached_property
+    def callees(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
+        """Function -> the calls it makes to functions of the project."""
+        table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
+        for target, sites in self.callers.items():
+            for site in sites:
+                table.setdefault(FunctionKey(site.path, site.call.function), []).append((site, target))
+        for calls in table.values():
+            calls.sort()
+        return table
+
+    @cached_property
+    def functions(self) -> dict[FunctionKey, Hot]:
+        """Every hot function with its reason: loops' callees first, then roles, then what these call."""
+        hot: dict[FunctionKey, Hot] = {}
+        queue: deque[FunctionKey] = deque()
+        for key, reason in [*self._called_from_loops(), *self._by_role()]:
+            if key not in hot and not self._never_hot(key):
+                hot[key] = reason
+                queue.append(key)
+        while queue:
+            key = queue.popleft()
+            for target, reason in self._passed_on(key, hot[key]):
+                if target not in hot and not self._never_hot(target):
+                    hot[target] = reason
+                    queue.append(target)
+        return hot
+
+    def _never_hot(self, key: FunctionKey) -> bool:
+        return bool(COLD_NAME.search(self.index.function(key).name))
+
+    def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
+        found = []
+        for caller, calls in sorted(self.callees.items()):
+            for site, target in calls:
+                hot = None if self._never_hot(caller) else self._climb(site.path, site.call.region)[0]
+                if hot is not None:
+                    found.append((target, self._through(hot, site)))
+        # Training loops explain more than evaluation loops; then the order of files.
+        found.sort(key=lambda pair: pair[1].kind != "step")
+        yield from found
+
+    def _through(self, hot: Hot, site: CallSite) -> Hot:
+        where = f"{site.path}:{site.call.line}"
+        loop = hot.loop
+        detail = self.index.outlines[loop[0]].regions[loop[1]].detail if loop else ""
+        often = "every training step" if hot.kind == "step" else "every evaluation batch"
+        at = f"{hot.path}:{hot.line}"
+        return Hot(
+            hot.kind,
+            f"it runs {often}: called at {where}, in the loop `{detail}` ({at})",
+            f"{often} (called from `{detail}`, {at})",
+            hot.confidence,
+            hot.path,
+            hot.line,
+            1,
+            loop,
+        )
+
+    def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
+        for path, outline in self.index.outlines.items():
+            for index in range(1, len(outline.functions)):
+                key = FunctionKey(path, index)
+                role = role_of(self.index, self.types, key, bool(self.callers.get(key)))
+                if role is not None:
+                    yield key, self._from_role(key, role)
+
+    def _from_role(self, key: FunctionKey, role: Role) -> Hot:
+        function = self.index.function(key)
+        place = f"{key.path}:{function.header_line}"
+        return Hot(
+            role.kind,
+            f"`{function.qualname}` ({place}) {role.because}",
+            f"{role.when} (`{function.qualname}`)",
+            role.confidence,
+            key.path,
+            function.header_line,
+        )
+
+    def _passed_on(self, key: FunctionKey, hot: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
+        if hot.depth >= MAX_CALL_DEPTH:
+            return
+        name = self.index.function(key).qualname
+        for site, target in self.callees.get(key, ()):
+            if self._climb(site.path, site.call.region)[1]:
+                because = f"{hot.because}; called at {site.path}:{site.call.line} by `{name}`"
+                yield target, replace(hot, because=because, depth=hot.depth + 1)
+
+    def loop_at(self, path: str, index: int) -> Loop | None:
+        """What kind of loop a region is, if it is one that matters."""
+        return self.loops.at(path, index)

@@ -1,0 +1,275 @@
+"""The project index: all outlines, what names mean across files, who calls whom.
+
+Nothing here guesses from package markers: `import a.b` is the file `a/b.py` or `a/b/__init__.py` under the
+importing file's directory or one of its parents, up to the project's root, or under `src/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.outline import Call, Class, Function, Outline
+
+MAX_HOPS = 8
+"""How many re-exports, bindings or bases are followed before a name counts as unknown."""
+
+
+class Thing(NamedTuple):
+    """What a chain denotes.
+
+    kind: module, class, instance, function (all of the project: `path` and `index`), or external, where
+    `dotted` is the canonical chain, such as `torch.optim.Adam().step`.
+    """
+
+    kind: str
+    path: str = ""
+    index: int = -1
+    dotted: str = ""
+
+
+class FunctionKey(NamedTuple):
+    """A function of the project: the file's path and the index in its outline."""
+
+    path: str
+    index: int
+
+
+class CallSite(NamedTuple):
+    """A call, with the file it stands in."""
+
+    path: str
+    call: Call
+
+
+class Index:
+    """All that the files of one project say about each other. Immutable once made."""
+
+    def __init__(self, outlines: Mapping[str, Outline], complete: bool = True) -> None:
+        self.outlines = dict(sorted(outlines.items()))
+        self.complete = complete
+        """Whether every file of the project could be read; unused suppressions are only then reported."""
+        self._modules = {_module_stem(path): path for path in self.outlines}
+        self._found: dict[tuple[str, str], Thing | None] = {}
+
+    # -- modules and their members -----------------------------------------------------------------
+
+    def module(self, dotted: str, importer: str) -> str | None:
+        """The path of the file that `import dotted` reads in the file `importer`, or None if external."""
+        if dotted.startswith("."):
+            return self._modules.get(_relative(dotted, importer))
+        stem = dotted.replace(".", "/")
+        folder = importer.rpartition("/")[0]
+        while True:
+            path = self._modules.get(f"{folder}/{stem}" if folder else stem)
+            if path is not None and path != importer:
+                return path
+            if not folder:
+                return self._modules.get(f"src/{stem}")
+            folder = folder.rpartition("/")[0]
+
+    def imported(self, dotted: str, importer: str) -> Thing | None:
+        """What an imported dotted name denotes; external names come back as external things."""
+        key = (importer, dotted)
+        if key not in self._found:
+            self._found[key] = None  # a cycle of re-exports ends here
+            self._found[key] = self._imported(dotted, importer)
+        return self._found[key]
+
+    def _imported(self, dotted: str, importer: str) -> Thing | None:
+        path = self.module(dotted, importer)
+        if path is not None:
+            return Thing("module", path)
+        head, _, name = dotted.rpartition(".")
+        if dotted.startswith(".") and not head.strip("."):
+            head = dotted[: len(dotted) - len(name)]
+        if head:
+            owner = self.module(head, importer)
+            if owner is not None:
+                return self.member(owner, name)
+        return None if dotted.startswith(".") else Thing("external", dotted=canonical(dotted))
+
+    def member(self, path: str, name: str) -> Thing | None:
+        """What `name` denotes at the top of the module at `path`, re-exports followed."""
+        outline = self.outlines[path]
+        top = outline.tops.get(name)
+        if top is not None:
+            return Thing(top[0], path, top[1])
+        if name in outline.imports:
+            return self.imported(outline.imports[name], path)
+        submodule = self._modules.get(f"{_module_stem(path)}/{name}") if path.endswith("__init__.py") else None
+        if submodule is not None:
+            return Thing("module", submodule)
+        for star in outline.stars:
+            owner = self.module(star, path)
+            if owner is not None and owner != path:
+                found = self.imported(f"{star}.{name}" if not star.endswith(".") else star + name, path)
+                if found is not None and found.kind != "external":
+                    return found
+        return None
+
+    # -- functions and classes ---------------------------------------------------------------------
+
+    def function(self, key: FunctionKey) -> Function:
+        """The outline of a function."""
+        return self.outlines[key.path].functions[key.index]
+
+    def class_of(self, path: str, function: int) -> Thing | None:
+        """The class whose method `function` is, or encloses it, as an instance thing."""
+        outline = self.outlines[path]
+        while function > 0:
+            if outline.functions[function].class_index >= 0:
+                return Thing("instance", path, outline.functions[function].class_index)
+            function = outline.functions[function].parent
+        return None
+
+    def bases(self, cls: Thing) -> tuple[Thing, ...]:
+        """The direct bases of a project class, as class or external things; unknown ones left out."""
+        return self._bases.get((cls.path, cls.index), ())
+
+    @cached_property
+    def _bases(self) -> dict[tuple[str, int], tuple[Thing, ...]]:
+        return {
+            (path, index): tuple(
+                base for base in (self._base(path, chain) for chain in record.bases) if base is not None
+            )
+            for path, outline in self.outlines.items()
+            for index, record in enumerate(outline.classes)
+        }
+
+    def _base(self, path: str, chain: str) -> Thing | None:
+        head, *rest = chain.replace("[]", "").split(".")
+        thing = self.member(path, head)
+        if thing is None and head in ("object", "dict", "list", "Exception"):
+            return Thing("external", dotted=head)
+        for name in rest:
+            if thing is None:
+                return None
+            if thing.kind == "module":
+                thing = self.member(thing.path, name)
+            elif thing.kind == "external":
+                thing = Thing("external", dotted=canonical(f"{thing.dotted}.{name}"))
+            else:
+                return None
+        return thing if thing is not None and thing.kind in ("class", "external") else None
+
+    def ancestry(self, cls: Thing) -> Iterator[Thing]:
+        """The class itself and all its bases, breadth first, each once."""
+        queue, seen = [Thing("class", cls.path, cls.index)], set()
+        for current in queue:
+            if current in seen:
+                continue
+            seen.add(current)
+            yield current
+            if current.kind == "class":
+                queue.extend(self.bases(current))
+
+    def record(self, cls: Thing) -> Class:
+        """The outline of a project class."""
+        return self.outlines[cls.path].classes[cls.index]
+
+    def external_bases(self, cls: Thing) -> tuple[str, ...]:
+        """The dotted names of every external class among a class's ancestors."""
+        key = (cls.path, cls.index)
+        if key not in self._external_bases:
+            self._external_bases[key] = tuple(c.dotted for c in self.ancestry(cls) if c.kind == "external")
+        return self._external_bases[key]
+
+    @cached_property
+    def _external_bases(self) -> dict[tuple[str, int], tuple[str, ...]]:
+        return {}
+
+    def method(self, cls: Thing, name: str) -> FunctionKey | None:
+        """The method that `instance.name` finds, base classes included."""
+        for current in self.ancestry(cls):
+            if current.kind == "class":
+                index = self.record(current).methods.get(name)
+                if index is not None:
+                    return FunctionKey(current.path, index)
+        return None
+
+    @cached_property
+    def subclasses(self) -> dict[tuple[str, int], tuple[Thing, ...]]:
+        """Project class -> its direct project subclasses."""
+        below: dict[tuple[str, int], list[Thing]] = {}
+        for (path, index), bases in self._bases.items():
+            for base in bases:
+                if base.kind == "class":
+                    below.setdefault((base.path, base.index), []).append(Thing("class", path, index))
+        return {key: tuple(found) for key, found in below.items()}
+
+    def overrides(self, key: FunctionKey, limit: int = 40) -> list[FunctionKey]:
+        """The method and those that override it in subclasses: what a call through a base may run."""
+        found = [key]
+        index = self.function(key).class_index
+        queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []
+        name = self.function(key).name
+        seen: set[Thing] = set()
+        while queue and len(found) < limit:
+            cls = queue.pop(0)
+            if cls in seen:
+                continue
+            seen.add(cls)
+            if name in self.record(cls).methods:
+                found.append(FunctionKey(cls.path, self.record(cls).methods[name]))
+            queue.extend(self.subclasses.get((cls.path, cls.index), ()))
+        return found
+
+    @cached_property
+    def text_mentions_device(self) -> bool:
+        """Whether any file moves something to an accelerator or leaves that to a framework."""
+        return any(_mentions_device(outline) for outline in self.outlines.values())
+
+
+_FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "transformers", "ignite", "fastai", "deepspeed", "catalyst")
+_DEVICE_CALLS = {"cuda", "to", "device", "is_available", "set_device", "prepare"}
+
+
+def _mentions_device(outline: Outline) -> bool:
+    if any(last_part(call.callee) in _DEVICE_CALLS for call in outline.calls):
+        return True
+    return any(name.partition(".")[0] in _FRAMEWORKS for name in outline.imports.values())
+
+
+def _module_stem(path: str) -> str:
+    stem = path.rpartition(".")[0]
+    return stem[: -len("/__init__")] if stem.endswith("/__init__") else stem
+
+
+def _relative(dotted: str, importer: str) -> str:
+    name = dotted.lstrip(".")
+    folder = importer.rpartition("/")[0]
+    for _ in range(len(dotted) - len(name) - 1):
+        folder = folder.rpartition("/")[0]
+    rest = name.replace(".", "/")
+    return "/".join(part for part in (folder, rest) if part)
+
+
+_CANONICAL = {
+    "torch.utils.data.dataloader.DataLoader": "torch.utils.data.DataLoader",
+    "torch.utils.data.dataset.Dataset": "torch.utils.data.Dataset",
+    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.modules.module.Module": "torch.nn.Module",
+    "torch.nn.modules.Module": "torch.nn.Module",
+    "torch.nn.modules.loss._Loss": "torch.nn.Module",
+    "torch.nn.modules.loss._WeightedLoss": "torch.nn.Module",
+    "torch.optim.optimizer.Optimizer": "torch.optim.Optimizer",
+    "torch.jit.ScriptModule": "torch.nn.Module",
+    "torch.functional": "torch",
+    "torch.autograd.function.Function": "torch.autograd.Function",
+    "torch.cuda.memory.empty_cache": "torch.cuda.empty_cache",
+}
+
+
+def canonical(dotted: str) -> str:
+    """The public spelling of a torch name that can be imported in several ways."""
+    found = _CANONICAL.get(dotted)
+    if found:
+        return found
+    for prefix in ("pytorch_lightning.", "lightning.pytorch.", "lightning."):
+        if dotted.startswith(prefix) and dotted.count(".") <= prefix.count(".") + 2:
+            return "lightning." + dotted.rpartition(".")[2]
+    return dotted

@@ -1,0 +1,183 @@
+"""Loaders and the copies of their batches, across the project: who iterates which loader, who moves its batches."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import NamedTuple
+
+from torchperf_lint.facts.calls import target_device
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.outline import Outline
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
+from torchperf_lint.facts.values import Values
+
+Origin = tuple[str, int, int]
+"""Path, 1-based line and column of the call that makes a loader."""
+
+
+class LoaderUse(NamedTuple):
+    """A hot loop over a loader."""
+
+    path: str
+    line: int
+    hot: Hot
+
+
+class BatchCopy(NamedTuple):
+    """A copy of a batch, or of a part of one, to the device."""
+
+    path: str
+    line: int
+    column: int
+    blocking: bool
+    hot: Hot
+
+
+_HEAVY = frozenset(
+    "imread imdecode load_image read_image decode_image decode_jpeg default_loader open loadmat read_csv loadtxt "
+    "decode tokenize encode encode_plus librosa dcmread resample resize crop augment transform transforms "
+    "VideoReader read_video imread_collection".split()
+)
+_HEAVY_LIBRARIES = ("PIL.", "cv2.", "h5py.", "librosa.", "torchaudio.", "soundfile.", "nibabel.", "pydicom.", "skimage.",
+                    "imageio.", "decord.", "av.", "SimpleITK.", "albumentations.", "rasterio.", "lmdb.")
+_HEAVY_LOADS = ("numpy.load", "torch.load", "builtins.open", "pandas.read_csv", "torchvision.io.")
+_FILE_DATASETS = ("torchvision.datasets.", "torchaudio.datasets.")
+_IN_MEMORY_DATASETS = ("torchvision.datasets.MNIST", "torchvision.datasets.FakeData", "torchvision.datasets.FashionMNIST",
+                       "torchvision.datasets.KMNIST", "torchvision.datasets.EMNIST")
+
+
+def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
+    """The batch that a call `.to(device)` or `.cuda()` copies from the host, or None."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
+        return None
+    if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
+        return None
+    value = values.of(node.func.value, frame)
+    return value if value.kind == "batch" and value.device == HOST else None
+
+
+def is_blocking(node: ast.Call) -> bool:
+    """Whether a copy waits: no `non_blocking` (an unpacked argument may hold it)."""
+    if any(k.arg is None or k.arg == "non_blocking" for k in node.keywords):
+        return any(k.arg == "non_blocking" and _is_false(k.value) for k in node.keywords)
+    limit = 1 if getattr(node.func, "attr", "") == "cuda" else 2
+    return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+class Loaders:
+    """What the project does with its loaders."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.index = values.index
+        self.hotness = values.hotness
+
+    def uses(self, origin: Origin) -> list[LoaderUse]:
+        """The hot loops over the loader made at `origin`."""
+        return self._uses.get(origin, [])
+
+    def copies(self, origin: Origin) -> list[BatchCopy]:
+        """The hot copies of its batches."""
+        return self._copies.get(origin, [])
+
+    @cached_property
+    def _uses(self) -> dict[Origin, list[LoaderUse]]:
+        found: dict[Origin, list[LoaderUse]] = {}
+        for path, outline in self.index.outlines.items():
+            for region_index, region in enumerate(outline.regions):
+                if region.kind != "loop" or not region.iterable:
+                    continue
+                hot = self.hotness.of_region(path, region_index)
+                loop = self.hotness.loop_at(path, region_index)
+                if hot is None or loop is None:
+                    continue
+                origin = self._iterated(path, outline, region.function, region.head)
+                if origin is not None:
+                    found.setdefault(origin, []).append(LoaderUse(path, region.head, hot))
+        return found
+
+    def _iterated(self, path: str, outline: Outline, function: int, line: int) -> Origin | None:
+        body = self.values.body(path)
+        node = body.loop_iterable(function, line) if body is not None else None
+        if node is None or body is None:
+            return None
+        element = self.values.element(self.values.of(node, Frame(path, function, body.at(node))))
+        for value in (element, *element.items):
+            if value.kind == "batch" and value.origin is not None:
+                return value.origin
+        return None
+
+    @cached_property
+    def _copies(self) -> dict[Origin, list[BatchCopy]]:
+        found: dict[Origin, list[BatchCopy]] = {}
+        for path, outline in self.index.outlines.items():
+            for call in outline.calls:
+                if last_part(call.callee) not in ("to", "cuda") or "." not in call.callee:
+                    continue
+                hot = self.hotness.of_region(path, call.region)
+                body = self.values.body(path) if hot is not None else None
+                node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+                if node is None or hot is None:
+                    continue
+                value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))
+                if value is not None and value.origin is not None:
+                    copy = BatchCopy(path, call.line, call.column, is_blocking(node), hot)
+                    found.setdefault(value.origin, []).append(copy)
+        return found
+
+    # -- what a loader's data set does per item ------------------------------------------------------
+
+    def item_work(self, path: str, function: int, chain: str) -> str | None:
+        """What reading one item costs, in words, where the data set's class is known to do real work."""
+        for thing in self.values.types.things(path, function, chain):
+            found = self._work_of(thing)
+            if found is not None:
+                return found
+        return None
+
+    def in_memory(self, path: str, function: int, chain: str) -> bool:
+        """Whether the data set is known to hold its items in memory, ready to be taken."""
+        for thing in self.values.types.things(path, function, chain):
+            if thing.kind == "external" and thing.dotted.startswith(("torch.utils.data.TensorDataset", *_IN_MEMORY_DATASETS)):
+                return True
+        return False
+
+    def _work_of(self, thing: Thing) -> str | None:
+        if thing.kind == "external":
+            name = thing.dotted.removesuffix("()")
+            if name.startswith(_FILE_DATASETS) and name not in _IN_MEMORY_DATASETS and thing.dotted.endswith("()"):
+                return f"`{name.rpartition('.')[2]}` decodes a file for each item"
+            return None
+        if thing.kind != "instance":
+            return None
+        key = self.values.index.method(thing, "__getitem__")
+        name = self.index.record(thing).name
+        if key is None:
+            bases = [b for b in self.index.external_bases(thing) if b.startswith(_FILE_DATASETS)]
+            return f"`{name}` decodes a file for each item" if bases else None
+        found = self._heavy_call(key, 2)
+        return f"`{name}.__getitem__` calls `{found}` for each item" if found else None
+
+    def _heavy_call(self, key: FunctionKey, depth: int) -> str | None:
+        outline = self.index.outlines[key.path]
+        calls = [call for call in outline.calls if call.function == key.index]
+        for call in calls:
+            things = self.values.types.things(key.path, key.index, call.callee)
+            dotted = [thing.dotted for thing in things if thing.kind == "external"]
+            if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS)) for name in dotted):
+                return f"{call.callee}()"
+            if last_part(call.callee) in _HEAVY and not dotted:
+                return f"{call.callee}()"
+        for call in calls if depth else ():
+            for target in self.values.types.targets(key.path, key.index, call.callee):
+                found = self._heavy_call(target, depth - 1)
+                if found:
+                    return found
+        return None

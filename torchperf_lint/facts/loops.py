@@ -1,0 +1,202 @@
+"""Which loops are step loops and which are evaluation loops.
+
+A step loop holds a training action itself (`.backward()`, `optimizer.step()`, or a call to a function that does
+one) or iterates a DataLoader. The innermost loop with the action is the step loop; loops around it are epochs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.outline import Call
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
+
+FEW_TURNS = 8
+"""A loop with a literal bound up to this many turns is not hot by itself."""
+TRAINING_DEPTH = 3
+_BACKWARD = {"backward", "manual_backward"}
+_OPTIMIZER = re.compile(r"optim|(?:^|[._])opt(?:[._\[]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
+_EVALUATION_NAME = re.compile(
+    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
+    r"extract|encode|embed|generate|sample|score)(?:_|$)",
+    re.IGNORECASE,
+)
+_LOADERS = (
+    "torch.utils.data.DataLoader()",
+    "torch_geometric.loader.DataLoader()",
+    "torch_geometric.data.DataLoader()",
+    "torchdata.stateful_dataloader.StatefulDataLoader()",
+    "accelerate.Accelerator().prepare()",
+    "lightning.Fabric().setup_dataloaders()",
+)
+_ON_DEVICE = {"to", "cuda"}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop that makes its body hot."""
+
+    kind: str
+    """step or eval."""
+    because: str
+    confidence: Confidence
+    line: int
+    """The line of `for` or `while`, as near as the outline knows: the line above its body."""
+
+
+class Loops:
+    """Classifies the loops of a project on demand; answers are kept."""
+
+    def __init__(self, index: Index, types: Types) -> None:
+        self.index = index
+        self.types = types
+        self._known: dict[tuple[str, int], Loop | None] = {}
+        self._direct: dict[str, dict[int, list[Call]]] = {}
+        self._trains: dict[FunctionKey, Call | None] = {}
+
+    def at(self, path: str, index: int) -> Loop | None:
+        """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
+        key = (path, index)
+        if key not in self._known:
+            self._known[key] = self._classify(path, index)
+        return self._known[key]
+
+    def _classify(self, path: str, index: int) -> Loop | None:
+        region = self.index.outlines[path].regions[index]
+        if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
+            return None
+        trained = self._training_action(path, index)
+        if trained:
+            return Loop("step", trained, Confidence.CERTAIN, region.head)
+        return self._over_loader(path, index)
+
+    # -- training actions --------------------------------------------------------------------------
+
+    def _training_action(self, path: str, index: int) -> str | None:
+        for call in self.calls_directly_in(path, index):
+            if self._is_action(path, call):
+                return f"holds `{call.callee}()` (line {call.line})"
+        for call in self.calls_directly_in(path, index):
+            for target in self.types.targets(path, call.function, call.callee):
+                inner = self.trains(target, TRAINING_DEPTH)
+                if inner is not None:
+                    return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
+        return None
+
+    def calls_directly_in(self, path: str, index: int) -> list[Call]:
+        """The calls whose innermost loop is the region `index` (a function's region: calls outside loops)."""
+        if path not in self._direct:
+            self._direct[path] = self._by_loop(path)
+        return self._direct[path].get(index, [])
+
+    def _by_loop(self, path: str) -> dict[int, list[Call]]:
+        outline = self.index.outlines[path]
+        home: list[int] = []
+        for index, region in enumerate(outline.regions):
+            own = region.kind in ("loop", "function", "class") or region.parent < 0
+            home.append(index if own else home[region.parent])
+        table: dict[int, list[Call]] = {}
+        for call in outline.calls:
+            table.setdefault(home[call.region], []).append(call)
+        return table
+
+    def _is_action(self, path: str, call: Call) -> bool:
+        name = last_part(call.callee)
+        if name in _BACKWARD:
+            return not call.callee.startswith(("super()", "self.backward", "ctx."))
+        if name != "step" or "." not in call.callee:
+            return False
+        receiver = call.callee[: -len(".step")]
+        if _OPTIMIZER.search(receiver):
+            return True
+        things = self.types.things(path, call.function, receiver)
+        return any(t.kind == "external" and t.dotted.startswith("torch.optim.") and "lr_scheduler" not in t.dotted for t in things)
+
+    def trains(self, key: FunctionKey, depth: int) -> Call | None:
+        """The training action a function does outside loops of its own, through at most `depth` calls."""
+        if key in self._trains:
+            return self._trains[key]
+        self._trains[key] = None
+        region = self.index.function(key).region
+        calls = self.calls_directly_in(key.path, region)
+        found = next((c for c in calls if self._is_action(key.path, c)), None)
+        if found is None and depth > 1:
+            for call in calls:
+                targets = self.types.targets(key.path, call.function, call.callee)
+                inner = (self.trains(target, depth - 1) for target in targets if target != key)
+                found = next((c for c in inner if c is not None), None)
+                if found is not None:
+                    break
+        self._trains[key] = found
+        return found
+
+    # -- loaders -----------------------------------------------------------------------------------
+
+    def _over_loader(self, path: str, index: int) -> Loop | None:
+        region = self.index.outlines[path].regions[index]
+        evidence = self.loader_evidence(path, region.function, region.iterable)
+        if evidence is None:
+            return None
+        because, confidence = evidence
+        calls = self.calls_directly_in(path, index)
+        if confidence is not Confidence.CERTAIN and not any(last_part(c.callee) in _ON_DEVICE for c in calls):
+            confidence = Confidence.POSSIBLE
+        kind = "eval" if self._evaluates(path, index) else "step"
+        return Loop(kind, because, confidence, region.head)
+
+    def loader_evidence(self, path: str, function: int, chain: str) -> tuple[str, Confidence] | None:
+        """Why a chain is a DataLoader, and how sure that is."""
+        if not chain or "?" in chain:
+            return None
+        for thing in self.types.things(path, function, chain):
+            if self.is_loader(thing):
+                return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
+        name = last_part(chain)
+        if _LOADER_NAME.search(name):
+            return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
+        return None
+
+    def is_loader(self, thing: Thing) -> bool:
+        """Whether a thing is an instance of a DataLoader or of a class derived from one."""
+        if thing.kind == "external":
+            return thing.dotted.startswith(_LOADERS)
+        if thing.kind != "instance":
+            return False
+        return any(f"{base}()" in _LOADERS for base in self.index.external_bases(thing))
+
+    def _evaluates(self, path: str, index: int) -> bool:
+        outline = self.index.outlines[path]
+        function = outline.functions[outline.regions[index].function]
+        if any(last_part(d) in ("no_grad", "inference_mode") for d in function.decorators):
+            return True
+        if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(last_part(outline.regions[index].iterable)):
+            return True
+        if self._grad_is_off_inside(path, index):
+            return True
+        while index >= 0:
+            if outline.regions[index].kind == "grad-off":
+                return True
+            index = outline.regions[index].parent
+        return self._model_in_eval_mode.get((path, function.region), False)
+
+    def _grad_is_off_inside(self, path: str, index: int) -> bool:
+        return any(r.kind == "grad-off" and r.parent == index for r in self.index.outlines[path].regions)
+
+    @cached_property
+    def _model_in_eval_mode(self) -> dict[tuple[str, int], bool]:
+        """(path, region of a function) -> whether it calls `.eval()` and never `.train()`."""
+        found: dict[tuple[str, int], bool] = {}
+        for path, outline in self.index.outlines.items():
+            modes: dict[int, set[str]] = {}
+            for call in outline.calls:
+                name = last_part(call.callee)
+                if name in ("eval", "train") and "." in call.callee:
+                    modes.setdefault(outline.functions[call.function].region, set()).add(name)
+            found.update({(path, region): names == {"eval"} for region, names in modes.items()})
+        return found

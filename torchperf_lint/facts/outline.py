@@ -1,0 +1,573 @@
+"""The outline of one file: plain data read from the stdlib `ast`, cheap enough to make for every file.
+
+It holds imports, definitions, simple bindings, calls, and regions: the loops, guards and blocks that decide
+how often a line runs. Lines and columns are 1-based code points, ends exclusive. No walk here recurses.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts import guards
+from torchperf_lint.facts.chains import chain, last_part
+
+MAX_BRACKETS = 200
+MAX_DEPTH = 1_000
+"""Deeper expressions crash libcst's native parser; the caps are the same on every Python."""
+
+Position = tuple[int, int]
+FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
+_NO_FIELDS: tuple[str, ...] = ()
+
+
+class Region(NamedTuple):
+    """A stretch of code that runs as often as something decides."""
+
+    kind: str
+    """function, class, loop, comprehension, cadence, debug, except, break, return, raise, grad-off, profile."""
+    parent: int
+    start: Position
+    end: Position
+    function: int
+    detail: str
+    """For a loop `target in iterable` as written; for a guard its test; else empty."""
+    turns: int | None = None
+    """How often a loop with a literal bound turns, else None."""
+    iterable: str = ""
+    """For a loop: the chain of what it iterates, wrappers such as `enumerate` and `tqdm` taken off."""
+    head: int = 0
+    """For a loop: the line of its `for` or `while`."""
+
+
+class Call(NamedTuple):
+    """A call; `callee` is a chain as in chains.py."""
+
+    callee: str
+    line: int
+    column: int
+    region: int
+    function: int
+
+
+class Binding(NamedTuple):
+    """`target = value` where the value is a chain; calls end in `()`."""
+
+    function: int
+    target: str
+    value: str
+    line: int
+
+
+class Parameter(NamedTuple):
+    """A parameter; `annotation` is a chain, empty when absent or not a plain name."""
+
+    name: str
+    annotation: str
+    default: bool
+
+
+@dataclass(slots=True)
+class Function:
+    """A function, or the module itself (index 0)."""
+
+    name: str
+    qualname: str
+    line: int
+    """First line, decorators included."""
+    end_line: int
+    parent: int
+    class_index: int
+    """The class whose method this is, or -1."""
+    region: int
+    parameters: tuple[Parameter, ...] = ()
+    decorators: tuple[str, ...] = ()
+    header_line: int = 0
+    """The line of `def`."""
+
+
+@dataclass(slots=True)
+class Class:
+    """A class with its bases as chains and its methods by name."""
+
+    name: str
+    qualname: str
+    line: int
+    function: int
+    bases: tuple[str, ...] = ()
+    methods: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outline:
+    """What one file contributes to the project."""
+
+    path: str
+    """POSIX, relative to the project's root."""
+    imports: dict[str, str] = field(default_factory=dict)
+    """Bound name -> dotted name; relative ones begin with their dots."""
+    stars: list[str] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    returns: list[tuple[int, str]] = field(default_factory=list)
+    """(function, chain) of each `return` whose value is a chain."""
+    tops: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Module-level names: ("function" | "class", index)."""
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a file's text.
+
+    Raises CannotCheck for what CPython refuses, with the reason and line.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise CannotCheck(f"syntax error: {error.msg}", error.lineno) from None
+    except RecursionError:
+        raise CannotCheck("nested too deeply for Python's own parser") from None
+    except MemoryError:
+        raise CannotCheck("too large or too deeply nested for Python's own parser") from None
+    except ValueError as error:
+        raise CannotCheck(f"not Python source: {error}") from None
+
+
+def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
+    """The outline of `text`. Raises CannotCheck."""
+    check_brackets(text)
+    return _Outliner(path, text).run(parse(text) if tree is None else tree)
+
+
+_BRACKETS = re.compile(r"[\[({]{%d}" % (MAX_BRACKETS + 1))
+
+
+def check_brackets(text: str) -> None:
+    """Refuse what some Pythons crash on before their tokenizer's own cap is reached."""
+    match = _BRACKETS.search(text)
+    if match:
+        raise CannotCheck(f"more than {MAX_BRACKETS} nested brackets", text.count("\n", 0, match.start()) + 1)
+
+
+def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
+    skipped = {"ctx", "op", "ops", "kind", "id", "attr", "arg", "conversion", "is_async", "simple", "type_comment"}
+    return tuple(name for name in node_type._fields if name not in skipped)
+
+
+_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}
+_LEAVES = (ast.Name, ast.Constant)
+
+
+def children_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Child nodes in field order, without contexts and operators."""
+    kind = type(node)
+    fields = _CHILDREN.get(kind)
+    if fields is None:
+        fields = _CHILDREN[kind] = _child_fields(kind)
+    for name in fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            for item in value:
+                if isinstance(item, ast.AST):
+                    yield item
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+class _Context(NamedTuple):
+    function: int
+    class_index: int
+    region: int
+    depth: int
+
+
+class _Block(NamedTuple):
+    statements: Sequence[ast.stmt]
+    context: _Context
+    inner: bool
+    """Whether the block is a branch inside a function or loop (so an exit at its end makes it rare)."""
+
+
+class _Outliner:
+    def __init__(self, path: str, text: str) -> None:
+        self.out = Outline(path)
+        self.ascii = text.isascii()
+        self.lines = [] if self.ascii else _byte_lines(text)
+        self.blocks: list[_Block] = []
+
+    def run(self, tree: ast.Module) -> Outline:
+        out = self.out
+        last = tree.body[-1].end_lineno if tree.body else 1
+        out.functions.append(Function("<module>", "<module>", 1, last or 1, -1, -1, 0))
+        out.regions.append(Region("function", -1, (1, 1), ((last or 1) + 1, 1), 0, ""))
+        self.blocks.append(_Block(tree.body, _Context(0, -1, 0, 0), inner=False))
+        while self.blocks:
+            self.block(self.blocks.pop())
+        out.calls.sort(key=lambda call: (call.line, call.column))
+        out.bindings.sort(key=lambda binding: binding.line)
+        return out
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    def at(self, line: int, byte: int) -> Position:
+        if self.ascii:
+            return (line, byte + 1)
+        raw = self.lines[line - 1] if line <= len(self.lines) else b""
+        return (line, len(raw[:byte].decode("utf-8", "replace")) + 1)
+
+    def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
+        start = self.at(first.lineno, first.col_offset)  # type: ignore[attr-defined]
+        return start, self.at(last.end_lineno, last.end_col_offset)  # type: ignore[attr-defined]
+
+    def region(
+        self, kind: str, context: _Context, nodes: Sequence[ast.AST], detail: str = "", iterable: ast.expr | None = None
+    ) -> _Context:
+        start, end = self.span(nodes[0], nodes[-1])
+        turns, over = (None, "") if iterable is None else (guards.literal_turns(iterable), iterated(iterable))
+        self.out.regions.append(Region(kind, context.region, start, end, context.function, detail, turns, over))
+        return context._replace(region=len(self.out.regions) - 1)
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def block(self, block: _Block) -> None:
+        statements, context = block.statements, block.context
+        if not statements:
+            return
+        if context.depth > MAX_DEPTH:
+            raise CannotCheck(f"statements nested more than {MAX_DEPTH} deep", statements[0].lineno)
+        leaves = guards.exit_kind(statements) if block.inner else None
+        if leaves:
+            context = self.region(leaves, context, statements)
+        for index, statement in enumerate(statements):
+            self.statement(statement, context)
+            guard = guards.guards_the_rest(statement)
+            if guard and index + 1 < len(statements):
+                rest = statements[index + 1 :]
+                self.blocks.append(_Block(rest, self.region(guard.kind, context, rest, guard.text), inner=False))
+                return
+
+    def statement(self, node: ast.stmt, context: _Context) -> None:
+        handler = _STATEMENTS.get(type(node))
+        if handler is None:
+            self.expressions(node, context)
+        else:
+            handler(self, node, context)
+
+    def inner_block(self, statements: Sequence[ast.stmt], context: _Context) -> None:
+        if statements:
+            self.blocks.append(_Block(statements, context._replace(depth=context.depth + 1), inner=True))
+
+    def import_(self, node: ast.Import, context: _Context) -> None:
+        for alias in node.names:
+            if alias.asname:
+                self.out.imports[alias.asname] = alias.name
+            else:
+                head = alias.name.partition(".")[0]
+                self.out.imports.setdefault(head, head)
+        del context
+
+    def import_from(self, node: ast.ImportFrom, context: _Context) -> None:
+        base = "." * node.level + (node.module or "")
+        for alias in node.names:
+            if alias.name == "*":
+                self.out.stars.append(base)
+                continue
+            separator = "" if not base or base.endswith(".") else "."
+            self.out.imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
+        del context
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> None:
+        out = self.out
+        for expression in (*node.decorator_list, node.args):
+            self.expressions(expression, context)
+        index = len(out.functions)
+        inside = self.region("function", context, node.body)
+        out.regions[inside.region] = out.regions[inside.region]._replace(function=index)
+        first = min((d.lineno for d in node.decorator_list), default=node.lineno)
+        out.functions.append(
+            Function(
+                node.name,
+                self.qualname(node.name, context),
+                first,
+                node.end_lineno or first,
+                context.function,
+                context.class_index,
+                inside.region,
+                _parameters(node.args),
+                tuple(chain(d) for d in node.decorator_list),
+                node.lineno,
+            )
+        )
+        if context.class_index >= 0:
+            out.classes[context.class_index].methods[node.name] = index
+        elif context.function == 0:
+            out.tops[node.name] = ("function", index)
+        self.blocks.append(_Block(node.body, _Context(index, -1, inside.region, context.depth + 1), inner=False))
+
+    def class_(self, node: ast.ClassDef, context: _Context) -> None:
+        out = self.out
+        for expression in (*node.decorator_list, *node.bases, *node.keywords):
+            self.expressions(expression, context)
+        index = len(out.classes)
+        bases = tuple(chain(base) for base in node.bases)
+        out.classes.append(Class(node.name, self.qualname(node.name, context), node.lineno, context.function, bases))
+        if context.function == 0 and context.class_index < 0:
+            out.tops[node.name] = ("class", index)
+        inside = self.region("class", context, node.body)
+        self.blocks.append(
+            _Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False)
+        )
+
+    def qualname(self, name: str, context: _Context) -> str:
+        if context.class_index >= 0:
+            return f"{self.out.classes[context.class_index].qualname}.{name}"
+        if context.function > 0:
+            return f"{self.out.functions[context.function].qualname}.{name}"
+        return name
+
+    def for_(self, node: ast.For | ast.AsyncFor, context: _Context) -> None:
+        self.expressions(node.target, context)
+        self.expressions(node.iter, context)
+        detail = guards.short(f"for {guards.words(node.target)} in {guards.words(node.iter)}")
+        self.loop(node, context, detail, node.iter)
+        self.inner_block(node.orelse, context)
+
+    def while_(self, node: ast.While, context: _Context) -> None:
+        inside = self.loop(node, context, guards.short(f"while {guards.words(node.test)}"), None)
+        self.expressions(node.test, inside)
+        self.inner_block(node.orelse, context)
+
+    def loop(
+        self, node: ast.For | ast.AsyncFor | ast.While, context: _Context, detail: str, iterable: ast.expr | None
+    ) -> _Context:
+        inside = self.region("loop", context, node.body, detail, iterable)
+        region = self.out.regions[inside.region]._replace(head=node.lineno)
+        # A body that always leaves the loop runs once, however long the iterable.
+        self.out.regions[inside.region] = region._replace(turns=1) if guards.exit_kind(node.body) else region
+        self.blocks.append(_Block(node.body, inside._replace(depth=context.depth + 1), inner=False))
+        return inside
+
+    def if_(self, node: ast.If, context: _Context) -> None:
+        self.expressions(node.test, context)
+        guard = guards.guard(node.test)
+        body, orelse = context, context
+        if guard:
+            kind, rest = guard.kind, guard.otherwise
+            body = self.region(kind, context, node.body, guard.text) if not rest else context
+            if rest and node.orelse:
+                orelse = self.region(kind, context, node.orelse, guard.text)
+        self.inner_block(node.body, body)
+        self.inner_block(node.orelse, orelse)
+
+    def try_(self, node: ast.Try, context: _Context) -> None:
+        self.inner_block(node.body, context)
+        for handler in node.handlers:
+            if handler.type is not None:
+                self.expressions(handler.type, context)
+            self.inner_block(handler.body, self.region("except", context, handler.body))
+        self.inner_block(node.orelse, context)
+        self.inner_block(node.finalbody, context)
+
+    def with_(self, node: ast.With | ast.AsyncWith, context: _Context) -> None:
+        inside = context
+        for item in node.items:
+            self.expressions(item.context_expr, context)
+            name = chain(item.context_expr)
+            if isinstance(item.optional_vars, ast.Name):
+                self.out.bindings.append(Binding(context.function, item.optional_vars.id, name, node.lineno))
+            kind = guards.with_kind(name)
+            if kind:
+                inside = self.region(kind, inside, node.body, name)
+        self.inner_block(node.body, inside)
+
+    def match_(self, node: ast.Match, context: _Context) -> None:
+        self.expressions(node.subject, context)
+        for case in node.cases:
+            self.inner_block(case.body, context)
+
+    def assign(self, node: ast.Assign, context: _Context) -> None:
+        value = chain(node.value)
+        for target in node.targets:
+            if isinstance(target, ast.Tuple | ast.List):
+                self.unpacked(target, value, context)
+            elif "?" not in value:
+                self.bind(target, value, context)
+        self.expressions(node, context)
+
+    def unpacked(self, target: ast.Tuple | ast.List, value: str, context: _Context) -> None:
+        """`a, b = f()` binds items of one value; what each is, is the engine's business."""
+        if "?" in value:
+            return
+        for position, item in enumerate(target.elts):
+            self.bind(item, f"{value}[{position}]", context)
+
+    def annotated(self, node: ast.AnnAssign, context: _Context) -> None:
+        self.bind(node.target, f":{annotation_chain(node.annotation)}", context)
+        if node.value is not None:
+            self.bind(node.target, chain(node.value), context)
+            self.expressions(node.value, context)
+
+    def bind(self, target: ast.expr, value: str, context: _Context) -> None:
+        name = chain(target)
+        if "?" not in name and "?" not in value:
+            self.out.bindings.append(Binding(context.function, name, value, target.lineno))
+
+    def return_(self, node: ast.Return, context: _Context) -> None:
+        if node.value is None:
+            return
+        value = chain(node.value)
+        if "?" not in value:
+            self.out.returns.append((context.function, value))
+        self.expressions(node.value, context)
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def expressions(self, root: ast.AST, context: _Context) -> None:
+        """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
+        stack: list[tuple[ast.AST, _Context]] = [(root, context)]
+        visited = 0
+        calls = self.out.calls
+        while stack:
+            node, here = stack.pop()
+            visited += 1
+            kind = type(node)
+            if kind in _LEAVES:
+                continue
+            if kind is ast.Call:
+                line, column = self.at(node.lineno, node.col_offset)
+                calls.append(Call(chain(node.func), line, column, here.region, here.function))  # type: ignore[attr-defined]
+            elif kind is ast.IfExp:
+                here = self.ternary(node, here)  # type: ignore[arg-type]
+            elif kind in _COMPREHENSIONS:
+                here = self.comprehension(node, here)
+            for child in children_of(node):
+                stack.append((child, here))
+        if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
+            raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
+
+    def ternary(self, node: ast.IfExp, context: _Context) -> _Context:
+        guard = guards.guard(node.test)
+        if guard is None:
+            return context
+        kept = node.orelse if guard.otherwise else node.body
+        self.region(guard.kind, context, [kept], guard.text)
+        return context
+
+    def comprehension(self, node: ast.AST, context: _Context) -> _Context:
+        first = node.generators[0]  # type: ignore[attr-defined]
+        detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
+        return self.region("comprehension", context, [node], detail, first.iter)
+
+
+_COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+_STATEMENTS = {
+    ast.Import: _Outliner.import_,
+    ast.ImportFrom: _Outliner.import_from,
+    ast.FunctionDef: _Outliner.function,
+    ast.AsyncFunctionDef: _Outliner.function,
+    ast.ClassDef: _Outliner.class_,
+    ast.For: _Outliner.for_,
+    ast.AsyncFor: _Outliner.for_,
+    ast.While: _Outliner.while_,
+    ast.If: _Outliner.if_,
+    ast.Try: _Outliner.try_,
+    ast.With: _Outliner.with_,
+    ast.AsyncWith: _Outliner.with_,
+    ast.Match: _Outliner.match_,
+    ast.Assign: _Outliner.assign,
+    ast.AnnAssign: _Outliner.annotated,
+    ast.Return: _Outliner.return_,
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = _Outliner.try_
+
+
+def expression_depth(root: ast.AST) -> int:
+    """How deep the tree below `root` is, found without recursion."""
+    deepest, stack = 0, [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        deepest = max(deepest, depth)
+        stack.extend((child, depth + 1) for child in children_of(node))
+    return deepest
+
+
+_WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
+_PROGRESS = re.compile(r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE)
+
+
+def iterated(node: ast.expr) -> str:
+    """The chain of what a loop iterates, without the wrappers that pass its items through."""
+    for _ in range(6):
+        if not isinstance(node, ast.Call) or not node.args:
+            break
+        name = last_part(chain(node.func))
+        if name not in _WRAPPERS and not _PROGRESS.search(name):
+            break
+        node = node.args[0]
+    return chain(node)
+
+
+def _parameters(args: ast.arguments) -> tuple[Parameter, ...]:
+    plain = [*args.posonlyargs, *args.args]
+    without = len(plain) - len(args.defaults)
+    found = [Parameter(a.arg, _annotation(a), i >= without) for i, a in enumerate(plain)]
+    found += [
+        Parameter(a.arg, _annotation(a), d is not None) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    ]
+    return tuple(found)
+
+
+def _annotation(argument: ast.arg) -> str:
+    annotation = argument.annotation
+    return "" if annotation is None else annotation_chain(annotation)
+
+
+def annotation_chain(node: ast.expr) -> str:
+    """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
+        return annotation_chain(node.left)
+    if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
+        return annotation_chain(node.slice)
+    name = chain(node)
+    return "" if "?" in name else name
+
+
+def _byte_lines(text: str) -> list[bytes]:
+    return [line.encode("utf-8", "replace") for line in re.split(r"\r\n|\r|\n", text)]
+
+
+def to_json(found: Outline) -> list[object]:
+    """An outline as lists and strings, for the cache."""
+    return [getattr(found, name) for name in ("path", "imports", "stars", "regions", "calls", "bindings", "returns", "tops")] + [
+        [[getattr(record, name) for name in Function.__slots__] for record in found.functions],
+        [[getattr(record, name) for name in Class.__slots__] for record in found.classes],
+    ]
+
+
+def from_json(held: object) -> Outline:
+    """The outline that `to_json` wrote. Raises TypeError, ValueError, KeyError or IndexError for anything else."""
+    path, imports, stars, regions, calls, bindings, returns, tops, functions, classes = held  # type: ignore[misc]
+    found = Outline(path, imports, stars)  # type: ignore[has-type]
+    found.regions = [Region(r[0], r[1], tuple(r[2]), tuple(r[3]), *r[4:]) for r in regions]  # type: ignore[has-type]
+    found.calls = [Call(*c) for c in calls]  # type: ignore[has-type]
+    found.bindings = [Binding(*b) for b in bindings]  # type: ignore[has-type]
+    found.returns = [(f, c) for f, c in returns]  # type: ignore[has-type]
+    found.tops = {name: (kind, index) for name, (kind, index) in tops.items()}  # type: ignore[has-type]
+    for record in functions:  # type: ignore[has-type]
+        record[7] = tuple(Parameter(*p) for p in record[7])
+        record[8] = tuple(record[8])
+        found.functions.append(Function(*record))
+    found.classes = [Class(name, qualname, line, f, tuple(bases), methods) for name, qualname, line, f, bases, methods in classes]  # type: ignore[has-type]
+    return found

@@ -1,0 +1,62 @@
+"""One project opened for questions: outlines made, index built, hotness and values ready to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.hotness import Hotness
+from torchperf_lint.facts.index import Index
+from torchperf_lint.facts.loaders import Loaders
+from torchperf_lint.facts.outline import Outline, outline, parse
+from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.values import Values
+
+
+class Project:
+    """What all files of a project say together. Built once, asked often, never changed."""
+
+    def __init__(
+        self, outlines: Iterable[Outline], read: Callable[[str], str], complete: bool = True
+    ) -> None:
+        self.index = Index({found.path: found for found in outlines}, complete)
+        self.types = Types(self.index)
+        self.hotness = Hotness(self.index, self.types)
+        self.values = Values(self.index, self.types, self.hotness, self.body)
+        self.loaders = Loaders(self.values)
+        self._read = read
+        self._texts: dict[str, str] = {}
+        self._bodies: dict[str, Body | None] = {}
+
+    @classmethod
+    def of_texts(cls, texts: dict[str, str], complete: bool = True) -> Project:
+        """A project held in memory: project-relative POSIX path -> text. Raises CannotCheck."""
+        return cls([outline(path, text) for path, text in sorted(texts.items())], texts.__getitem__, complete)
+
+    def text(self, path: str) -> str:
+        """The text of a project file."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def body(self, path: str) -> Body | None:
+        """The bindings of a file, parsed on first need; None when the file changed under us."""
+        if path not in self._bodies:
+            self._bodies[path] = self._parsed(path)
+        return self._bodies[path]
+
+    def _parsed(self, path: str) -> Body | None:
+        found = self.index.outlines.get(path)
+        if found is None:
+            return None
+        try:
+            text = self.text(path)
+            return Body(parse(text), found, text)
+        except CannotCheck:
+            return None
+
+    @property
+    def uses_accelerator(self) -> bool:
+        """Whether anything in the project runs on, or moves something to, an accelerator."""
+        return self.index.text_mentions_device

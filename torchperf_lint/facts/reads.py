@@ -1,0 +1,94 @@
+"""Hot reads of device values on the host: what the synchronisation rules share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import ANYWHERE, Value
+from torchperf_lint.model import Confidence, Severity
+
+
+class Read(NamedTuple):
+    """A host read of a device value on a hot line."""
+
+    value: Value
+    hot: Hot
+    severity: Severity
+    """Milder where it happens once an evaluation batch, or where the program's next action needs the value."""
+
+
+def hot_read(file: SourceFile, site: Site, receiver: cst.BaseExpression) -> Read | None:
+    """The read that `site` is of `receiver`, or None when it is not hot or the value not (known to be) on a device."""
+    hot = site.hot
+    if hot is None or hot.kind == "data":
+        return None
+    value = file.value(receiver, site)
+    if not value.on_device:
+        return None
+    if value.device == ANYWHERE:
+        if not file.project.uses_accelerator:
+            return None
+        value = value.weaker(Confidence.LIKELY)
+    mild = hot.kind == "eval" or decides(site)
+    return Read(value, hot, Severity.INFO if mild else Severity.WARNING)
+
+
+def decides(site: Site) -> bool:
+    """Whether the value decides what runs next: a branch that does more than raise, a bound, an index."""
+    parents = site.unit.parents
+    node: cst.CSTNode = site.node
+    while node in parents:
+        parent = parents[node]
+        if isinstance(parent, cst.If | cst.While) and parent.test is node:
+            return not (isinstance(parent, cst.If) and _only_leaves(parent))
+        if isinstance(parent, cst.IfExp) and parent.test is node:
+            return True
+        if isinstance(parent, cst.SubscriptElement):
+            return True
+        if isinstance(parent, cst.Call) and isinstance(parent.func, cst.Name) and parent.func.value == "range":
+            return True
+        if isinstance(parent, cst.BaseSmallStatement | cst.BaseSuite):
+            return False
+        node = parent
+    return False
+
+
+def _only_leaves(node: cst.If) -> bool:
+    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
+    body = node.body.body
+    last = body[-1] if body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    if isinstance(last, cst.Raise):
+        return True
+    text = cst.Module(body=()).code_for_node(last) if isinstance(last, cst.Expr) else ""
+    return "exit(" in text
+
+
+def method_call(node: cst.CSTNode, *names: str) -> cst.BaseExpression | None:
+    """The receiver of a call of one of these methods, else None."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in names:
+        return node.func.value
+    return None
+
+
+def keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
+    """The value of a keyword argument, or None."""
+    for argument in node.args:
+        if argument.keyword is not None and argument.keyword.value == name:
+            return argument.value
+    return None
+
+
+def unpacks(node: cst.Call) -> bool:
+    """Whether a call passes `*args` or `**kwargs`: then nothing is known to be missing."""
+    return any(argument.star for argument in node.args)
+
+
+def positional(node: cst.Call) -> list[cst.BaseExpression]:
+    """The positional arguments."""
+    return [argument.value for argument in node.args if argument.keyword is None and not argument.star]

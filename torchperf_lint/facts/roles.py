@@ -1,0 +1,90 @@
+"""Functions that somebody else calls once per step: what a framework, a loader or a training loop expects."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
+
+COLD_NAME = re.compile(
+    r"^__(?:init|new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
+    r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_"
+    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
+    r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^convert_|^on_\w*epoch_(?:end|start)$"
+    r"|epoch_end$|^configure_|^from_|^test_|^main$",
+    re.IGNORECASE,
+)
+
+
+class Role(NamedTuple):
+    """A function that is hot by what it is."""
+
+    kind: str
+    because: str
+    when: str
+    confidence: Confidence
+
+
+_FORWARD = Role("forward", "is the `forward` of a module, which every step runs", "in every forward pass", Confidence.CERTAIN)
+_STEP = Role("step", "is called by its framework every training step", "every training step", Confidence.CERTAIN)
+_EVAL = Role("eval", "is called by its framework every evaluation batch", "every evaluation batch", Confidence.CERTAIN)
+_FUNCTION = Role("forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN)
+_OPTIMIZER = Role("update", "is an optimizer's `step`, run every training step", "every optimizer step", Confidence.CERTAIN)
+_DATA = Role("data", "is run by the loader for every sample or batch", "for every sample", Confidence.CERTAIN)
+_METER = Role("update", "is a meter's update, called every step", "every step", Confidence.LIKELY)
+_LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
+
+_STEP_HOOKS = {"training_step", "on_train_batch_start", "on_train_batch_end", "on_before_backward", "on_after_backward",
+               "on_before_zero_grad", "on_before_optimizer_step", "optimizer_step", "train_step", "compute_loss", "handle_batch"}
+_EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
+_FRAMEWORK_BASE = re.compile(
+    r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
+    r"^pytorch_lightning\.|^torchmetrics\."
+)
+_METER_CLASS = re.compile(r"Meter|Metric|Average|Accuracy|Tracker", re.IGNORECASE)
+_LOSS_NAME = re.compile(r"(?:^|_)(?:loss|losses)$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_", re.IGNORECASE)
+
+
+def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
+    """The role of a function, or None. `called`: whether the project itself calls it."""
+    function = index.function(key)
+    if function.class_index >= 0:
+        cls = Thing("class", key.path, function.class_index)
+        return _method_role(index, types, cls, function.name, called)
+    if not called and _LOSS_NAME.search(function.name) and function.parent == 0:
+        return _LOSS if _uses_torch(index, key) else None
+    if function.name in ("collate_fn", "collate"):
+        return _DATA
+    return None
+
+
+def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:
+    bases = index.external_bases(cls)
+    if name == "forward":
+        if types.is_module_class(cls):
+            return _FORWARD
+        return _FUNCTION if "torch.autograd.Function" in bases else None
+    if name == "backward" and "torch.autograd.Function" in bases:
+        return _FUNCTION
+    if name == "step" and any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
+        return _OPTIMIZER
+    if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
+        return _DATA
+    framework = any(_FRAMEWORK_BASE.search(base) for base in bases)
+    if name in _STEP_HOOKS and framework:
+        return _STEP
+    if name in _EVAL_HOOKS and framework:
+        return _EVAL
+    if name == "update" and _METER_CLASS.search(index.record(cls).name):
+        return None if called else _METER
+    if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
+        return _LOSS
+    return None
+
+
+def _uses_torch(index: Index, key: FunctionKey) -> bool:
+    imports = index.outlines[key.path].imports.values()
+    return any(name.partition(".")[0] == "torch" for name in imports)

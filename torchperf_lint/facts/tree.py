@@ -1,0 +1,137 @@
+"""libcst trees of the parts of a file that matter, with positions, walked without recursion.
+
+A unit is one outermost function, or the module with its functions taken out. Lines and columns are 1-based code
+points of the file, whatever part of it was parsed.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+
+import libcst as cst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.outline import Outline, Position
+
+_DEEP_STACK_BYTES = 512 * 1024 * 1024
+_DEEP_RECURSION = 200_000
+_NOT_CODE = ("whitespace", "lpar", "rpar", "leading_lines", "lines_after", "header", "footer", "comma", "semicolon",
+             "equal", "dot", "colon", "newline", "trailing", "lbracket", "rbracket", "lbrace", "rbrace", "indent",
+             "encoding", "default_", "has_trailing", "first_line", "operator", "asynchronous")
+_FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
+
+
+class Unit:
+    """One parsed part of a file."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self.offset = first_line - 1
+        try:
+            self.module = cst.parse_module(text)
+        except cst.ParserSyntaxError as error:
+            raise CannotCheck(f"libcst cannot parse it: {error.message}", error.raw_line + self.offset) from None
+
+    @cached_property
+    def _positions(self) -> dict[cst.CSTNode, CodeRange]:
+        try:
+            return self._resolved()
+        except RecursionError:
+            return _with_a_deep_stack(self._resolved)
+
+    def _resolved(self) -> dict[cst.CSTNode, CodeRange]:
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        return dict(wrapper.resolve(PositionProvider))  # type: ignore[arg-type]
+
+    def span(self, node: cst.CSTNode) -> tuple[Position, Position]:
+        """Start and end of a node in the file."""
+        found = self._positions[node]
+        start, end = found.start, found.end
+        return (start.line + self.offset, start.column + 1), (end.line + self.offset, end.column + 1)
+
+    @cached_property
+    def nodes(self) -> list[cst.CSTNode]:
+        """Every node that is code, a parent before its children, in source order."""
+        found: list[cst.CSTNode] = []
+        stack: list[cst.CSTNode] = [self.module]
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            stack.extend(reversed(list(children(node))))
+        return found
+
+    @cached_property
+    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """Node -> the node it is a child of."""
+        return {child: node for node in self.nodes for child in children(node)}
+
+
+def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The children of a node that are code; whitespace and punctuation are left out."""
+    kind = type(node)
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = _FIELDS[kind] = tuple(n for n in kind.__dataclass_fields__ if not n.startswith(_NOT_CODE))
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, cst.CSTNode):
+            yield value
+        elif isinstance(value, list | tuple):
+            for item in value:
+                if isinstance(item, cst.CSTNode):
+                    yield item
+
+
+def outermost(outline: Outline, function: int) -> int:
+    """The outermost function around a function; 0, the module, for code outside functions."""
+    while function > 0 and outline.functions[function].parent > 0:
+        function = outline.functions[function].parent
+    return function
+
+
+def unit_of(outline: Outline, lines: list[str], function: int) -> Unit:
+    """Parse one outermost function, or with 0 the module without its functions. Raises CannotCheck."""
+    if function > 0:
+        record = outline.functions[function]
+        return _function_unit(lines[record.line - 1 : record.end_line], record.line)
+    return Unit("\n".join(_hollowed(outline, lines)) + "\n", 1)
+
+
+def _function_unit(lines: list[str], first_line: int) -> Unit:
+    text = "\n".join(lines) + "\n"
+    if lines[0][:1] in (" ", "\t"):
+        # An indented function stands below a line that makes its indentation legal.
+        return Unit("if 1:\n" + text, first_line - 1)
+    return Unit(text, first_line)
+
+
+def _hollowed(outline: Outline, lines: list[str]) -> list[str]:
+    kept = list(lines)
+    for index, record in enumerate(outline.functions):
+        if index == 0 or outermost(outline, index) != index:
+            continue
+        first = lines[record.line - 1]
+        kept[record.line - 1] = first[: len(first) - len(first.lstrip(" \t\f"))] + "pass"
+        for number in range(record.line, record.end_line):
+            kept[number] = ""
+    return kept
+
+
+def _with_a_deep_stack(resolve: object) -> dict[cst.CSTNode, CodeRange]:
+    """libcst writes code recursively; the outline's caps bound how deep, this gives it the room."""
+    found: list[dict[cst.CSTNode, CodeRange]] = []
+    limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK_BYTES)
+    try:
+        sys.setrecursionlimit(_DEEP_RECURSION)
+        thread = threading.Thread(target=lambda: found.append(resolve()))  # type: ignore[operator]
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    if not found:
+        raise CannotCheck("nested too deeply to locate its parts")
+    return found[0]

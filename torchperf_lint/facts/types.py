@@ -1,0 +1,234 @@
+"""What a chain denotes at a place: imports, bindings, attributes from any method, what functions return.
+
+Nominal only: which class or function. What kind of value and on which device is values.py's business.
+"""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.outline import Binding, Function
+from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
+
+MAX_STEPS = 10
+_PARTS = re.compile(r"\.\w+|\(\)|\[\d*\]")
+
+
+class Types:
+    """Resolves chains within one project; answers are kept."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._names: dict[tuple[str, int, str], tuple[Thing, ...]] = {}
+        self._attributes: dict[tuple[str, int, str], tuple[Thing, ...]] = {}
+        self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._returns: dict[FunctionKey, tuple[Thing, ...]] = {}
+
+    def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
+        """Everything the chain may denote in that function, best evidence first; empty when unknown."""
+        if depth > MAX_STEPS or "?" in chain or not chain:
+            return ()
+        head, parts = split(chain)
+        found = self.name(path, function, head, depth)
+        for part in parts:
+            if not found:
+                return ()
+            found = _unique(t for thing in found for t in self.step(thing, part, depth))
+        return found
+
+    def thing(self, path: str, function: int, chain: str) -> Thing | None:
+        """The first thing the chain denotes, or None when unknown."""
+        found = self.things(path, function, chain)
+        return found[0] if found else None
+
+    def name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+        """What a plain name denotes in a function."""
+        key = (path, function, name)
+        if key not in self._names:
+            self._names[key] = ()  # a name bound to itself ends here
+            self._names[key] = self._name(path, function, name, depth)
+        return self._names[key]
+
+    def _name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
+        outline = self.index.outlines[path]
+        scope = function
+        while scope >= 0:
+            record = outline.functions[scope]
+            found = self._local(path, scope, record, name, depth)
+            if found is not None:
+                return found
+            scope = record.parent
+        member = self.index.member(path, name)
+        if member is not None:
+            return (member,)
+        return (Thing("external", dotted=f"builtins.{name}"),) if name in _BUILTINS else ()
+
+    def _local(self, path: str, scope: int, record: Function, name: str, depth: int) -> tuple[Thing, ...] | None:
+        if record.class_index >= 0 and record.parameters and name == record.parameters[0].name:
+            if "staticmethod" not in record.decorators:
+                kind = "class" if "classmethod" in record.decorators else "instance"
+                return (Thing(kind, path, record.class_index),)
+        bound = self.bindings(path).get((scope, name))
+        if bound:
+            return _unique(t for b in bound for t in self._bound(path, scope, b, depth))
+        for parameter in record.parameters:
+            if parameter.name == name:
+                return self.annotated(path, record.parent, parameter.annotation, depth)
+        if scope > 0:
+            for index, nested in enumerate(self.index.outlines[path].functions):
+                if nested.parent == scope and nested.name == name and nested.class_index < 0:
+                    return (Thing("function", path, index),)
+        return None
+
+    def annotated(self, path: str, function: int, annotation: str, depth: int = 0) -> tuple[Thing, ...]:
+        """An instance of the class that an annotation names."""
+        if not annotation:
+            return ()
+        return _unique(
+            t for thing in self.things(path, max(function, 0), annotation, depth + 1) for t in self.step(thing, "()", depth)
+        )
+
+    def _bound(self, path: str, scope: int, binding: Binding, depth: int) -> tuple[Thing, ...]:
+        if binding.value.startswith(":"):
+            return self.annotated(path, scope, binding.value[1:], depth)
+        return self.things(path, scope, binding.value, depth + 1)
+
+    def bindings(self, path: str) -> dict[tuple[int, str], list[Binding]]:
+        """(function, target) -> bindings of one file, in order."""
+        if path not in self._bindings:
+            table: dict[tuple[int, str], list[Binding]] = {}
+            for binding in self.index.outlines[path].bindings:
+                table.setdefault((binding.function, binding.target), []).append(binding)
+            self._bindings[path] = table
+        return self._bindings[path]
+
+    # -- one part further --------------------------------------------------------------------------
+
+    def step(self, thing: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+        """What `.name`, `()` or `[i]` after a thing denotes."""
+        if thing.kind == "external":
+            return (Thing("external", dotted=canonical(thing.dotted + part)),)
+        if part == "()":
+            return self._called(thing, depth)
+        if part.startswith("["):
+            return ()
+        if thing.kind == "module":
+            member = self.index.member(thing.path, part[1:])
+            return (member,) if member else self.name(thing.path, 0, part[1:], depth + 1)
+        if thing.kind in ("class", "instance"):
+            return self.attribute(thing, part[1:], depth)
+        return ()
+
+    def _called(self, thing: Thing, depth: int) -> tuple[Thing, ...]:
+        if thing.kind == "class":
+            return (Thing("instance", thing.path, thing.index),)
+        if thing.kind == "instance":
+            key = self.index.method(thing, "forward") or self.index.method(thing, "__call__")
+            return self.returned(key, depth) if key else ()
+        if thing.kind == "function":
+            return self.returned(FunctionKey(thing.path, thing.index), depth)
+        return ()
+
+    def returned(self, key: FunctionKey, depth: int = 0) -> tuple[Thing, ...]:
+        """What a function returns, from the chains in its return statements."""
+        if key not in self._returns:
+            self._returns[key] = ()
+            chains = [c for f, c in self.index.outlines[key.path].returns if f == key.index]
+            self._returns[key] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
+        return self._returns[key]
+
+    def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+        """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
+        key = (thing.path, thing.index, name)
+        if key not in self._attributes:
+            self._attributes[key] = ()
+            self._attributes[key] = self._attribute(thing, name, depth)
+        return self._attributes[key]
+
+    def _attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
+        found: list[Thing] = []
+        for cls in self.index.ancestry(thing):
+            if cls.kind == "external":
+                found.append(Thing("external", dotted=f"{cls.dotted}().{name}"))
+                continue
+            method = self.index.record(cls).methods.get(name)
+            if method is not None:
+                record = self.index.outlines[cls.path].functions[method]
+                if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
+                    return self.returned(FunctionKey(cls.path, method), depth)
+                return (Thing("function", cls.path, method),)
+            for binding in self.self_bindings(cls, name):
+                found.extend(self._bound(cls.path, binding.function, binding, depth))
+            if found:
+                return _unique(iter(found))
+        return _unique(iter(found))
+
+    def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
+        """Every `self.name = ...` in the methods of one class."""
+        table = self._class_bindings.get(cls.path)
+        if table is None:
+            table = self._class_bindings[cls.path] = {}
+            outline = self.index.outlines[cls.path]
+            for binding in outline.bindings:
+                index = outline.functions[binding.function].class_index
+                head, _, rest = binding.target.partition(".")
+                parameters = outline.functions[binding.function].parameters
+                if index >= 0 and rest and parameters and head == parameters[0].name:
+                    table.setdefault((index, rest), []).append(binding)
+        return table.get((cls.index, name), [])
+
+    # -- questions rules ask -----------------------------------------------------------------------
+
+    def is_module_class(self, thing: Thing) -> bool:
+        """Whether a class or instance of the project derives from `torch.nn.Module`."""
+        return any(is_module_name(name) for name in self.index.external_bases(thing))
+
+    def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
+        """The project functions that a call may run, overrides in subclasses included."""
+        found: list[FunctionKey] = []
+        for thing in self.things(path, function, callee):
+            key = self._runs(thing)
+            if key is not None:
+                found.extend(self.index.overrides(key) if "." in callee else [key])
+        if callee.startswith("super()."):
+            own = self.index.class_of(path, function)
+            for base in self.index.bases(own) if own else ():
+                key = self.index.method(base, callee[8:]) if base.kind == "class" else None
+                found.extend([key] if key else [])
+        return list(dict.fromkeys(found))
+
+    def _runs(self, thing: Thing) -> FunctionKey | None:
+        if thing.kind == "function":
+            return FunctionKey(thing.path, thing.index)
+        if thing.kind == "class":
+            return self.index.method(thing, "__init__")
+        if thing.kind == "instance":
+            if self.is_module_class(thing):
+                return self.index.method(thing, "forward")
+            return self.index.method(thing, "__call__")
+        return None
+
+
+_BUILTINS = frozenset("float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split())
+_MODULES = re.compile(
+    r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
+    r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
+)
+_NOT_MODULES = frozenset({"torch.nn.Parameter", "torch.nn.ParameterList", "torch.nn.UninitializedParameter", "torch.nn.Buffer"})
+
+
+def is_module_name(dotted: str) -> bool:
+    """Whether an external class is a module: everything capitalised in torch.nn, and frameworks' own."""
+    return bool(_MODULES.match(dotted)) and dotted not in _NOT_MODULES
+
+
+def split(chain: str) -> tuple[str, list[str]]:
+    """A chain's head name and its further parts."""
+    match = re.match(r"\w+", chain)
+    head = match.group() if match else ""
+    return head, _PARTS.findall(chain, len(head))
+
+
+def _unique(things: object) -> tuple[Thing, ...]:
+    return tuple(dict.fromkeys(things))[:6]  # type: ignore[call-overload]

@@ -1,0 +1,138 @@
+"""What is known of an expression's value: its kind, where it lives, and the evidence in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.outline import Position
+from torchperf_lint.model import Confidence
+
+DEVICE = "device"
+"""On an accelerator, or wherever a device variable says."""
+HOST = "host"
+ANYWHERE = "anywhere"
+"""Nothing in the code says where: with the model, most often."""
+
+
+class Frame(NamedTuple):
+    """Where an expression stands. `depth` counts the evaluations around it."""
+
+    path: str
+    function: int
+    at: Position
+    depth: int = 0
+
+    def deeper(self) -> Frame:
+        """The same place, one evaluation further in."""
+        return self._replace(depth=self.depth + 1)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as far as the code shows it.
+
+    kind: tensor, batch (what a loader yields: a tensor or a container of them), module, optimizer, loader, array
+    (numpy, pandas and their like), plain (numbers, text, shapes, None), sequence (of `item`), torch_device, dtype,
+    object (an instance of `thing`), unknown, or nothing (still being worked out: the bottom of the lattice).
+    """
+
+    kind: str = "unknown"
+    device: str = ANYWHERE
+    because: str = ""
+    confidence: Confidence = Confidence.CERTAIN
+    item: Value | None = None
+    """What iterating or indexing gives."""
+    items: tuple[Value, ...] = ()
+    """For a tuple of known length: its elements."""
+    thing: Thing | None = None
+    origin: tuple[str, int, int] | None = None
+    """(path, 1-based line, 1-based column) of the call that made a loader; batches carry their loader's."""
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, on whichever device."""
+        return self.kind == "tensor"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether reading it on the host may wait for an accelerator."""
+        return (self.kind == "tensor" and self.device != HOST) or (self.kind == "batch" and self.device == DEVICE)
+
+    def weaker(self, confidence: Confidence) -> Value:
+        """The same with at most `confidence`."""
+        return self if confidence.at_least(self.confidence) else replace(self, confidence=confidence)
+
+    def moved(self, device: str, because: str = "") -> Value:
+        """The same on another device."""
+        return replace(self, kind="tensor" if self.kind == "batch" else self.kind, device=device, because=because or self.because)
+
+
+UNKNOWN = Value()
+NOTHING = Value("nothing")
+PLAIN = Value("plain", HOST)
+
+
+def tensor(device: str, because: str, confidence: Confidence = Confidence.CERTAIN) -> Value:
+    """A tensor."""
+    return Value("tensor", device, because, confidence)
+
+
+def sequence(item: Value, items: tuple[Value, ...] = ()) -> Value:
+    """A list, tuple, dict of, or iterator over `item`."""
+    return Value("sequence", item.device, item.because, item.confidence, item=item, items=items)
+
+
+def join(values: Iterable[Value]) -> Value:
+    """What is known when any of `values` may be the one.
+
+    A tensor beside a plain number or None stays a tensor (`loss = 0`, then `loss = loss + f(x)`); beside something
+    unknown it is a tensor with less confidence; beside an array or an object nothing is known.
+    """
+    found = [value for value in dict.fromkeys(values) if value.kind != "nothing"]
+    if not found:
+        return NOTHING
+    if len(found) == 1:
+        return found[0]
+    kinds = {value.kind for value in found}
+    if len(kinds) == 1:
+        return _same_kind(found)
+    solid = [value for value in found if value.kind not in ("plain", "unknown")]
+    if len({value.kind for value in solid}) != 1:
+        return _tensor_or_batch(found) if kinds <= {"tensor", "batch", "plain"} else UNKNOWN
+    merged = _same_kind(solid)
+    return merged.weaker(Confidence.LIKELY) if "unknown" in kinds else merged
+
+
+def _tensor_or_batch(found: list[Value]) -> Value:
+    return _same_kind([replace(value, kind="tensor") for value in found if value.kind != "plain"])
+
+
+def _same_kind(found: list[Value]) -> Value:
+    devices = {value.device for value in found}
+    weakest = max(found, key=lambda value: value.confidence.rank)
+    device = devices.pop() if len(devices) == 1 else DEVICE if DEVICE in devices and HOST not in devices else ANYWHERE
+    first = next((value for value in found if value.device == device and value.because), found[0])
+    items = [value.item for value in found if value.item is not None]
+    origins = {value.origin for value in found}
+    return replace(
+        first,
+        device=device,
+        confidence=weakest.confidence,
+        item=join(items) if items else None,
+        items=first.items if len({value.items for value in found}) == 1 else (),
+        origin=origins.pop() if len(origins) == 1 else None,
+        thing=first.thing if len({value.thing for value in found}) == 1 else None,
+    )
+
+
+def unpacked(value: Value, index: tuple[int, ...]) -> Value:
+    """What `a, (b, c) = value` binds at one position; tensors and batches unpack into their like."""
+    for position in index:
+        if value.kind == "sequence":
+            value = value.items[position] if position < len(value.items) else value.item or UNKNOWN
+        elif value.kind not in ("tensor", "batch", "array", "plain", "nothing"):
+            return UNKNOWN
+    return value

@@ -1,0 +1,226 @@
+"""Kind and device of an expression, with the evidence: the one place that decides what a value is.
+
+Works on `ast` expressions in a frame (file, function, place). Unknown stays unknown. Evaluation follows
+assignments, attributes, what functions return and what callers pass, up to fixed depths, so it always ends.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from torchperf_lint.facts import calls, names
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.hotness import Hotness
+from torchperf_lint.facts.outline import Position
+from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.value import ANYWHERE, HOST, NOTHING, PLAIN, UNKNOWN, Frame, Value, join, sequence, unpacked
+
+MAX_DEPTH = 24
+"""Nested evaluations before a value counts as unknown."""
+
+
+class Values:
+    """Evaluates expressions of one project; answers about names are kept."""
+
+    def __init__(self, index: Index, types: Types, hotness: Hotness, body: Callable[[str], Body | None]) -> None:
+        self.index = index
+        self.types = types
+        self.hotness = hotness
+        self.body = body
+        self.known: dict[object, Value] = {}
+
+    def of(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an expression."""
+        if frame.depth > MAX_DEPTH:
+            return UNKNOWN
+        handler = _HANDLERS.get(type(node))
+        return handler(self, node, frame.deeper()) if handler else UNKNOWN
+
+    def thing(self, node: ast.expr, frame: Frame) -> Thing | None:
+        """What class, function or external name an expression denotes."""
+        return self.types.thing(frame.path, frame.function, chain(node))
+
+    def remembered(self, key: object, compute: Callable[[], Value]) -> Value:
+        """The value kept under `key`; a value that depends on itself is `nothing` while it is worked out."""
+        if key not in self.known:
+            self.known[key] = NOTHING
+            self.known[key] = compute()
+        return self.known[key]
+
+    # -- expressions -------------------------------------------------------------------------------
+
+    def constant(self, node: ast.Constant, frame: Frame) -> Value:
+        """Numbers, text, None."""
+        del node, frame
+        return PLAIN
+
+    def container(self, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
+        """A literal list, tuple or set."""
+        items = tuple(self.of(element, frame) for element in node.elts[:8] if not isinstance(element, ast.Starred))
+        exact = isinstance(node, ast.Tuple | ast.List) and len(items) == len(node.elts)
+        return sequence(join(items) if items else UNKNOWN, items if exact else ())
+
+    def mapping(self, node: ast.Dict, frame: Frame) -> Value:
+        """A literal dict: a sequence of its values."""
+        items = [self.of(element, frame) for element in node.values[:8]]
+        return sequence(join(items) if items else UNKNOWN)
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
+        """What a comprehension yields."""
+        return sequence(self.of(node.elt, frame._replace(at=self._place(node.elt, frame))))
+
+    def dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
+        """A dict of what the comprehension yields."""
+        return sequence(self.of(node.value, frame._replace(at=self._place(node.value, frame))))
+
+    def _place(self, node: ast.expr, frame: Frame) -> Position:
+        body = self.body(frame.path)
+        return body.at(node) if body is not None and node.lineno >= frame.at[0] else frame.at
+
+    def name(self, node: ast.Name, frame: Frame) -> Value:
+        """A variable."""
+        return names.value_of_name(self, node.id, frame)
+
+    def attribute(self, node: ast.Attribute, frame: Frame) -> Value:
+        """`base.name`."""
+        return names.value_of_attribute(self, node, frame)
+
+    def call(self, node: ast.Call, frame: Frame) -> Value:
+        """A call."""
+        return calls.value_of_call(self, node, frame)
+
+    def subscript(self, node: ast.Subscript, frame: Frame) -> Value:
+        """`base[index]`."""
+        base = self.of(node.value, frame)
+        if base.kind == "sequence":
+            return _element(base, node.slice)
+        if base.kind in ("tensor", "batch", "array", "module"):
+            return base
+        if base.kind == "loader":
+            return UNKNOWN
+        return names.annotated_item(self, node, frame) if base.kind == "unknown" else UNKNOWN
+
+    def binary(self, node: ast.BinOp, frame: Frame) -> Value:
+        """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
+            return PLAIN
+        # Long sums nest to the left: walk down the spine instead of recursing into it.
+        operands = [node.right]
+        spine: ast.expr = node.left
+        while isinstance(spine, ast.BinOp):
+            operands.append(spine.right)
+            spine = spine.left
+        operands.append(spine)
+        return combined([self.of(operand, frame) for operand in reversed(operands[-12:])])
+
+    def unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        """`-x`, `~x`; `not x` is a bool."""
+        return PLAIN if isinstance(node.op, ast.Not) else self.of(node.operand, frame)
+
+    def compare(self, node: ast.Compare, frame: Frame) -> Value:
+        """A comparison with a tensor is a tensor; `is` and `in` never are."""
+        if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+            return PLAIN
+        found = combined([self.of(side, frame) for side in (node.left, *node.comparators[:2])])
+        return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
+
+    def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
+        """`a or b` is one of its operands."""
+        return join([self.of(value, frame) for value in node.values[:4]])
+
+    def conditional(self, node: ast.IfExp, frame: Frame) -> Value:
+        """`a if test else b` is one of the two."""
+        return join([self.of(node.body, frame), self.of(node.orelse, frame)])
+
+    def walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
+        """`name := value`."""
+        return self.of(node.value, frame)
+
+    def starred(self, node: ast.Starred | ast.Await, frame: Frame) -> Value:
+        """`*x` and `await x` pass on what they hold."""
+        return self.of(node.value, frame)
+
+    # -- iteration ---------------------------------------------------------------------------------
+
+    def element(self, value: Value, index: tuple[int, ...] = ()) -> Value:
+        """One element of what a loop iterates, then unpacked along `index`."""
+        if value.kind == "loader":
+            found = Value("batch", value.device, value.because, value.confidence, origin=value.origin)
+        elif value.kind == "sequence":
+            found = value.item or UNKNOWN
+        elif value.kind in ("tensor", "batch", "array"):
+            found = value
+        elif value.kind == "plain":
+            found = PLAIN
+        elif value.kind == "module":
+            found = value
+        else:
+            found = UNKNOWN
+        return unpacked(found, index)
+
+
+def _element(base: Value, index: ast.expr) -> Value:
+    if isinstance(index, ast.Constant) and isinstance(index.value, int) and base.items:
+        return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    if isinstance(index, ast.Slice):
+        return replace(base, items=())
+    return base.item or UNKNOWN
+
+
+def combined(values: list[Value]) -> Value:
+    """What arithmetic on these gives."""
+    values = [value for value in values if value.kind != "nothing"]
+    if not values:
+        return NOTHING
+    if any(value.kind == "array" for value in values):
+        return UNKNOWN if any(value.kind in ("tensor", "batch") for value in values) else _first(values, "array")
+    tensors = [value for value in values if value.kind in ("tensor", "batch")]
+    if tensors:
+        best = min(tensors, key=lambda value: ((value.device == HOST) + 2 * (value.device == ANYWHERE), value.confidence.rank))
+        hosts = all(value.device == HOST for value in tensors)
+        if best.kind == "batch" and best.device == HOST:
+            return best
+        return best if hosts or best.device != HOST else replace(best, device=ANYWHERE)
+    if all(value.kind == "plain" for value in values):
+        return PLAIN
+    if all(value.kind == "sequence" for value in values):
+        return sequence(join([value.item or UNKNOWN for value in values]))
+    return UNKNOWN
+
+
+def _first(values: list[Value], kind: str) -> Value:
+    return next(value for value in values if value.kind == kind)
+
+
+def _plain(_values: Values, _node: ast.expr, _frame: Frame) -> Value:
+    return PLAIN
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Values, ast.expr, Frame], Value]] = {  # type: ignore[assignment]
+    ast.Constant: Values.constant,
+    ast.JoinedStr: _plain,
+    ast.List: Values.container,
+    ast.Tuple: Values.container,
+    ast.Set: Values.container,
+    ast.Dict: Values.mapping,
+    ast.ListComp: Values.comprehension,
+    ast.SetComp: Values.comprehension,
+    ast.GeneratorExp: Values.comprehension,
+    ast.DictComp: Values.dict_comprehension,
+    ast.Name: Values.name,
+    ast.Attribute: Values.attribute,
+    ast.Call: Values.call,
+    ast.Subscript: Values.subscript,
+    ast.BinOp: Values.binary,
+    ast.UnaryOp: Values.unary,
+    ast.Compare: Values.compare,
+    ast.BoolOp: Values.boolean,
+    ast.IfExp: Values.conditional,
+    ast.NamedExpr: Values.walrus,
+    ast.Starred: Values.starred,
+    ast.Await: Values.starred,
+}

@@ -1,0 +1,113 @@
+"""Opens a project for lint.py: reads its files, outlines them (or takes outlines from the cache), keeps what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchperf_lint import cache, workers
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts import text as texts_of
+from torchperf_lint.facts.notebook import NotebookSource, to_source
+from torchperf_lint.facts.outline import Outline, outline
+from torchperf_lint.facts.project import Project
+from torchperf_lint.paths import project_files
+from torchperf_lint.settings import Settings, shown
+
+
+@dataclass
+class Opened:
+    """A project with what could not be read of it."""
+
+    project: Project
+    refused: dict[str, CannotCheck]
+    """Project-relative path -> why it is not part of the index."""
+    notebooks: dict[str, NotebookSource]
+    complete: bool
+    """Whether every file of the project was found and read."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One file as read: its outline, or why there is none."""
+
+    name: str
+    text: str = ""
+    found: Outline | None = None
+    refused: CannotCheck | None = None
+    notebook: NotebookSource | None = None
+
+
+_opened: dict[Path, Opened] = {}
+
+
+def open_project(
+    root: Path, settings: Settings, files: Iterable[Path], texts: Mapping[Path, str], reuse: bool = False
+) -> Opened:
+    """The project at `root`, in which `files` must be; `texts` stand in for files on disk."""
+    before = _opened.get(root) if reuse else None
+    if before is not None and _still_good(before, root, files, texts):
+        return before
+    listed = project_files(root, settings, files)
+    every = sorted(set(listed.files) | set(texts), key=lambda path: path.as_posix())
+    kept = cache.Cache(root, settings)
+    job = _Reader(root, texts, kept)
+    read = workers.each(job.read, every, workers.count(settings.jobs, len(every)))
+    kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
+    opened = _assembled(read, listed.complete)
+    if reuse:
+        _opened.clear()
+        _opened[root] = opened
+    return opened
+
+
+def _still_good(before: Opened, root: Path, files: Iterable[Path], texts: Mapping[Path, str]) -> bool:
+    known = before.project.index.outlines
+    names = [relative(path, root) for path in files]
+    if not all(name in known or name in before.refused for name in names):
+        return False
+    return all(
+        (name := relative(path, root)) in known and name not in before.notebooks and before.project.text(name) == text
+        for path, text in texts.items()
+    )
+
+
+def _assembled(read: Iterable[_Read], complete: bool) -> Opened:
+    by_name = {r.name: r for r in read}
+    refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
+    notebooks = {name: r.notebook for name, r in by_name.items() if r.notebook is not None}
+    complete = complete and not refused
+    outlines = [r.found for r in by_name.values() if r.found is not None]
+    project = Project(outlines, lambda name: by_name[name].text, complete)
+    return Opened(project, refused, notebooks, complete)
+
+
+class _Reader:
+    """Reads and outlines single files; runs in worker processes."""
+
+    def __init__(self, root: Path, texts: Mapping[Path, str], kept: cache.Cache) -> None:
+        self.root = root
+        self.texts = texts
+        self.kept = kept
+
+    def read(self, path: Path) -> _Read:
+        name = relative(path, self.root)
+        try:
+            raw = self.texts[path] if path in self.texts else texts_of.read(path)
+            notebook = to_source(raw) if path.suffix == ".ipynb" else None
+            text = raw if notebook is None else notebook.text
+            found = self.kept.get(name, text) or outline(name, text)
+        except CannotCheck as refused:
+            return _Read(name, refused=refused)
+        return _Read(name, text, found, notebook=notebook)
+
+
+def relative(path: Path, root: Path) -> str:
+    """A file's name in its project: POSIX and relative to the root, or absolute for a stray."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix().lstrip("/")
+
+
+def shown_path(path: Path) -> str:
+    """A file's name in reports."""
+    return shown(path, Path.cwd())

@@ -1,0 +1,70 @@
+"""TPL001."""
+
+from __future__ import annotations
+
+from torchperf_lint.model import Confidence, Finding, Location
+from torchperf_lint.rule import Rule
+
+
+class UnusedSuppression(Rule):
+    """A suppression comment that suppresses nothing.
+
+    ## What it does
+    Flags `# noqa: TPLnnn` and `# torchperf-lint: ignore[...]` comments where the named rule finds nothing any more.
+    A blanket `# noqa` and other linters' codes are not judged. Reported only where every file of the project could be
+    read and the named rule ran: with less, nobody knows whether the comment is needed.
+
+    ## Why it is slow
+    The comment itself costs nothing. It hides the next finding on its line, which may.
+
+    ## Example
+    ```python
+    import torch
+
+    weights = torch.zeros(3)  # noqa: TPL101
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    weights = torch.zeros(3)
+    ```
+
+    ## When it is fine
+    Where the rule still fires:
+    ```python
+    from torch import nn
+
+    model = nn.DataParallel(nn.Linear(2, 2))  # noqa: TPL751
+    ```
+
+    ## Fix safety
+    Removing the comment changes no behaviour; there is no automatic fix yet.
+
+    ## Confirmed by
+    Nothing at run time: it is about the source only.
+
+    ## References
+    - flake8 documentation, "Selecting and ignoring violations".
+    """
+
+    code, name, since = "TPL001", "unused-suppression", "0.1.0"
+
+    def unused(self, location: Location, code: str | None, known: bool) -> Finding:
+        """The finding for one entry of a marker; lint.py knows which are unused. `known`: whether the code exists."""
+        what = f"`{code}`" if code else "this marker"
+        reason = "finds nothing here" if known else "is no rule"
+        message = f"the suppression of {what} is unused: {'it' if code else 'nothing'} {reason if code else 'is silenced here'}"
+        return Finding(
+            code=self.code,
+            name=self.name,
+            location=location,
+            severity=self.severity,
+            confidence=Confidence.CERTAIN,
+            message=message,
+            why_tensor=None,
+            why_hot=None,
+            instead=f"remove {what} from the comment",
+            url=self.url(),
+        )

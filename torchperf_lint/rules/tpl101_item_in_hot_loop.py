@@ -1,0 +1,124 @@
+"""TPL101."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import hot_read, method_call
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding
+from torchperf_lint.rule import SourceRule
+
+
+class ItemInHotLoop(SourceRule):
+    """`.item()` on a device tensor in code that runs every step.
+
+    ## What it does
+    Flags `.item()` on a tensor that lives on the device, where the line runs every training step, forward pass or
+    evaluation batch (the last is reported as info).
+
+    ## Why it is slow
+    `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
+    host then queues the next step from an empty queue, and the device idles meanwhile. What that costs depends on
+    the step; `--runtime` measures it.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        total = 0.0
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        return total
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        total = torch.zeros((), device=device)
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        return total.item()
+    ```
+
+    ## When it is fine
+    Once every n steps, after the loop, or where the value is on the host anyway:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 100 == 0:
+                print(loss.item())
+        print(loss.item())
+    ```
+    A reinforcement-learning agent that stops an update on the KL divergence needs the number: such reads, which decide
+    what runs next, are reported as info.
+
+    ## Fix safety
+    There is no automatic fix yet: accumulating on the device moves the read to after the loop, which changes when
+    numbers appear.
+
+    ## Confirmed by
+    A synchronisation at the line in at least half of the recorded steps.
+
+    ## References
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    - NVIDIA, "Writing sync-free code", list of synchronising calls.
+    """
+
+    code, name, since = "TPL101", "item-in-hot-loop", "0.1.0"
+    triggers = (".item(",)
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot `.item()` on a device tensor."""
+        del project
+        for site in file.hot_calls(self.triggers):
+            receiver = method_call(site.node, "item")
+            if receiver is None or not isinstance(site.node, cst.Call) or site.node.args:
+                continue
+            read = hot_read(file, site, receiver)
+            if read is None:
+                continue
+            written = file.brief(receiver, site.unit)
+            yield self.found(
+                site,
+                message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
+                instead=_instead(written),
+                value=read.value,
+                hot=read.hot,
+                severity=read.severity,
+            )
+
+
+def _instead(written: str) -> str:
+    return (
+        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
+        "or read it under `if step % n == 0:`"
+    )

@@ -1,0 +1,135 @@
+"""TPL103."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import hot_read, method_call
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding
+from torchperf_lint.rule import SourceRule
+
+_CONVERSIONS = frozenset({"float", "int", "bool", "complex"})
+
+
+class ScalarConversionInHotLoop(SourceRule):
+    """`float(t)`, `int(t)`, `t.tolist()` and `math.f(t)` on a device tensor in code that runs every step.
+
+    ## What it does
+    Flags conversions of a device tensor to Python numbers where the line runs every training step, forward pass or
+    evaluation batch (the last is reported as info).
+
+    ## Why it is slow
+    Each of them calls `.item()` inside (or copies the whole tensor): the host waits until everything queued on the
+    device before it has run, and queues the next work from an empty queue.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        running, correct = 0.0, 0
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            out = model(x)
+            loss = criterion(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            running += float(loss)
+            correct += int((out.argmax(1) == y).sum())
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        running = torch.zeros((), device=device)
+        correct = torch.zeros((), device=device, dtype=torch.long)
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            out = model(x)
+            loss = criterion(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            running += loss.detach()
+            correct += (out.argmax(1) == y).sum()
+        return float(running), int(correct)
+    ```
+
+    ## When it is fine
+    On shapes and configuration, which are on the host, and once every n steps:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, scale: str):
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            (loss * float(scale) / int(x.shape[0])).backward()
+            optimizer.step()
+            if step % 50 == 0:
+                print(float(loss))
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet: accumulating on the device moves the read to after the loop.
+
+    ## Confirmed by
+    A synchronisation at the line in at least half of the recorded steps.
+
+    ## References
+    - NVIDIA, "Writing sync-free code", list of synchronising calls.
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    """
+
+    code, name, since = "TPL103", "scalar-conversion-in-hot-loop", "0.1.0"
+    triggers = ("float(", "int(", "bool(", "complex(", ".tolist(", "math.")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot conversion of a device tensor."""
+        del project
+        for site in file.hot_calls(self.triggers):
+            converted = _converted(file, site)
+            if converted is None:
+                continue
+            read = hot_read(file, site, converted)
+            if read is None or read.value.kind == "batch":
+                continue
+            call = file.brief(site.node, site.unit)
+            yield self.found(
+                site,
+                message=f"`{call}` makes the host wait for the device {read.hot.when}",
+                instead=f"keep `{file.brief(converted, site.unit)}` as a tensor (accumulate with `+=`, detached) and "
+                "convert once after the loop or under `if step % n == 0:`",
+                value=read.value,
+                hot=read.hot,
+                severity=read.severity,
+            )
+
+
+def _converted(file: SourceFile, site: Site) -> cst.BaseExpression | None:
+    """What a call converts to a Python number, or None when it converts nothing."""
+    node = site.node
+    if not isinstance(node, cst.Call):
+        return None
+    receiver = method_call(node, "tolist")
+    if receiver is not None:
+        return receiver if not node.args else None
+    if len(node.args) != 1 or node.args[0].keyword is not None or node.args[0].star:
+        return None
+    if isinstance(node.func, cst.Name):
+        return node.args[0].value if node.func.value in _CONVERSIONS else None
+    named = isinstance(node.func, cst.Attribute) and (file.denotes(node.func, site) or "").startswith("math.")
+    return node.args[0].value if named else None

@@ -1,0 +1,149 @@
+"""TPL105."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import Read, hot_read, keyword, method_call
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+
+class CpuCopyInHotLoop(SourceRule):
+    """`.cpu()`, `.numpy()` or `.to("cpu")` on a device tensor in every training step or forward pass.
+
+    ## What it does
+    Flags copies of a device tensor to the host where the line runs every training step or forward pass. One copy of
+    the result a batch in an evaluation or prediction loop is what such a loop is for, and is not reported.
+
+    ## Why it is slow
+    The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
+    what follows (numpy, scikit-learn) runs on one core while the device idles.
+
+    ## Example
+    ```python
+    import numpy as np
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        hits = 0
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            out = model(x)
+            loss = criterion(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            predicted = out.argmax(1).cpu().numpy()
+            hits += np.sum(predicted == y.cpu().numpy())
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        hits = torch.zeros((), device=device, dtype=torch.long)
+        for x, y in loader:
+            x = x.to(device, non_blocking=True)
+            y = y.to(device, non_blocking=True)
+            out = model(x)
+            loss = criterion(out, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            hits += (out.argmax(1) == y).sum()
+        return hits.cpu()
+    ```
+
+    ## When it is fine
+    Under a cadence, after the loop, on tensors that are on the host, and once a batch where predictions are collected:
+    ```python
+    import torch
+    from torch import nn
+
+    @torch.no_grad()
+    def predict(model: nn.Module, loader, device):
+        found = []
+        for x in loader:
+            found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
+        return torch.cat(found)
+    ```
+    An agent that hands its action to an environment needs it on the host; that is reported as info.
+
+    ## Fix safety
+    There is no automatic fix: the computation on the host has to be written with torch.
+
+    ## Confirmed by
+    A synchronisation and a copy to the host at the line in at least half of the recorded steps.
+
+    ## References
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    - PyTorch Lightning, "Speed up model training": no `.item()`, `.numpy()`, `.cpu()` in the step.
+    """
+
+    code, name, since = "TPL105", "cpu-copy-in-hot-loop", "0.1.0"
+    triggers = (".cpu(", ".numpy(", ".to(")
+    probes = ("host-sync", "transfers")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot copy of a device tensor to the host."""
+        del project
+        for site in file.hot_calls(self.triggers):
+            receiver = _copied(site)
+            if receiver is None or site.hot is None or site.hot.kind == "eval":
+                continue
+            read = hot_read(file, site, receiver)
+            if read is None or read.value.kind == "batch":
+                continue
+            call = file.brief(site.node, site.unit)
+            yield self.found(
+                site,
+                message=f"`{call}` copies to the host and waits for the device {read.hot.when}",
+                instead=f"compute with `{file.brief(receiver, site.unit)}` on the device (torch has the numpy "
+                "functions) and copy once after the loop or under `if step % n == 0:`",
+                value=read.value,
+                hot=read.hot,
+                severity=_severity(file, read),
+            )
+
+
+def _copied(site: Site) -> cst.BaseExpression | None:
+    """What a call copies to the host, or None; `.numpy()` after `.cpu()` copies nothing more."""
+    node = site.node
+    if not isinstance(node, cst.Call):
+        return None
+    flag = keyword(node, "non_blocking")
+    if isinstance(flag, cst.Name) and flag.value == "True":
+        return None
+    receiver = method_call(node, "cpu", "numpy")
+    if receiver is not None:
+        return receiver
+    receiver = method_call(node, "to")
+    if receiver is None or not node.args:
+        return None
+    target = keyword(node, "device") or node.args[0].value
+    return receiver if _is_cpu(target) else None
+
+
+def _is_cpu(node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "device":
+        node = node.args[0].value
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cpu"
+
+
+def _severity(file: SourceFile, read: Read) -> Severity:
+    """An environment's step needs the action on the host."""
+    loop = read.hot.loop
+    if loop is not None:
+        calls = file.project.hotness.loops.calls_directly_in(*loop)
+        if any(call.callee.endswith(("env.step", "envs.step", "environment.step")) for call in calls):
+            return Severity.INFO
+    return read.severity

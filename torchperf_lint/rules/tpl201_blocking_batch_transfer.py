@@ -1,0 +1,137 @@
+"""TPL201."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.loaders import batch_copy, is_blocking
+from torchperf_lint.facts.pinning import Pinning, pinning_at
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import method_call
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Finding, Related, Severity
+from torchperf_lint.rule import SourceRule
+
+_OWN_CONTAINERS = ("torch_geometric", "dgl", "transformers", "tensordict", "ignite", "monai")
+
+
+class BlockingBatchTransfer(SourceRule):
+    """A batch copied to the device without `non_blocking`, every step.
+
+    ## What it does
+    Flags `.to(device)` and `.cuda()` on what a DataLoader yields, in a loop that runs every step. Where the loader is
+    known and not pinned, the finding says so and points at it: the two belong together.
+
+    ## Why it is slow
+    A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
+    and with `non_blocking=True` the host goes on and queues the step's kernels meanwhile.
+
+    ## Example
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4)
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    For a batch of a few hundred numbers nobody will measure a difference. Copies to the host must stay blocking,
+    and batches that a framework has moved already need no copy:
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    @torch.no_grad()
+    def predict(model: nn.Module, dataset, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+        return torch.cat([model(x.to(device, non_blocking=True)).to("cpu") for x in loader])
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. `non_blocking=True` from the host to the device is safe: kernels on the same stream
+    wait for the copy.
+
+    ## Confirmed by
+    A synchronisation at the line, and a copy from pageable or pinned memory, in at least half of the recorded steps.
+
+    ## References
+    - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
+    - PyTorch CUDA semantics, "Use pinned memory buffers".
+    """
+
+    code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
+    triggers = (".to(", ".cuda(")
+    probes = ("host-sync", "transfers")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot blocking copy of a batch."""
+        for site in file.hot_calls(self.triggers):
+            receiver = method_call(site.node, "to", "cuda")
+            if receiver is None or site.hot is None or site.hot.kind not in ("step", "eval"):
+                continue
+            expression = file.expression(site.node, site.unit)  # type: ignore[arg-type]
+            if not isinstance(expression, ast.Call) or not is_blocking(expression):
+                continue
+            batch = batch_copy(project.values, expression, file.frame(site))
+            if batch is None or _may_be_a_container(file, receiver, batch):
+                continue
+            yield self._copy(file, project, site, receiver, batch)
+
+    def _copy(
+        self, file: SourceFile, project: Project, site: Site, receiver: cst.BaseExpression, batch: Value
+    ) -> Finding:
+        assert site.hot is not None
+        pinning = pinning_at(project, batch.origin)
+        call = file.brief(site.node, site.unit)
+        again = "with `non_blocking=True`"
+        return self.found(
+            site,
+            message=f"`{call}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
+            instead=f"pass `non_blocking=True`{pinning.advice}",
+            value=batch,
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            related=_loader(file, batch, pinning),
+            root_cause=f"batch of {batch.origin or site.hot.loop} copied {again} missing",
+        )
+
+
+def _loader(file: SourceFile, batch: Value, pinning: Pinning) -> list[Related]:
+    if batch.origin is None or not pinning.missing:
+        return []
+    path, line, column = batch.origin
+    return [file.related(path, line, column, "the loader that makes the batch is not pinned: pass `pin_memory=True`", 10)]
+
+
+def _may_be_a_container(file: SourceFile, receiver: cst.BaseExpression, batch: Value) -> bool:
+    """A whole batch of a library whose batches are objects with a `to` of their own."""
+    if not isinstance(receiver, cst.Name) or " (line " not in batch.because:
+        return False
+    return any(name.partition(".")[0] in _OWN_CONTAINERS for name in file.outline.imports.values())

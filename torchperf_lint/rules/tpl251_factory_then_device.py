@@ -1,0 +1,118 @@
+"""TPL251."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.fresh import Fresh, fresh_on_host
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import method_call
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding
+from torchperf_lint.rule import SourceRule
+
+_DEFAULT_DEVICE = re.compile(r"set_default_device|with torch\.device\(|set_default_tensor_type")
+
+
+class FactoryThenDevice(SourceRule):
+    """A tensor made on the host and then moved to the device, in code that runs every step.
+
+    ## What it does
+    Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()` and their like (also through `.float()`, `.view()`
+    and other methods in between, and over two statements) where the line runs every training step or forward pass.
+
+    ## Why it is slow
+    The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
+    would have filled it on the device.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Positions(nn.Module):
+        def __init__(self, size: int, width: int):
+            super().__init__()
+            self.embed = nn.Embedding(size, width)
+
+        def forward(self, x):
+            positions = torch.arange(x.size(1)).to(x.device)
+            return x + self.embed(positions)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    class Positions(nn.Module):
+        def __init__(self, size: int, width: int):
+            super().__init__()
+            self.embed = nn.Embedding(size, width)
+
+        def forward(self, x):
+            positions = torch.arange(x.size(1), device=x.device)
+            return x + self.embed(positions)
+    ```
+
+    ## When it is fine
+    Once, in set-up code; for data that comes from the host; and where a generator on the host must give the same
+    numbers on every machine:
+    ```python
+    import torch
+    from torch import nn
+
+    class Noise(nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.scale = torch.ones(3).to(device)
+
+        def forward(self, x, generator):
+            return x + torch.randn(x.shape, generator=generator).to(x.device)
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. Moving the device into the call changes no values, except for random factories:
+    the device's generator gives other numbers than the host's.
+
+    ## Confirmed by
+    A copy from pageable memory to the device at the line in at least half of the recorded steps.
+
+    ## References
+    - PyTorch performance tuning guide, "Create tensors directly on the target device".
+    - torch.profiler, ExtraCUDACopyPattern.
+    """
+
+    code, name, since = "TPL251", "factory-then-device", "0.1.0"
+    triggers = (".to(", ".cuda(")
+    probes = ("transfers",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each tensor that is made on the host and moved on a hot line."""
+        if _DEFAULT_DEVICE.search(file.text):
+            return
+        for site in file.hot_calls(self.triggers):
+            receiver = method_call(site.node, "to", "cuda")
+            if receiver is None or site.hot is None or site.hot.kind == "data":
+                continue
+            node = file.expression(site.node, site.unit)  # type: ignore[arg-type]
+            fresh = fresh_on_host(project.values, node, file.frame(site)) if isinstance(node, ast.Call) else None
+            if fresh is None:
+                continue
+            yield self.found(
+                site,
+                message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device "
+                f"{site.hot.when}",
+                instead=_instead(fresh),
+                value=fresh.value,
+                hot=site.hot,
+            )
+
+
+def _instead(fresh: Fresh) -> str:
+    made = f"make it on the device: `torch.{fresh.factory}(..., device={fresh.device})`"
+    return made + (" (the device's generator gives other random numbers)" if fresh.random else "")

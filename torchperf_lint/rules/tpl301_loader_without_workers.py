@@ -1,0 +1,125 @@
+"""TPL301."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.loaders import LoaderUse
+from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+
+class LoaderWithoutWorkers(SourceRule):
+    """A DataLoader without workers, over a data set that works for each item.
+
+    ## What it does
+    Flags `DataLoader(...)` whose `num_workers` is absent or 0, where a training loop iterates it and the data set is
+    known to do real work for each item: it opens or decodes files, transforms images, tokenises. Evaluation loops
+    alone make it info. Where nothing is known about the data set, the finding is `possible` and not shown by default.
+
+    ## Why it is slow
+    Without workers every item is read, decoded and collated in the training process, between two steps, while the
+    device waits; nothing is fetched ahead.
+
+    ## Example
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from torchvision import datasets, transforms
+
+    def train(model: nn.Module, optimizer, criterion, device):
+        images = datasets.ImageFolder("data", transforms.ToTensor())
+        loader = DataLoader(images, batch_size=64, shuffle=True)
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from torchvision import datasets, transforms
+
+    def train(model: nn.Module, optimizer, criterion, device, workers: int):
+        images = datasets.ImageFolder("data", transforms.ToTensor())
+        loader = DataLoader(images, batch_size=64, shuffle=True, num_workers=workers, pin_memory=True)
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    For data that is in memory already, worker processes only add copying:
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def train(model: nn.Module, x, y, optimizer, criterion, device):
+        loader = DataLoader(TensorDataset(x, y), batch_size=64, shuffle=True, pin_memory=True)
+        for xb, yb in loader:
+            loss = criterion(model(xb.to(device, non_blocking=True)), yb.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    There is no automatic fix: the right number depends on the machine and on what an item costs. `--runtime` measures
+    both. A data set that holds open files or device tensors must be made safe for worker processes first.
+
+    ## Confirmed by
+    The share of each step that is spent waiting for the loader.
+
+    ## References
+    - PyTorch performance tuning guide, "Enable asynchronous data loading and augmentation".
+    - PyTorch documentation of torch.utils.data, "Single- and multi-process data loading".
+    """
+
+    code, name, since = "TPL301", "loader-without-workers", "0.1.0"
+    triggers = ("DataLoader", "Loader(")
+    probes = ("loader",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each loader without workers that a hot loop iterates."""
+        if not project.uses_accelerator:
+            return
+        for site in file.calls(self.triggers):
+            node = file.expression(site.node, site.unit) if isinstance(site.node, cst.Call) else None
+            if not isinstance(node, ast.Call) or not lacks(node, "num_workers", WORKERS_POSITION):
+                continue
+            uses = project.loaders.uses((file.path, *site.start))
+            if uses:
+                yield from self._judged(file, project, site, node, uses)
+
+    def _judged(
+        self, file: SourceFile, project: Project, site: Site, node: ast.Call, uses: list[LoaderUse]
+    ) -> Iterator[Finding]:
+        data = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "dataset"), None)
+        name = chain(data) if data is not None else "?"
+        work = project.loaders.item_work(file.path, site.function, name)
+        if work is None and project.loaders.in_memory(file.path, site.function, name):
+            return
+        first = next((use for use in uses if use.hot.kind == "step"), uses[0])
+        because = f": {work}, in the training process" if work else ""
+        yield self.found(
+            site,
+            message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{because}",
+            instead="pass `num_workers` (start with 4 and measure with --runtime); keep the data set free of open "
+            "handles and device tensors",
+            hot=first.hot,
+            severity=Severity.WARNING if first.hot.kind == "step" else Severity.INFO,
+            confidence=None if work else Confidence.POSSIBLE,
+            related=[file.related(u.path, u.line, 1, "iterates the loader") for u in uses[:5]],
+        )

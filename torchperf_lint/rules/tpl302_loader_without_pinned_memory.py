@@ -1,0 +1,101 @@
+"""TPL302."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.pinning import PIN_POSITION, WORKERS_POSITION, lacks
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding
+from torchperf_lint.rule import SourceRule
+
+
+class LoaderWithoutPinnedMemory(SourceRule):
+    """A DataLoader with workers whose batches go to the device from pageable memory.
+
+    ## What it does
+    Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
+    device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy.
+
+    ## Why it is slow
+    The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
+    asynchronous. With `pin_memory=True` a thread of the loader prepares pinned batches while the step runs.
+
+    ## Example
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4)
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Without workers (pinning would then happen in the training process), when the batches stay on the host, and where
+    the host is short of memory:
+    ```python
+    from torch.utils.data import DataLoader
+
+    def mean(dataset):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4)
+        return sum(x.mean() for x, _ in loader) / len(loader)
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. `pin_memory=True` changes no values and takes page-locked host memory.
+
+    ## Confirmed by
+    Copies from pageable memory at the line that moves the batch.
+
+    ## References
+    - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
+    - metatensor/metatrain #1273: timings before and after.
+    """
+
+    code, name, since = "TPL302", "loader-without-pinned-memory", "0.1.0"
+    triggers = ("DataLoader", "Loader(")
+    probes = ("transfers", "loader")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each unpinned loader whose batches are copied asynchronously."""
+        for site in file.calls(self.triggers):
+            node = file.expression(site.node, site.unit) if isinstance(site.node, cst.Call) else None
+            if not isinstance(node, ast.Call) or not lacks(node, "pin_memory", PIN_POSITION):
+                continue
+            if lacks(node, "num_workers", WORKERS_POSITION):
+                continue
+            copies = project.loaders.copies((file.path, *site.start))
+            if not copies or any(copy.blocking for copy in copies):
+                continue
+            first = copies[0]
+            yield self.found(
+                site,
+                message=f"this loader's batches are not pinned, so the copy at {first.path}:{first.line} cannot "
+                f"overlap with the host {first.hot.when.partition(' (')[0]}",
+                instead="pass `pin_memory=True` to the loader",
+                hot=first.hot,
+                related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
+            )

@@ -1,0 +1,130 @@
+"""TPL401."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding
+from torchperf_lint.rule import SourceRule
+
+_EMPTY_CACHE = frozenset(
+    {
+        "torch.cuda.empty_cache",
+        "torch.xpu.empty_cache",
+        "torch.mps.empty_cache",
+        "torch.npu.empty_cache",
+        "torch.accelerator.empty_cache",
+        "torch.accelerator.memory.empty_cache",
+    }
+)
+_SWITCH = re.compile(r"cache|memory|vram|offload|oom|low_mem|gc_", re.IGNORECASE)
+
+
+class EmptyCacheInHotLoop(SourceRule):
+    """`torch.cuda.empty_cache()` in code that runs every step.
+
+    ## What it does
+    Flags calls that hand the caching allocator's free blocks back to the driver, where the line runs every training
+    step, evaluation batch or forward pass.
+
+    ## Why it is slow
+    Giving blocks back waits for the device (`cudaFree`), and the next step has to ask the driver for them again
+    (`cudaMalloc`). It cannot give PyTorch more memory: the blocks were free for PyTorch already. It gives memory to
+    other processes only.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            torch.cuda.empty_cache()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Between phases, in a handler for out-of-memory errors, before another process needs the device:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        for x, y in loader:
+            try:
+                loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+                loss.backward()
+            except torch.cuda.OutOfMemoryError:
+                torch.cuda.empty_cache()
+                continue
+            optimizer.step()
+        torch.cuda.empty_cache()
+    ```
+
+    ## Fix safety
+    There is no automatic fix: without the call more memory stays reserved, which can matter on a card that is nearly
+    full. For fragmentation set `PYTORCH_ALLOC_CONF=expandable_segments:True`.
+
+    ## Confirmed by
+    `cudaFree` and `cudaMalloc` counts of the allocator that grow every step.
+
+    ## References
+    - PyTorch CUDA semantics, "Memory management".
+    - huggingface/peft #2894: timings with and without the call.
+    """
+
+    code, name, since = "TPL401", "empty-cache-in-hot-loop", "0.1.0"
+    triggers = ("empty_cache",)
+    probes = ("allocator",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot call that empties the allocator's cache."""
+        del project
+        for site in file.hot_calls(self.triggers):
+            if not isinstance(site.node, cst.Call) or site.hot is None or site.hot.kind == "data":
+                continue
+            name = file.denotes(site.node.func, site)
+            if name not in _EMPTY_CACHE:
+                continue
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.node, site.unit)}` gives cached blocks back to the driver {site.hot.when}, "
+                "and the next step asks for them again",
+                instead="remove it (or call it once between phases); against fragmentation set "
+                "PYTORCH_ALLOC_CONF=expandable_segments:True",
+                hot=site.hot,
+                confidence=Confidence.POSSIBLE if _behind_a_switch(file, site) else site.hot.confidence,
+            )
+
+
+def _behind_a_switch(file: SourceFile, site: Site) -> bool:
+    """Whether an `if` on a save-memory option, which its author chose, holds the call back."""
+    node: cst.CSTNode = site.node
+    while node in site.unit.parents:
+        node = site.unit.parents[node]
+        if isinstance(node, cst.If) and _SWITCH.search(file.source(node.test, site.unit)):
+            return True
+        if isinstance(node, cst.FunctionDef):
+            return False
+    return False

@@ -1,0 +1,99 @@
+"""TPL751."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import keyword
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+_DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"})
+_DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
+
+
+class DataParallel(SourceRule):
+    """`nn.DataParallel` drives all devices from one Python process.
+
+    ## What it does
+    Flags construction of `torch.nn.DataParallel` and calls of `torch.nn.parallel.data_parallel`. Beside an offered
+    `DistributedDataParallel`, or for one device, it is reported as info.
+
+    ## Why it is slow
+    Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
+    one interpreter lock, and gathers all outputs on the first device. `DistributedDataParallel` keeps the weights in
+    place and overlaps the exchange of gradients with the backward pass. The PyTorch documentation recommends it even
+    on a single machine.
+
+    ## Example
+    ```python
+    from torch import nn
+
+    def build(model: nn.Module):
+        return nn.DataParallel(model).cuda()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    def build(model: nn.Module, local_rank: int):
+        torch.cuda.set_device(local_rank)
+        return DistributedDataParallel(model.cuda(local_rank), device_ids=[local_rank])
+    ```
+
+    ## When it is fine
+    Recognising a wrapped model, in order to load or save its weights:
+    ```python
+    from torch import nn
+
+    def unwrap(model: nn.Module):
+        return model.module if isinstance(model, nn.DataParallel) else model
+    ```
+
+    ## Fix safety
+    There is no automatic fix: DistributedDataParallel needs a launcher (`torchrun --nproc-per-node=N train.py`), a
+    process group and a DistributedSampler.
+
+    ## Confirmed by
+    Broadcast kernels and copies between devices in every recorded step.
+
+    ## References
+    - PyTorch documentation of `torch.nn.DataParallel`, its warning.
+    - PyTorch notes, "Use nn.parallel.DistributedDataParallel instead of multiprocessing or nn.DataParallel".
+    """
+
+    code, name, since = "TPL751", "data-parallel", "0.1.0"
+    triggers = ("DataParallel", "data_parallel")
+    probes = ("state",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each construction of DataParallel."""
+        del project
+        for site in file.calls(self.triggers):
+            if not isinstance(site.node, cst.Call) or file.denotes(site.node.func, site) not in _DATA_PARALLEL:
+                continue
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.node.func, site.unit)}` copies the model to every device in each forward "
+                "pass and drives them from one process",
+                instead="start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
+                "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
+                severity=Severity.INFO if _offered_beside_better(file) or _one_device(site) else None,
+            )
+
+
+def _offered_beside_better(file: SourceFile) -> bool:
+    return any(call.callee.endswith(_DISTRIBUTED) for call in file.outline.calls)
+
+
+def _one_device(site: Site) -> bool:
+    assert isinstance(site.node, cst.Call)
+    devices = keyword(site.node, "device_ids")
+    return isinstance(devices, cst.List) and len(devices.elements) == 1 and not isinstance(devices.elements[0], cst.StarredElement)
