@@ -1,0 +1,112 @@
+"""One answer: for every hash seed, number of jobs, order of paths, and for a file alone or within its project."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from expectations import FIXTURES, PROJECTS, ROOT, RULE_FOLDERS
+
+SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A project that holds all fixtures, with a configuration file so that its root is known."""
+    root = tmp_path_factory.mktemp("tree")
+    (root / "torchperf-lint.toml").write_text("")
+    for folder in (*RULE_FOLDERS, *PROJECTS):
+        target = root / folder.relative_to(FIXTURES)
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
+        if folder in PROJECTS:
+            (target / "torchperf-lint.toml").write_text("")
+    return root
+
+
+def command(tree, *arguments, seed="0", path=()):
+    """The JSON text that the command line prints."""
+    search = os.pathsep.join(map(str, (*path, ROOT)))
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "torchperf_lint", "--output-format", "json", "--no-cache", *arguments],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def whole(tree):
+    return command(tree, "--jobs", "1", ".")
+
+
+def findings_by_path(text):
+    """Path -> findings; a file without findings is absent."""
+    found: dict[str, list[object]] = {}
+    for finding in json.loads(text)["findings"]:
+        found.setdefault(finding["path"], []).append(finding)
+    return found
+
+
+def test_there_is_something_to_compare(whole):
+    assert len(findings_by_path(whole)) >= len(RULE_FOLDERS)
+    assert json.loads(whole)["errors"] == []
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_the_hash_seed_and_the_jobs_change_nothing(tree, whole, seed, jobs):
+    assert command(tree, "--jobs", jobs, ".", seed=seed) == whole
+
+
+def test_the_order_of_paths_changes_nothing(tree, whole):
+    files = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*.py"))
+    assert command(tree, *files) == whole
+    assert command(tree, *reversed(files)) == whole
+    assert command(tree, *files[::2], *files[1::2], files[0]) == whole
+
+
+def test_a_file_alone_answers_as_within_its_project(tree, whole):
+    expected = findings_by_path(whole)
+    files = sorted(path.relative_to(tree).as_posix() for path in tree.rglob("*.py") if "tpl" not in path.parent.name)
+    files += [f"{folder.name}/bad.py" for folder in RULE_FOLDERS[:3]]
+    assert any("/" in file and file in expected for file in files)
+    for file in files:
+        alone = {file: expected[file]} if file in expected else {}
+        assert findings_by_path(command(tree, file)) == alone, file
+
+
+def test_a_file_alone_answers_the_same_from_its_own_directory(tree, whole):
+    project = tree / "projects" / "package_with_reexports"
+    path = "vision/engine/metrics.py"
+    alone = json.loads(command(project / "vision" / "engine", "metrics.py"))["findings"]
+    within = findings_by_path(whole)[f"projects/package_with_reexports/{path}"]
+    assert [(f["line"], f["column"], f["code"], f["message"]) for f in alone] == [
+        (f["line"], f["column"], f["code"], f["message"]) for f in within
+    ]
+
+
+def test_torch_is_never_imported(tree, whole, tmp_path):
+    for name in ("torch", "numpy", "torchvision", "lightning"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"raise RuntimeError('{name} was imported')\n")
+    assert command(tree, ".", path=(tmp_path,)) == whole
+    listed = subprocess.run(
+        [sys.executable, "-c", "import torch"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert "torch was imported" in listed.stderr
