@@ -44,6 +44,7 @@ class Body:
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
+        self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
         self._find_functions(tree, by_place)
 
@@ -105,7 +106,7 @@ class Body:
     # -- uses and calls ----------------------------------------------------------------------------
 
     def uses(self, function: int, name: str) -> list[tuple[str, int]]:
-        """(attribute, line) for each `name.attribute` in a function, in order."""
+        """(attribute, line) for each `name.attribute` in a function, in order; `name` may be a chain."""
         self._index(function)
         return self._uses[function].get(name, [])
 
@@ -123,8 +124,8 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if isinstance(current, ast.Attribute) and isinstance(current.value, ast.Name):
-                uses.setdefault(current.value.id, []).append((current.attr, current.lineno))
+            if isinstance(current, ast.Attribute):
+                uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
             elif isinstance(current, ast.Call):
                 calls[(*self.at(current), chain(current.func))] = current
             elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -152,6 +153,16 @@ class Body:
             if isinstance(statement, ast.For | ast.AsyncFor) and statement.lineno == line:
                 return statement.iter
         return None
+
+    def stored_items(self, function: int, name: str) -> list[ast.expr]:
+        """What a function puts into a container: `name[...] = value`, `name.append(value)`."""
+        if function not in self._stored:
+            table: dict[str, list[ast.expr]] = {}
+            node = self.functions.get(function)
+            for target, value in _stores(node.body) if node is not None else ():
+                table.setdefault(target, []).append(value)
+            self._stored[function] = table
+        return self._stored[function].get(name, [])
 
     def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
         """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
@@ -184,6 +195,18 @@ def _self_assignments(
                 name = call.args[0]
                 if isinstance(name, ast.Constant) and isinstance(name.value, str):
                     yield name.value, call.args[1], True
+
+
+def _stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    for node in _statements(body):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript):
+                    yield chain(target.value), node.value
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
+            callee = chain(node.value.func)
+            if callee.endswith(".append"):
+                yield callee.removesuffix(".append"), node.value.args[0]
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -161,6 +161,8 @@ def _method(values: Values, node: ast.Call, function: ast.Attribute, frame: Fram
         return _object_method(values, node, base.thing, name, frame)
     if base.kind == "loader":
         return UNKNOWN
+    if name in api.TENSOR_MARKS:
+        return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {_line(node, frame)})", Confidence.LIKELY)
     if name == "cuda" and not node.args:
         return tensor(DEVICE, f"moved by `.cuda()` (line {_line(node, frame)})", Confidence.LIKELY)
     if name == "to":

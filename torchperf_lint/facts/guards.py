@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import chain
+
 SHORT = 60
 
 
@@ -57,6 +59,45 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_unequal_modulus(test):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+def set_up_once(node: ast.If) -> bool:
+    """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
+
+    Attributes and containers keep what is put there, so the branch runs once. A plain local name does not.
+    """
+    missing = _missing(node.test)
+    if missing is None:
+        return False
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        for target in targets:
+            written = chain(target)
+            if written == missing and "." in missing:
+                return True
+            if isinstance(target, ast.Subscript) and chain(target.value) == missing.removesuffix("[]"):
+                return True
+    return False
+
+
+def _missing(test: ast.expr) -> str | None:
+    """What a test finds missing or empty, as a chain."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = test.operand
+        if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:
+            name = inner.args[1]
+            return f"{chain(inner.args[0])}.{name.value}" if isinstance(name, ast.Constant) else None
+        return chain(inner)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(operator, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
+        return chain(left)
+    if isinstance(operator, ast.NotIn):
+        return chain(right)
+    if isinstance(operator, ast.Eq) and isinstance(left, ast.Call) and chain(left.func) == "len" and left.args:
+        return chain(left.args[0])
+    return None
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:

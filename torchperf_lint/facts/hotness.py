@@ -22,7 +22,7 @@ from torchperf_lint.model import Confidence
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
-_RARE = frozenset({"cadence", "debug", "except", "raise", "profile", "class"})
+_RARE = frozenset({"cadence", "debug", "once", "except", "raise", "profile", "class"})
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,18 @@ class Hotness:
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
                 role = role_of(self.index, self.types, key, bool(self.callers.get(key)))
+                if role is None:
+                    role = self._steps_itself(key)
                 if role is not None:
                     yield key, self._from_role(key, role)
+
+    def _steps_itself(self, key: FunctionKey) -> Role | None:
+        """A function that does a training step outside any loop of its own is called once a step."""
+        action = self.loops.trains(key, 1)
+        if action is None or self.index.function(key).name == "backward":
+            return None
+        because = f"does a training step itself: `{action.callee}()` (line {action.line})"
+        return Role("step", because, "every training step", Confidence.LIKELY)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)

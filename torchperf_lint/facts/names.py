@@ -78,6 +78,8 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     assert d.value is not None
     place = body.at(d.value)
     value = values.of(d.value, frame._replace(at=place if d.how != "augmented" else d.at))
+    if d.how == "assign" and _is_empty_container(value, d.value):
+        value = _filled(values, name, frame, body)
     if d.how == "loop":
         value = values.element(value, d.index)
     elif d.how == "item":
@@ -87,6 +89,20 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(name, value.because, d.at[0]))
     return value
+
+
+def _is_empty_container(value: Value, node: ast.expr) -> bool:
+    if isinstance(node, ast.List | ast.Dict):
+        return not (node.elts if isinstance(node, ast.List) else node.values)
+    callee = chain(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return callee in ("dict", "list", "OrderedDict", "defaultdict", "deque") and value.kind in ("sequence", "unknown", "plain", "object")
+
+
+def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
+    """A container that starts empty holds what the function puts into it."""
+    stored = body.stored_items(frame.function, name)[:8]
+    items = [values.of(node, frame._replace(at=body.at(node))) for node in stored]
+    return sequence(join(items) if items else UNKNOWN)
 
 
 def told(name: str, because: str, line: int) -> str:
@@ -224,6 +240,10 @@ def _from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
         if attribute in api.MODULE_USES and attribute != "module":
             return Value("module", ANYWHERE, f"used as a module: `{name}.{attribute}` (line {line})", Confidence.LIKELY)
     for attribute, line in uses:
+        if attribute == "backward":
+            because = f"`{name}.backward()` is called on it (line {line})"
+            return tensor(ANYWHERE, because)
+    for attribute, line in uses:
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
@@ -248,13 +268,15 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
             return _of_unknown_module(base, name)
         return UNKNOWN
     if base.kind == "object" and base.thing is not None:
-        return _of_object(values, base, name)
+        found = _of_object(values, base, name)
+        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
     if base.kind == "plain":
         return PLAIN
     if base.kind == "unknown":
-        return from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
+        found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
+        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return UNKNOWN
 
 
@@ -327,10 +349,11 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     return value
 
 
-def annotated_item(values: Values, node: ast.Subscript, frame: Frame) -> Value:
-    """An item of a container whose annotation says what it holds: nothing beyond tensors is known yet."""
-    del values, node, frame
-    return UNKNOWN
+def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
+    """What an item or attribute of something unknown must be, from what the function asks of it."""
+    body = values.body(frame.path)
+    written = chain(node)
+    return UNKNOWN if body is None or "?" in written else _from_uses(values, written, frame, body)
 
 
 # -- things ----------------------------------------------------------------------------------------

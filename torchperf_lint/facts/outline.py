@@ -30,7 +30,7 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, cadence, debug, except, break, return, raise, grad-off, profile."""
+    """function, class, loop, comprehension, cadence, debug, once, except, break, return, raise, grad-off, profile."""
     parent: int
     start: Position
     end: Position
@@ -365,6 +365,8 @@ class _Outliner:
             body = self.region(kind, context, node.body, guard.text) if not rest else context
             if rest and node.orelse:
                 orelse = self.region(kind, context, node.orelse, guard.text)
+        elif guards.set_up_once(node):
+            body = self.region("once", context, node.body, guards.short(guards.words(node.test)))
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
 

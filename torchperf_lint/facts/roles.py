@@ -14,7 +14,7 @@ COLD_NAME = re.compile(
     r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^convert_|^on_\w*epoch_(?:end|start)$"
-    r"|epoch_end$|^configure_|^from_|^test_|^main$",
+    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_|^from_|^test_|^main$",
     re.IGNORECASE,
 )
 
@@ -31,6 +31,8 @@ class Role(NamedTuple):
 _FORWARD = Role("forward", "is the `forward` of a module, which every step runs", "in every forward pass", Confidence.CERTAIN)
 _STEP = Role("step", "is called by its framework every training step", "every training step", Confidence.CERTAIN)
 _EVAL = Role("eval", "is called by its framework every evaluation batch", "every evaluation batch", Confidence.CERTAIN)
+_STEP_BY_NAME = Role("step", "is by its name what a training loop calls every step", "every training step", Confidence.LIKELY)
+_EVAL_BY_NAME = Role("eval", "is by its name what a loop calls every evaluation batch", "every evaluation batch", Confidence.LIKELY)
 _FUNCTION = Role("forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN)
 _OPTIMIZER = Role("update", "is an optimizer's `step`, run every training step", "every optimizer step", Confidence.CERTAIN)
 _DATA = Role("data", "is run by the loader for every sample or batch", "for every sample", Confidence.CERTAIN)
@@ -38,7 +40,7 @@ _METER = Role("update", "is a meter's update, called every step", "every step", 
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {"training_step", "on_train_batch_start", "on_train_batch_end", "on_before_backward", "on_after_backward",
-               "on_before_zero_grad", "on_before_optimizer_step", "optimizer_step", "train_step", "compute_loss", "handle_batch"}
+               "on_before_zero_grad", "on_before_optimizer_step", "optimizer_step", "train_step", "compute_loss", "handle_batch", "on_batch_end", "on_batch_start", "train_on_batch"}
 _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
@@ -74,12 +76,12 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
     framework = any(_FRAMEWORK_BASE.search(base) for base in bases)
-    if name in _STEP_HOOKS and framework:
-        return _STEP
-    if name in _EVAL_HOOKS and framework:
-        return _EVAL
+    if name in _STEP_HOOKS:
+        return _STEP if framework else _STEP_BY_NAME
+    if name in _EVAL_HOOKS:
+        return _EVAL if framework else _EVAL_BY_NAME
     if name == "update" and _METER_CLASS.search(index.record(cls).name):
-        return None if called else _METER
+        return _METER
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
     return None

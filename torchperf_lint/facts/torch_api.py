@@ -48,6 +48,10 @@ TENSOR_ONLY_METHODS = frozenset(
     "index_add_ masked_select type_as repeat_interleave".split()
 )
 """Methods and attributes that tensors have and arrays, dicts and numbers have not (`cuda`, `half`: modules too)."""
+TENSOR_MARKS = frozenset(
+    "detach detach_ unsqueeze contiguous masked_fill permute log_softmax backward requires_grad_ new_zeros index_select".split()
+)
+"""Methods that show the object they are called on to be a tensor."""
 SEQUENCE_METHODS = frozenset("unbind split chunk tensor_split unsafe_chunk unsafe_split".split())
 PAIR_METHODS = frozenset("max min sort topk median mode kthvalue cummax cummin".split())
 """Return (values, indices) when given a dimension; both are tensors on the same device."""

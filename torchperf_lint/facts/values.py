@@ -97,12 +97,13 @@ class Values:
         """`base[index]`."""
         base = self.of(node.value, frame)
         if base.kind == "sequence":
-            return _element(base, node.slice)
+            found = _element(base, node.slice)
+            return found if found.kind != "unknown" else names.value_by_uses(self, node, frame)
         if base.kind in ("tensor", "batch", "array", "module"):
             return base
         if base.kind == "loader":
             return UNKNOWN
-        return names.annotated_item(self, node, frame) if base.kind == "unknown" else UNKNOWN
+        return names.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
