@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_rules import ENVIRONMENT, install
+from fake_rules import ENVIRONMENT, install, make_rule
 
 from torchperf_lint import explain
 from torchperf_lint.errors import UsageError
@@ -89,6 +89,20 @@ def test_a_readme_without_a_place_for_the_table_is_refused(tmp_path, text):
         (tmp_path / "README.md").write_text(text)
     with pytest.raises(UsageError, match="must hold the lines <!-- rules:begin -->"):
         explain.documents(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("Flags `a. b` and\n`# noqa: X`. More.", "Flags `a. b` and `# noqa: X`."),
+        ("Flags these:\n- one.", "Flags these"),
+        ("Flags x.y", "Flags x.y"),
+    ],
+)
+def test_a_summary_is_the_first_sentence(text, summary):
+    rule = make_rule("TPL999", "made-up")
+    rule.docs["What it does"] = text
+    assert explain.summary(rule) == summary
 
 
 def test_writing_must_be_asked_for():

@@ -120,6 +120,14 @@ def test_a_place_that_is_too_long_stays_in_one_piece():
     assert lines[:2] == [f"{path}:1:1", "  warning TPL101 item-in-hot-loop (certain)"]
 
 
+def test_code_within_words_is_not_broken_across_lines():
+    words = "word " * 10
+    text = full(finding(instead=f"{words}under `if step % n == 0:` or {words}"))
+    assert "under\n              `if step % n == 0:` or word" in text
+    assert "\ue000" not in text
+    assert max(map(len, full(finding(instead=f"`{words}`")).splitlines())) <= 80
+
+
 def test_a_span_of_some_lines_is_underlined_on_each():
     source = "a\nx = f(\n    1,\n).cuda()  # why\nb\n"
     assert frame_of(at(2, 5, 4, 9), source) == [

@@ -18,7 +18,8 @@ from torchperf_lint.rule import Rule
 BEGIN = "<!-- rules:begin -->"
 END = "<!-- rules:end -->"
 _TABLE = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-_SENTENCE = re.compile(r".*?[.:](?=\s|$)", re.DOTALL)
+# Full stops and colons within code do not end it.
+_SENTENCE = re.compile(r"(?:`[^`]*`|[^`])*?[.:](?=\s|$)")
 
 
 def find_rule(code_or_name: str) -> type[Rule]:
@@ -80,7 +81,7 @@ def summary(rule: type[Rule]) -> str:
     """The first sentence of what a rule does, on one line."""
     text = rule.docs["What it does"]
     sentence = _SENTENCE.match(text)
-    return " ".join((sentence.group() if sentence else text).split())
+    return " ".join((sentence.group() if sentence else text).split()).removesuffix(":")
 
 
 def rules_list() -> list[dict[str, object]]:

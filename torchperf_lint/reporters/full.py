@@ -5,6 +5,7 @@ Everything but the colours is there in plain text too; nothing but quoted source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -22,6 +23,9 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity
 _INDENT = 2
 _LABEL = 12
 """Columns of a label such as `why tensor`, with the space after it."""
+_CODE = re.compile(r"`[^`]+`")
+_NO_BREAK = "\ue000"
+"""Stands for a space while words are wrapped; a character nobody uses."""
 _NARROWEST = 40
 _WIDEST = 120
 
@@ -85,10 +89,12 @@ class _Page:
     def _paragraph(self, label: str, text: str, style: str = "") -> None:
         """Words wrapped beside their label."""
         margin = _INDENT + (_LABEL if label else 0)
-        words = Text(printable(text), style=style)
-        words.highlight_regex(r"`[^`]+`", "cyan")
+        width = self.width - margin
+        words = Text(_CODE.sub(lambda code: _unbroken(code.group(), width), printable(text)), style=style)
+        words.highlight_regex(_CODE, "cyan")
         head = self._label(label)
-        for part in words.wrap(self.console, self.width - margin):
+        for part in words.wrap(self.console, width):
+            part.plain = part.plain.replace(_NO_BREAK, " ")
             self.line(Text.assemble(head, part))
             head = Text(" " * margin)
 
@@ -120,6 +126,11 @@ class _Page:
             self.line(Text.assemble(" " * indent, text))
         if context and rows:
             self.line(Text())
+
+
+def _unbroken(code: str, width: int) -> str:
+    """Code within words, kept on one line unless it is long."""
+    return code.replace(" ", _NO_BREAK) if len(code) <= width // 2 else code
 
 
 def _numbered(rows: list[Row], gutter: int, style: str) -> Iterator[Text]:
