@@ -45,6 +45,7 @@ class Body:
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
+        self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
         self._find_functions(tree, by_place)
 
@@ -154,6 +155,23 @@ class Body:
                 return statement.iter
         return None
 
+    def backward_operands(self, function: int) -> dict[str, int]:
+        """Chain -> line, for what a function runs `backward` on: `loss.backward()`, `scaler.scale(a + b).backward()`."""
+        self._index(function)
+        if function not in self._backward:
+            found: dict[str, int] = {}
+            for call in self._calls[function].values():
+                for name in _operands(_backward_target(call)):
+                    found.setdefault(name, call.lineno)
+            self._backward[function] = found
+        return self._backward[function]
+
+    def iterators(self, function: int) -> set[str]:
+        """The chains that a function makes iterators of: `iter(loader)`."""
+        self._index(function)
+        made = (c for (_, _, callee), c in self._calls[function].items() if callee == "iter" and c.args)
+        return {chain(call.args[0]) for call in made}
+
     def stored_items(self, function: int, name: str) -> list[ast.expr]:
         """What a function puts into a container: `name[...] = value`, `name.append(value)`."""
         if function not in self._stored:
@@ -195,6 +213,29 @@ def _self_assignments(
                 name = call.args[0]
                 if isinstance(name, ast.Constant) and isinstance(name.value, str):
                     yield name.value, call.args[1], True
+
+
+def _backward_target(call: ast.Call) -> ast.expr | None:
+    """What a call computes gradients of: the receiver of `.backward()`, or what is handed to an engine's."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "backward":
+        return call.args[0] if call.args else call.func.value
+    return call.args[0] if call.func.attr in ("scale", "manual_backward") and call.args else None
+
+
+def _operands(node: ast.expr | None) -> Iterator[str]:
+    stack = [] if node is None else [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.BinOp):
+            stack += [current.left, current.right]
+        elif isinstance(current, ast.UnaryOp):
+            stack.append(current.operand)
+        elif isinstance(current, ast.Call) and isinstance(current.func, ast.Attribute):
+            stack += [current.func.value] if not current.args or current.func.attr != "scale" else current.args
+        elif isinstance(current, ast.Name | ast.Attribute | ast.Subscript):
+            yield chain(current)
 
 
 def _stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:

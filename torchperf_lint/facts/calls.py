@@ -29,6 +29,12 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
+_MODULE_NAME = re.compile(
+    r"model|net(?:work)?s?(?:_|\d|$)|module|encoder|decoder|backbone|(?:^|_)head|criterion|loss(?:_?fn|_?func)?$|generator|"
+    r"discriminator|policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|attn|attention|classifier|"
+    r"extractor|(?:^|_)(?:net)?[DG]$|transformer|predictor",
+    re.IGNORECASE,
+)
 _PROGRESS = re.compile(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
 
 
@@ -68,7 +74,7 @@ def _called_value(values: Values, node: ast.Call, frame: Frame) -> Value:
         return returned(values, key, frame) if key else UNKNOWN
     if isinstance(node.func, ast.Attribute | ast.Name) and _PROGRESS.search(chain(node.func)) and node.args:
         return values.of(node.args[0], frame)
-    return UNKNOWN
+    return _as_a_module_would(values, node, frame) if target.kind == "unknown" else UNKNOWN
 
 
 def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -> Value:
@@ -103,7 +109,7 @@ def _project(values: Values, node: ast.Call, thing: Thing, frame: Frame) -> Valu
     if thing.kind == "class":
         instance = Thing("instance", thing.path, thing.index)
         made = from_thing(values, instance, values.index.record(thing).name)
-        return replace(made, origin=_origin(values, node, frame)) if made.kind == "loader" else made
+        return replace(made, origins=_origin(values, node, frame)) if made.kind == "loader" else made
     found = returned(values, FunctionKey(thing.path, thing.index), frame)
     if found.kind in ("tensor", "batch") and found.because:
         return replace(found, because=f"what `{chain(node.func)}(...)` returns: {found.because}")
@@ -136,9 +142,9 @@ def _returned(values: Values, key: FunctionKey, depth: int) -> Value:
     return join(found)
 
 
-def _origin(values: Values, node: ast.Call, frame: Frame) -> tuple[str, int, int] | None:
+def _origin(values: Values, node: ast.Call, frame: Frame) -> tuple[tuple[str, int, int], ...]:
     body = values.body(frame.path)
-    return (frame.path, *body.at(node)) if body is not None else None
+    return ((frame.path, *body.at(node)),) if body is not None else ()
 
 
 # -- methods -----------------------------------------------------------------------------------------
@@ -235,7 +241,9 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     if found is not None:
         return found
     other = values.of(first, frame)
-    return other.device if other.kind == "tensor" and other.device != ANYWHERE else None
+    if other.kind != "tensor":
+        return None
+    return HOST if other.device == HOST else DEVICE
 
 
 def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
@@ -262,7 +270,29 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
         return sequence(sequence(Value("module", base.device), (PLAIN, Value("module", base.device))))
     if name == "state_dict":
         return sequence(tensor(ANYWHERE, "an entry of a state dict"))
+    return _submodule(values, node, base, frame)
+
+
+def _submodule(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
+    """A call of an attribute of a module: most are modules themselves, whoever handed them in."""
+    target = values.of(node.func, frame)
+    if target.kind == "module":
+        return module_output(values, node, target, frame)
+    if target.kind == "unknown" and base.thing is not None and base.thing.kind == "instance":
+        return _as_a_module_would(values, node, frame)
     return UNKNOWN
+
+
+def _as_a_module_would(values: Values, node: ast.Call, frame: Frame) -> Value:
+    """An unknown callable named like a module and called with a tensor gives a tensor."""
+    written = chain(node.func)
+    if not _MODULE_NAME.search(last_part(written)):
+        return UNKNOWN
+    inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
+    if not any(value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE) for value in inputs):
+        return UNKNOWN
+    because = f"the output of `{written}(...)`, called with a tensor and a module by its name"
+    return module_output(values, node, Value("module", ANYWHERE, "", Confidence.LIKELY), frame).with_reason(because)
 
 
 def _sequence_method(base: Value, name: str) -> Value:
@@ -284,12 +314,10 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
             if found.kind in ("tensor", "batch") and found.because:
                 return replace(found, because=f"what `{chain(node.func)}(...)` returns: {found.because}")
             return found
-        things = values.types.attribute(thing, name, 0)
         target = values.of(node.func, frame)
         if target.kind == "module":
             return module_output(values, node, target, frame)
-        del things
-        return UNKNOWN
+        return _as_a_module_would(values, node, frame) if target.kind == "unknown" else UNKNOWN
     if thing.dotted.startswith(("torch.cuda.amp.GradScaler()", "torch.amp.GradScaler()")) and name == "scale" and node.args:
         return values.of(node.args[0], frame)
     if thing.dotted.startswith("torch.distributions.") and name in ("sample", "rsample", "log_prob", "entropy"):
@@ -337,13 +365,15 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     if dotted.startswith(api.TENSOR_NAMESPACES):
         return _computed(values, node, dotted, frame)
     if dotted == "torch.utils.data.DataLoader":
-        return Value("loader", HOST, "a DataLoader", origin=_origin(values, node, frame))
+        return Value("loader", HOST, "a DataLoader", origins=_origin(values, node, frame))
     if dotted == "torch.device":
         return Value("torch_device", device_of(values, node, frame) or DEVICE)
     if dotted == "torch.nn.Parameter" and node.args:
         return tensor(ANYWHERE, "an nn.Parameter")
     if dotted.startswith("torch.cuda.") and name in ("FloatTensor", "LongTensor", "HalfTensor", "DoubleTensor"):
         return tensor(DEVICE, f"made on the device by `{dotted}`")
+    if name in ("clip_grad_norm_", "clip_grad_norm", "get_total_norm"):
+        return tensor(ANYWHERE, f"the norm that `{name}` returns, a tensor")
     if dotted == "torch.load":
         return UNKNOWN
     if "." in rest:

@@ -1,7 +1,7 @@
 """Chains: a name, attribute, call or item access written as a short string.
 
-`self.loaders["train"].dataset` is `self.loaders[].dataset`, `model(x).sum` is `model().sum`; anything else in
-the middle becomes `?`. Chains are what outlines keep of expressions: comparable, hashable, quick to make.
+`self.loaders["train"].dataset` is `self.loaders[train].dataset`, `model(x).sum` is `model().sum`, `x[i]` is `x[]`;
+anything else in the middle becomes `?`. Chains are what outlines keep of expressions: comparable, hashable, quick to make.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MAX_PARTS = 12
 
 
 def chain(node: ast.AST) -> str:
-    """The chain of an expression. Subscripts by small non-negative integers keep their index."""
+    """The chain of an expression. Subscripts by a non-negative integer or a plain word keep it."""
     parts: list[str] = []
     for _ in range(MAX_PARTS):
         if isinstance(node, ast.Name):
@@ -36,9 +36,9 @@ def chain(node: ast.AST) -> str:
 
 
 def _index(node: ast.AST) -> str:
-    if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0:
-        return f"[{node.value}]"
-    return "[]"
+    value = node.value if isinstance(node, ast.Constant) else None
+    kept = (type(value) is int and value >= 0) or (isinstance(value, str) and value.isidentifier())
+    return f"[{value}]" if kept else "[]"
 
 
 def last_part(text: str) -> str:

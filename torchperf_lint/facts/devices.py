@@ -36,7 +36,8 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
             return made
     value = values.of(node, frame)
     if value.kind == "torch_device":
-        return value.device
+        # `x.device` of a tensor that is who knows where: code writes that for accelerators.
+        return HOST if value.device == HOST else DEVICE
     if value.kind in ("tensor", "dtype", "batch", "module"):
         return None
     name = chain(node).replace("()", "").rpartition(".")[2]

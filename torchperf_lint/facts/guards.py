@@ -37,6 +37,7 @@ _DEBUG_NAME = re.compile(
     r"do_vis|is_tracing|is_scripting|is_in_onnx_export|is_exporting|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
+_MEMORY_NAME = re.compile(r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache", re.IGNORECASE)
 _COUNTER_NAME = re.compile(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
@@ -138,6 +139,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return "cadence"
     if any(_DEBUG_NAME.match(name) for name in names):
         return "debug"
+    if any(_MEMORY_NAME.search(name) for name in names):
+        return "memory"
     return None
 
 

@@ -15,14 +15,15 @@ from functools import cached_property
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.outline import Position
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
-from torchperf_lint.facts.roles import COLD_NAME, Role, role_of
+from torchperf_lint.facts.roles import COLD_NAME, NOT_TRAINING_NAME, Role, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
-_RARE = frozenset({"cadence", "debug", "once", "except", "raise", "profile", "class"})
+_WHEN = {"step": "every training step", "eval": "every evaluation batch", "rollout": "every turn of a decoding loop"}
+_RARE = frozenset({"cadence", "debug", "memory", "once", "except", "raise", "profile", "class"})
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Hot:
     """Why a line runs often."""
 
     kind: str
-    """step, eval, forward, data (in a loader's worker) or update (an optimizer or meter)."""
+    """step, eval, rollout, forward, data (in a loader's worker) or update (an optimizer or meter)."""
     because: str
     """The reason in words, with places."""
     when: str
@@ -87,7 +88,8 @@ class Hotness:
         loop, free = self._climb(path, index)
         function = self.index.outlines[path].regions[index].function
         if loop is not None:
-            return None if self._never_hot(FunctionKey(path, function)) else loop
+            name = self.index.outlines[path].functions[function].name
+            return None if NOT_TRAINING_NAME.search(name) else loop
         return self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
 
     def _climb(self, path: str, index: int) -> tuple[Hot | None, bool]:
@@ -118,7 +120,7 @@ class Hotness:
             return None
         region = self.index.outlines[path].regions[index]
         line = loop.line
-        when = "every training step" if loop.kind == "step" else "every evaluation batch"
+        when = _WHEN[loop.kind]
         return Hot(
             loop.kind,
             f"it runs {when}: in the loop `{region.detail}` ({path}:{line}), which {loop.because}",
@@ -177,7 +179,8 @@ class Hotness:
         found = []
         for caller, calls in sorted(self.callees.items()):
             for site, target in calls:
-                hot = None if self._never_hot(caller) else self._climb(site.path, site.call.region)[0]
+                name = self.index.function(caller).name
+                hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
                 if hot is not None:
                     found.append((target, self._through(hot, site)))
         # Training loops explain more than evaluation loops; then the order of files.
@@ -188,7 +191,7 @@ class Hotness:
         where = f"{site.path}:{site.call.line}"
         loop = hot.loop
         detail = self.index.outlines[loop[0]].regions[loop[1]].detail if loop else ""
-        often = "every training step" if hot.kind == "step" else "every evaluation batch"
+        often = _WHEN[hot.kind]
         at = f"{hot.path}:{hot.line}"
         return Hot(
             hot.kind,

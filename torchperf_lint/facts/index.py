@@ -6,6 +6,7 @@ importing file's directory or one of its parents, up to the project's root, or u
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -140,7 +141,7 @@ class Index:
         }
 
     def _base(self, path: str, chain: str) -> Thing | None:
-        head, *rest = chain.replace("[]", "").split(".")
+        head, *rest = re.sub(r"\[\w*\]", "", chain).split(".")
         thing = self.member(path, head)
         if thing is None and head in ("object", "dict", "list", "Exception"):
             return Thing("external", dotted=head)

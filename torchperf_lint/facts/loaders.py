@@ -10,9 +10,9 @@ from torchperf_lint.facts.calls import target_device
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.outline import Outline
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
 
 Origin = tuple[str, int, int]
 """Path, 1-based line and column of the call that makes a loader."""
@@ -81,7 +81,19 @@ class Loaders:
 
     def uses(self, origin: Origin) -> list[LoaderUse]:
         """The hot loops over the loader made at `origin`."""
-        return self._uses.get(origin, [])
+        return self._uses.get(origin, []) or self._handed_to_framework(origin)
+
+    def _handed_to_framework(self, origin: Origin) -> list[LoaderUse]:
+        """Lightning iterates what `train_dataloader` returns."""
+        path, line, column = origin
+        outline = self.index.outlines[path]
+        function = outline.functions[outline.regions[self.hotness.innermost(path, (line, column))].function]
+        kind = {"train_dataloader": "step", "val_dataloader": "eval", "test_dataloader": "eval"}.get(function.name)
+        if kind is None or function.class_index < 0:
+            return []
+        because = f"the trainer iterates what `{function.qualname}` ({path}:{function.header_line}) returns"
+        when = "every training step" if kind == "step" else "every evaluation batch"
+        return [LoaderUse(path, function.header_line, Hot(kind, because, when, Confidence.CERTAIN, path, function.header_line))]
 
     def copies(self, origin: Origin) -> list[BatchCopy]:
         """The hot copies of its batches."""
@@ -98,21 +110,20 @@ class Loaders:
                 loop = self.hotness.loop_at(path, region_index)
                 if hot is None or loop is None:
                     continue
-                origin = self._iterated(path, outline, region.function, region.head)
-                if origin is not None:
+                for origin in self._iterated(path, region.function, region.head):
                     found.setdefault(origin, []).append(LoaderUse(path, region.head, hot))
         return found
 
-    def _iterated(self, path: str, outline: Outline, function: int, line: int) -> Origin | None:
+    def _iterated(self, path: str, function: int, line: int) -> tuple[Origin, ...]:
         body = self.values.body(path)
         node = body.loop_iterable(function, line) if body is not None else None
         if node is None or body is None:
-            return None
+            return ()
         element = self.values.element(self.values.of(node, Frame(path, function, body.at(node))))
         for value in (element, *element.items):
-            if value.kind == "batch" and value.origin is not None:
-                return value.origin
-        return None
+            if value.kind == "batch" and value.origins:
+                return value.origins
+        return ()
 
     @cached_property
     def _copies(self) -> dict[Origin, list[BatchCopy]]:
@@ -127,9 +138,9 @@ class Loaders:
                 if node is None or hot is None:
                     continue
                 value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))
-                if value is not None and value.origin is not None:
+                for origin in value.origins if value is not None else ():
                     copy = BatchCopy(path, call.line, call.column, is_blocking(node), hot)
-                    found.setdefault(value.origin, []).append(copy)
+                    found.setdefault(origin, []).append(copy)
         return found
 
     # -- what a loader's data set does per item ------------------------------------------------------

@@ -13,7 +13,7 @@ from functools import cached_property
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.outline import Call
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
-from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.types import Types, is_module_name
 from torchperf_lint.model import Confidence
 
 FEW_TURNS = 8
@@ -21,7 +21,7 @@ FEW_TURNS = 8
 TRAINING_DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
 _OPTIMIZER = re.compile(r"optim|(?:^|[._])opt(?:[._\[]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
-_LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
+LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
 _EVALUATION_NAME = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
@@ -43,7 +43,7 @@ class Loop:
     """A loop that makes its body hot."""
 
     kind: str
-    """step or eval."""
+    """step, eval or rollout."""
     because: str
     confidence: Confidence
     line: int
@@ -74,7 +74,24 @@ class Loops:
         trained = self._training_action(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head)
-        return self._over_loader(path, index)
+        return self._over_loader(path, index) or self._decoding(path, index)
+
+    def _decoding(self, path: str, index: int) -> Loop | None:
+        """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
+        region = self.index.outlines[path].regions[index]
+        if not self._without_grad(path, index):
+            return None
+        for call in self.calls_directly_in(path, index):
+            for thing in self.types.things(path, region.function, call.callee):
+                if self._is_module(thing):
+                    because = f"calls the module `{call.callee}` each turn (line {call.line})"
+                    return Loop("rollout", because, Confidence.CERTAIN, region.head)
+        return None
+
+    def _is_module(self, thing: Thing) -> bool:
+        if thing.kind == "instance":
+            return self.types.is_module_class(thing)
+        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
 
     # -- training actions --------------------------------------------------------------------------
 
@@ -158,7 +175,7 @@ class Loops:
             if self.is_loader(thing):
                 return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
         name = last_part(chain)
-        if _LOADER_NAME.search(name):
+        if LOADER_NAME.search(name):
             return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
         return None
 
@@ -173,17 +190,22 @@ class Loops:
     def _evaluates(self, path: str, index: int) -> bool:
         outline = self.index.outlines[path]
         function = outline.functions[outline.regions[index].function]
-        if any(last_part(d) in ("no_grad", "inference_mode") for d in function.decorators):
-            return True
         if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(last_part(outline.regions[index].iterable)):
             return True
-        if self._grad_is_off_inside(path, index):
+        if self._without_grad(path, index) or self._grad_is_off_inside(path, index):
+            return True
+        return self._model_in_eval_mode.get((path, function.region), False)
+
+    def _without_grad(self, path: str, index: int) -> bool:
+        outline = self.index.outlines[path]
+        function = outline.functions[outline.regions[index].function]
+        if any(last_part(d) in ("no_grad", "inference_mode") for d in function.decorators):
             return True
         while index >= 0:
             if outline.regions[index].kind == "grad-off":
                 return True
             index = outline.regions[index].parent
-        return self._model_in_eval_mode.get((path, function.region), False)
+        return False
 
     def _grad_is_off_inside(self, path: str, index: int) -> bool:
         return any(r.kind == "grad-off" and r.parent == index for r in self.index.outlines[path].regions)

@@ -13,6 +13,7 @@ from torchperf_lint.facts.bodies import Body, Definition
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.outline import Function, Parameter
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.loops import LOADER_NAME
 from torchperf_lint.facts.types import is_module_name
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, NOTHING, PLAIN, UNKNOWN, Frame, Value, join, sequence, tensor, unpacked
 from torchperf_lint.model import Confidence
@@ -20,7 +21,7 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-MAX_CALLERS = 6
+MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
 _TENSOR_CLASSES = frozenset(
     "torch.Tensor torch.FloatTensor torch.LongTensor torch.BoolTensor torch.IntTensor torch.nn.Parameter "
@@ -238,16 +239,21 @@ def _from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
     uses = body.uses(frame.function, name)
     for attribute, line in uses:
         if attribute in api.MODULE_USES and attribute != "module":
-            return Value("module", ANYWHERE, f"used as a module: `{name}.{attribute}` (line {line})", Confidence.LIKELY)
+            return Value("module", ANYWHERE, f"`{name}` is used as a module: `{name}.{attribute}` (line {line})", Confidence.LIKELY)
     for attribute, line in uses:
         if attribute == "backward":
             because = f"`{name}.backward()` is called on it (line {line})"
             return tensor(ANYWHERE, because)
+    line = body.backward_operands(frame.function).get(name)
+    if line is not None:
+        return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {line})")
     for attribute, line in uses:
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    del values
+    iterated = any(r.iterable == name for r in values.index.outlines[frame.path].regions if r.kind == "loop")
+    if LOADER_NAME.search(name) and (iterated or name in body.iterators(frame.function)):
+        return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
 
 
@@ -344,7 +350,7 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     value = values.of(expression, Frame(cls.path, function, body.at(expression), 6))
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
-    if value.kind in ("tensor", "batch") and value.because:
+    if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(f"self.{name}", value.because, expression.lineno))
     return value
 
@@ -365,10 +371,10 @@ def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
         return UNKNOWN
     if thing.kind == "instance":
         if values.hotness.loops.is_loader(thing):
-            return Value("loader", HOST, f"`{name}` is a DataLoader", thing=thing)
+            return Value("loader", HOST, "a DataLoader", thing=thing)
         if values.types.is_module_class(thing):
             cls = values.index.record(thing).name
-            return Value("module", ANYWHERE, f"`{name}` is a `{cls}`, an nn.Module", thing=thing)
+            return Value("module", ANYWHERE, f"a `{cls}`, an nn.Module", thing=thing)
         return Value("object", HOST, thing=thing)
     if thing.kind != "external":
         return UNKNOWN
@@ -379,9 +385,9 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
     dotted = thing.dotted
     if dotted.endswith("()"):
         if values.hotness.loops.is_loader(thing):
-            return Value("loader", HOST, f"`{name}` is a DataLoader")
+            return Value("loader", HOST, "a DataLoader")
         if is_module_name(dotted[:-2]):
-            return Value("module", ANYWHERE, f"`{name}` is an `{short_name(dotted[:-2])}`", thing=thing)
+            return Value("module", ANYWHERE, f"an `{short_name(dotted[:-2])}`", thing=thing)
         if dotted.startswith("torch.optim."):
             return Value("optimizer", HOST, thing=thing)
         if dotted == "torch.device()":
@@ -393,7 +399,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
         return Value("array", HOST)
     if head in api.PLAIN_MODULES or head == "builtins":
         return PLAIN if "()" in dotted or head == "math" else UNKNOWN
-    return Value("object", HOST, thing=thing) if "()" in dotted else UNKNOWN
+    # Of what methods of foreign objects return, nothing is known.
+    return Value("object", HOST, thing=thing) if dotted.endswith("()") and dotted.count("()") == 1 else UNKNOWN
 
 
 def short_name(dotted: str) -> str:

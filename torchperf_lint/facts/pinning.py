@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
@@ -15,27 +16,26 @@ PIN_POSITION = 7
 
 
 class Pinning(NamedTuple):
-    """Whether a loader is known not to pin its batches, and what to say about it."""
+    """Which loaders are known not to pin their batches, and what to say about it."""
 
-    missing: bool
+    unpinned: tuple[Origin, ...]
     clause: str = ""
     advice: str = ""
 
 
-def pinning_at(project: Project, origin: Origin | None) -> Pinning:
-    """What is known of the loader made at `origin`."""
-    node = loader_call(project, origin)
-    if node is None or not lacks(node, "pin_memory", PIN_POSITION):
-        return Pinning(False, advice=", with `pin_memory=True` at the loader" if node is None else "")
-    assert origin is not None
-    place = f"{origin[0]}:{origin[1]}"
-    return Pinning(True, f"; its loader ({place}) is not pinned", f" here and `pin_memory=True` to the loader ({place})")
+def pinning_of(project: Project, origins: Sequence[Origin]) -> Pinning:
+    """What is known of the loaders made at `origins`: the ones that do not pin."""
+    calls = {origin: loader_call(project, origin) for origin in origins}
+    unpinned = tuple(o for o, node in calls.items() if node is not None and lacks(node, "pin_memory", PIN_POSITION))
+    if not unpinned:
+        advice = "" if any(calls.values()) else ", with `pin_memory=True` at the loader"
+        return Pinning((), advice=advice)
+    place = f"{unpinned[0][0]}:{unpinned[0][1]}"
+    return Pinning(unpinned, f"; its loader ({place}) is not pinned", f" here and `pin_memory=True` to the loader ({place})")
 
 
-def loader_call(project: Project, origin: Origin | None) -> ast.Call | None:
+def loader_call(project: Project, origin: Origin) -> ast.Call | None:
     """The call that stands at `origin`, as an `ast` node."""
-    if origin is None:
-        return None
     path, line, column = origin
     body = project.body(path)
     outline = project.index.outlines.get(path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.outline import Function
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -14,9 +16,14 @@ COLD_NAME = re.compile(
     r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^convert_|^on_\w*epoch_(?:end|start)$"
-    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_|^from_|^test_|^main$",
+    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_|^from_|^test_",
     re.IGNORECASE,
 )
+
+NOT_TRAINING_NAME = re.compile(
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)", re.IGNORECASE
+)
+"""Functions whose own loops are not hot either."""
 
 
 class Role(NamedTuple):
@@ -56,7 +63,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         return _method_role(index, types, cls, function.name, called)
-    if not called and _LOSS_NAME.search(function.name) and function.parent == 0:
+    if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not _without_grad(function):
         return _LOSS if _uses_torch(index, key) else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
@@ -85,6 +92,11 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
     return None
+
+
+def _without_grad(function: Function) -> bool:
+    """A loss under no_grad is looked at, not trained on."""
+    return any(last_part(d) in ("no_grad", "inference_mode") for d in function.decorators)
 
 
 def _uses_torch(index: Index, key: FunctionKey) -> bool:

@@ -95,10 +95,17 @@ class SourceFile:
         return sorted(found)
 
     def _occurrences(self, triggers: tuple[str, ...]) -> Iterator[Position]:
-        pattern = re.compile("|".join(re.escape(trigger) for trigger in triggers))
+        spellings = [re.escape(trigger) for trigger in triggers]
+        spellings += [rf"\b{re.escape(name)}\b" for name in self._aliases(triggers)]
+        pattern = re.compile("|".join(spellings))
         for match in pattern.finditer(self.text):
             line = bisect_right(self._line_starts, match.start())
             yield line, match.start() - self._line_starts[line - 1] + 1
+
+    def _aliases(self, triggers: tuple[str, ...]) -> list[str]:
+        """Names under which the file imports something that a trigger names: `DataParallel as DP`."""
+        names = self.outline.imports.items()
+        return [name for name, dotted in names if any(t in f"{dotted}(" for t in triggers) and name not in triggers]
 
     def unit(self, number: int) -> Unit:
         """The parsed unit of an outermost function, or of the module (0). Raises CannotCheck."""

@@ -11,7 +11,7 @@ from torchperf_lint.facts.outline import Binding, Function
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
 
 MAX_STEPS = 10
-_PARTS = re.compile(r"\.\w+|\(\)|\[\d*\]")
+_PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:

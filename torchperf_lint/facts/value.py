@@ -48,8 +48,8 @@ class Value:
     items: tuple[Value, ...] = ()
     """For a tuple of known length: its elements."""
     thing: Thing | None = None
-    origin: tuple[str, int, int] | None = None
-    """(path, 1-based line, 1-based column) of the call that made a loader; batches carry their loader's."""
+    origins: tuple[tuple[str, int, int], ...] = ()
+    """(path, 1-based line, 1-based column) of each call that may have made a loader; batches carry their loader's."""
 
     @property
     def is_tensor(self) -> bool:
@@ -64,6 +64,10 @@ class Value:
     def weaker(self, confidence: Confidence) -> Value:
         """The same with at most `confidence`."""
         return self if confidence.at_least(self.confidence) else replace(self, confidence=confidence)
+
+    def with_reason(self, because: str) -> Value:
+        """The same with another reason."""
+        return replace(self, because=because)
 
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
@@ -116,14 +120,13 @@ def _same_kind(found: list[Value]) -> Value:
     device = devices.pop() if len(devices) == 1 else DEVICE if DEVICE in devices and HOST not in devices else ANYWHERE
     first = next((value for value in found if value.device == device and value.because), found[0])
     items = [value.item for value in found if value.item is not None]
-    origins = {value.origin for value in found}
     return replace(
         first,
         device=device,
         confidence=weakest.confidence,
         item=join(items) if items else None,
         items=first.items if len({value.items for value in found}) == 1 else (),
-        origin=origins.pop() if len(origins) == 1 else None,
+        origins=tuple(sorted({origin for value in found for origin in value.origins}))[:8],
         thing=first.thing if len({value.thing for value in found}) == 1 else None,
     )
 

@@ -150,7 +150,8 @@ class Values:
     def element(self, value: Value, index: tuple[int, ...] = ()) -> Value:
         """One element of what a loop iterates, then unpacked along `index`."""
         if value.kind == "loader":
-            found = Value("batch", value.device, value.because, value.confidence, origin=value.origin)
+            because = f"a batch from {value.because or 'a loader'}"
+            found = Value("batch", value.device, because, value.confidence, origins=value.origins)
         elif value.kind == "sequence":
             found = value.item or UNKNOWN
         elif value.kind in ("tensor", "batch", "array"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
-from torchperf_lint.facts.pinning import Pinning, pinning_at
+from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import method_call
 from torchperf_lint.facts.source import Site, SourceFile
@@ -108,9 +108,8 @@ class BlockingBatchTransfer(SourceRule):
         self, file: SourceFile, project: Project, site: Site, receiver: cst.BaseExpression, batch: Value
     ) -> Finding:
         assert site.hot is not None
-        pinning = pinning_at(project, batch.origin)
+        pinning = pinning_of(project, batch.origins)
         call = file.brief(site.node, site.unit)
-        again = "with `non_blocking=True`"
         return self.found(
             site,
             message=f"`{call}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
@@ -118,16 +117,14 @@ class BlockingBatchTransfer(SourceRule):
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
-            related=_loader(file, batch, pinning),
-            root_cause=f"batch of {batch.origin or site.hot.loop} copied {again} missing",
+            related=_loaders(file, pinning),
+            root_cause=f"batches of {batch.origins} copied in {site.hot.loop}",
         )
 
 
-def _loader(file: SourceFile, batch: Value, pinning: Pinning) -> list[Related]:
-    if batch.origin is None or not pinning.missing:
-        return []
-    path, line, column = batch.origin
-    return [file.related(path, line, column, "the loader that makes the batch is not pinned: pass `pin_memory=True`", 10)]
+def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
+    message = "the loader that makes the batch is not pinned: pass `pin_memory=True`"
+    return [file.related(path, line, column, message, len("DataLoader")) for path, line, column in pinning.unpinned]
 
 
 def _may_be_a_container(file: SourceFile, receiver: cst.BaseExpression, batch: Value) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Confidence, Finding
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding
 from torchperf_lint.rule import SourceRule
 
 _EMPTY_CACHE = frozenset(
@@ -22,7 +21,6 @@ _EMPTY_CACHE = frozenset(
         "torch.accelerator.memory.empty_cache",
     }
 )
-_SWITCH = re.compile(r"cache|memory|vram|offload|oom|low_mem|gc_", re.IGNORECASE)
 
 
 class EmptyCacheInHotLoop(SourceRule):
@@ -114,17 +112,4 @@ class EmptyCacheInHotLoop(SourceRule):
                 instead="remove it (or call it once between phases); against fragmentation set "
                 "PYTORCH_ALLOC_CONF=expandable_segments:True",
                 hot=site.hot,
-                confidence=Confidence.POSSIBLE if _behind_a_switch(file, site) else site.hot.confidence,
             )
-
-
-def _behind_a_switch(file: SourceFile, site: Site) -> bool:
-    """Whether an `if` on a save-memory option, which its author chose, holds the call back."""
-    node: cst.CSTNode = site.node
-    while node in site.unit.parents:
-        node = site.unit.parents[node]
-        if isinstance(node, cst.If) and _SWITCH.search(file.source(node.test, site.unit)):
-            return True
-        if isinstance(node, cst.FunctionDef):
-            return False
-    return False
