@@ -166,6 +166,13 @@ class Body:
             self._backward[function] = found
         return self._backward[function]
 
+    def passed_to(self, function: int, name: str) -> list[tuple[str, int]]:
+        """(callee, line) of each call that a name is a positional argument of."""
+        self._index(function)
+        calls = self._calls[function].items()
+        found = [(k[2], k[0]) for k, c in calls if any(isinstance(a, ast.Name) and a.id == name for a in c.args)]
+        return sorted(found, key=lambda pair: pair[1])
+
     def iterators(self, function: int) -> set[str]:
         """The chains that a function makes iterators of: `iter(loader)`."""
         self._index(function)

@@ -118,13 +118,12 @@ def _project(values: Values, node: ast.Call, thing: Thing, frame: Frame) -> Valu
 
 def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:
     """The join of what a function of the project returns; several overrides are not told apart."""
-    if key is None or frame.depth > 14:
+    if key is None:
         return UNKNOWN
-    return values.remembered(("returned", key), lambda: _returned(values, key, frame.depth))
+    return values.remembered(("returned", key), frame, lambda: _returned(values, key, frame))
 
 
-def _returned(values: Values, key: FunctionKey, depth: int) -> Value:
-    function = values.index.function(key)
+def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     body = values.body(key.path)
     if body is None:
         return UNKNOWN
@@ -133,12 +132,11 @@ def _returned(values: Values, key: FunctionKey, depth: int) -> Value:
     if isinstance(hint, ast.Name) and hint.id in ("float", "int", "bool", "str"):
         return PLAIN
     found = [
-        values.of(expression, Frame(key.path, key.index, body.at(expression), depth + 3))
+        values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
     ]
     if not found:
         return UNKNOWN
-    del function
     return join(found)
 
 
@@ -169,6 +167,9 @@ def _method(values: Values, node: ast.Call, function: ast.Attribute, frame: Fram
         return UNKNOWN
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {_line(node, frame)})", Confidence.LIKELY)
+    if name in ("to", "cuda") and _MODULE_NAME.search(last_part(chain(function.value))):
+        device = DEVICE if name == "cuda" else target_device(values, node, frame) or ANYWHERE
+        return Value("module", device, f"`{chain(function.value)}`, a module by its name", Confidence.LIKELY)
     if name == "cuda" and not node.args:
         return tensor(DEVICE, f"moved by `.cuda()` (line {_line(node, frame)})", Confidence.LIKELY)
     if name == "to":

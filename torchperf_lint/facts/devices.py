@@ -82,7 +82,7 @@ def _assigned_string(values: Values, node: ast.expr, frame: Frame) -> str | None
         return None
     body = values.body(frame.path)
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    if not reaching or frame.depth > 20:
+    if not reaching or frame.depth > 15:
         return None
     found = {device_of(values, d.value, frame.deeper()) for d in reaching if d.value is not None and d.how == "assign"}
     return HOST if found == {HOST} else None

@@ -268,8 +268,8 @@ _CANONICAL = {
 def canonical(dotted: str) -> str:
     """The public spelling of a torch name that can be imported in several ways."""
     found = _CANONICAL.get(dotted)
-    if found:
-        return found
+    if found or "()" in dotted:
+        return found or dotted
     for prefix in ("pytorch_lightning.", "lightning.pytorch.", "lightning."):
         if dotted.startswith(prefix) and dotted.count(".") <= prefix.count(".") + 2:
             return "lightning." + dotted.rpartition(".")[2]

@@ -35,6 +35,9 @@ _LOADERS = (
     "accelerate.Accelerator().prepare()",
     "lightning.Fabric().setup_dataloaders()",
 )
+_MODEL_NAME = re.compile(
+    r"(?:^|[._])(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)(?:_\w+)?$", re.IGNORECASE
+)
 _ON_DEVICE = {"to", "cuda"}
 
 
@@ -58,7 +61,7 @@ class Loops:
         self.types = types
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
-        self._trains: dict[FunctionKey, Call | None] = {}
+        self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
 
     def at(self, path: str, index: int) -> Loop | None:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
@@ -82,10 +85,11 @@ class Loops:
         if not self._without_grad(path, index):
             return None
         for call in self.calls_directly_in(path, index):
-            for thing in self.types.things(path, region.function, call.callee):
-                if self._is_module(thing):
-                    because = f"calls the module `{call.callee}` each turn (line {call.line})"
-                    return Loop("rollout", because, Confidence.CERTAIN, region.head)
+            things = self.types.things(path, region.function, call.callee)
+            known = any(self._is_module(thing) for thing in things)
+            if known or (not things and _MODEL_NAME.search(call.callee)):
+                because = f"calls the module `{call.callee}` each turn (line {call.line})"
+                return Loop("rollout", because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head)
         return None
 
     def _is_module(self, thing: Thing) -> bool:
@@ -137,9 +141,8 @@ class Loops:
 
     def trains(self, key: FunctionKey, depth: int) -> Call | None:
         """The training action a function does outside loops of its own, through at most `depth` calls."""
-        if key in self._trains:
-            return self._trains[key]
-        self._trains[key] = None
+        if (key, depth) in self._trains:
+            return self._trains[key, depth]
         region = self.index.function(key).region
         calls = self.calls_directly_in(key.path, region)
         found = next((c for c in calls if self._is_action(key.path, c)), None)
@@ -150,7 +153,7 @@ class Loops:
                 found = next((c for c in inner if c is not None), None)
                 if found is not None:
                     break
-        self._trains[key] = found
+        self._trains[key, depth] = found
         return found
 
     # -- loaders -----------------------------------------------------------------------------------

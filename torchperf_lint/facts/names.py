@@ -72,13 +72,14 @@ def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Bo
     if d.value is None or d.how == "other":
         return UNKNOWN
     key = (frame.path, frame.function, name, d.at, d.how)
-    return values.remembered(key, lambda: _bound(values, name, d, frame, body))
+    return values.remembered(key, frame, lambda: _bound(values, name, d, frame, body))
 
 
 def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
     assert d.value is not None
     place = body.at(d.value)
-    value = values.of(d.value, frame._replace(at=place if d.how != "augmented" else d.at))
+    place = place if d.how != "augmented" else d.at
+    value = values.of(d.value, frame.hop(frame.path, frame.function, place))
     if d.how == "assign" and _is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)
     if d.how == "loop":
@@ -116,7 +117,7 @@ def told(name: str, because: str, line: int) -> str:
 
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
-    return values.remembered(key, lambda: _parameter(values, name, frame, body))
+    return values.remembered(key, frame, lambda: _parameter(values, name, frame, body))
 
 
 def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
@@ -179,7 +180,7 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
     key = FunctionKey(frame.path, frame.function)
     sites = values.hotness.callers.get(key, ())
-    if not sites or frame.depth > 12:
+    if not sites:
         return UNKNOWN
     position = [p.name for p in function.parameters].index(parameter.name)
     if function.class_index >= 0 and "staticmethod" not in function.decorators:
@@ -202,7 +203,7 @@ def _passed(values, path, call, position, parameter, frame):  # type: ignore[no-
     argument = argument_of(node, position, parameter.name)
     if argument is None:
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
-    value = values.of(argument, Frame(path, call.function, (call.line, call.column), frame.depth + 2))
+    value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
@@ -251,6 +252,11 @@ def _from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
+    for callee, line in body.passed_to(frame.function, name):
+        thing = values.types.thing(frame.path, frame.function, callee) if callee.startswith("self.") else None
+        if thing is not None and from_thing(values, thing, callee).kind == "module":
+            because = f"`{name}` is handed to the module `{callee}` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
     iterated = any(r.iterable == name for r in values.index.outlines[frame.path].regions if r.kind == "loop")
     if LOADER_NAME.search(name) and (iterated or name in body.iterators(frame.function)):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
@@ -267,14 +273,14 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
     if base.kind in ("tensor", "batch"):
         return _of_tensor(base, name)
     if base.kind == "module":
-        found = _of_object(values, base, name) if base.thing is not None else UNKNOWN
+        found = _of_object(values, base, name, frame) if base.thing is not None else UNKNOWN
         if found.kind != "unknown":
             return found
         if name in ("weight", "bias") or base.thing is None:
             return _of_unknown_module(base, name)
         return UNKNOWN
     if base.kind == "object" and base.thing is not None:
-        found = _of_object(values, base, name)
+        found = _of_object(values, base, name, frame)
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
@@ -307,13 +313,13 @@ def _of_unknown_module(base: Value, name: str) -> Value:
     return UNKNOWN
 
 
-def _of_object(values: Values, base: Value, name: str) -> Value:
+def _of_object(values: Values, base: Value, name: str, frame: Frame) -> Value:
     assert base.thing is not None
     key = ("attribute", base.thing, name)
-    return values.remembered(key, lambda: _assigned_attribute(values, base, name))
+    return values.remembered(key, frame, lambda: _assigned_attribute(values, base, name, frame))
 
 
-def _assigned_attribute(values: Values, base: Value, name: str) -> Value:
+def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) -> Value:
     thing = base.thing
     assert thing is not None
     if thing.kind == "external":
@@ -322,7 +328,7 @@ def _assigned_attribute(values: Values, base: Value, name: str) -> Value:
     for cls in values.index.ancestry(thing):
         if cls.kind != "class":
             continue
-        found += [_self_definition(values, cls, path_function, name) for path_function in _setters(values, cls, name)]
+        found += [_self_definition(values, cls, setter, name, frame) for setter in _setters(values, cls, name)]
         if found:
             break
     if not found:
@@ -343,11 +349,13 @@ def _setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr,
     return found[:6]
 
 
-def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bool], name: str) -> Value:
+def _self_definition(
+    values: Values, cls: Thing, setter: tuple[int, ast.expr, bool], name: str, frame: Frame
+) -> Value:
     function, expression, buffer = setter
     body = values.body(cls.path)
     assert body is not None
-    value = values.of(expression, Frame(cls.path, function, body.at(expression), 6))
+    value = values.of(expression, frame.hop(cls.path, function, body.at(expression)))
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:

@@ -10,20 +10,24 @@ import re
 from torchperf_lint.facts.outline import Binding, Function
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
 
-MAX_STEPS = 10
+MAX_STEPS = 6
 _PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:
-    """Resolves chains within one project; answers are kept."""
+    """Resolves chains within one project.
+
+    Answers are kept by depth: each binding followed goes one deeper, MAX_STEPS ends it, so that what is bound to
+    itself ends too and an answer never depends on who asked first.
+    """
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._names: dict[tuple[str, int, str], tuple[Thing, ...]] = {}
-        self._attributes: dict[tuple[str, int, str], tuple[Thing, ...]] = {}
+        self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
+        self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
-        self._returns: dict[FunctionKey, tuple[Thing, ...]] = {}
+        self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
 
     def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
@@ -44,9 +48,8 @@ class Types:
 
     def name(self, path: str, function: int, name: str, depth: int) -> tuple[Thing, ...]:
         """What a plain name denotes in a function."""
-        key = (path, function, name)
+        key = (path, function, name, depth)
         if key not in self._names:
-            self._names[key] = ()  # a name bound to itself ends here
             self._names[key] = self._name(path, function, name, depth)
         return self._names[key]
 
@@ -132,17 +135,16 @@ class Types:
 
     def returned(self, key: FunctionKey, depth: int = 0) -> tuple[Thing, ...]:
         """What a function returns, from the chains in its return statements."""
-        if key not in self._returns:
-            self._returns[key] = ()
+        kept = (key, depth)
+        if kept not in self._returns:
             chains = [c for f, c in self.index.outlines[key.path].returns if f == key.index]
-            self._returns[key] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
-        return self._returns[key]
+            self._returns[kept] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
+        return self._returns[kept]
 
     def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
         """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
-        key = (thing.path, thing.index, name)
+        key = (thing.path, thing.index, name, depth)
         if key not in self._attributes:
-            self._attributes[key] = ()
             self._attributes[key] = self._attribute(thing, name, depth)
         return self._attributes[key]
 

@@ -18,16 +18,26 @@ ANYWHERE = "anywhere"
 
 
 class Frame(NamedTuple):
-    """Where an expression stands. `depth` counts the evaluations around it."""
+    """Where an expression stands, and how far the evaluation has come.
+
+    Both counters are bounded, so evaluation ends; answers are kept by hops, so that they do not depend on who asks.
+    """
 
     path: str
     function: int
     at: Position
     depth: int = 0
+    """Expressions nested around this one."""
+    hops: int = 0
+    """Bindings, calls and attributes followed to get here."""
 
     def deeper(self) -> Frame:
-        """The same place, one evaluation further in."""
+        """The same place, one expression further in."""
         return self._replace(depth=self.depth + 1)
+
+    def hop(self, path: str, function: int, at: Position) -> Frame:
+        """Another place, one binding, call or attribute further on."""
+        return Frame(path, function, at, 0, self.hops + 1)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.value import ANYWHERE, HOST, NOTHING, PLAIN, UNKNOWN, Frame, Value, join, sequence, unpacked
 
-MAX_DEPTH = 24
-"""Nested evaluations before a value counts as unknown."""
+MAX_DEPTH = 20
+"""Expressions nested in each other before a value counts as unknown."""
+MAX_HOPS = 10
+"""Bindings, calls and attributes followed before evaluation stops."""
 
 
 class Values:
@@ -44,12 +46,17 @@ class Values:
         """What class, function or external name an expression denotes."""
         return self.types.thing(frame.path, frame.function, chain(node))
 
-    def remembered(self, key: object, compute: Callable[[], Value]) -> Value:
-        """The value kept under `key`; a value that depends on itself is `nothing` while it is worked out."""
-        if key not in self.known:
-            self.known[key] = NOTHING
-            self.known[key] = compute()
-        return self.known[key]
+    def remembered(self, key: object, frame: Frame, compute: Callable[[], Value]) -> Value:
+        """The value kept under `key` for as many hops; `nothing`, the bottom of the lattice, beyond the last hop.
+
+        A value that depends on itself is so worked out from what it does not depend on.
+        """
+        if frame.hops >= MAX_HOPS:
+            return NOTHING
+        full_key = (key, frame.hops)
+        if full_key not in self.known:
+            self.known[full_key] = compute()
+        return self.known[full_key]
 
     # -- expressions -------------------------------------------------------------------------------
 
