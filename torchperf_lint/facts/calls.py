@@ -166,19 +166,17 @@ def _method(values: Values, node: ast.Call, function: ast.Attribute, frame: Fram
     if base.kind == "loader":
         return UNKNOWN
     if name in api.TENSOR_MARKS:
-        return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {_line(node, frame)})", Confidence.LIKELY)
+        return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
     if name in ("to", "cuda") and _MODULE_NAME.search(last_part(chain(function.value))):
         device = DEVICE if name == "cuda" else target_device(values, node, frame) or ANYWHERE
         return Value("module", device, f"`{chain(function.value)}`, a module by its name", Confidence.LIKELY)
     if name == "cuda" and not node.args:
-        return tensor(DEVICE, f"moved by `.cuda()` (line {_line(node, frame)})", Confidence.LIKELY)
+        return tensor(DEVICE, f"moved by `.cuda()` (line {node.lineno})", Confidence.LIKELY)
     if name == "to":
         return _unknown_to(values, node, frame)
     return None
 
 
-def _line(node: ast.Call, frame: Frame) -> int:
-    return max(frame.at[0], node.lineno)
 
 
 def _unknown_to(values: Values, node: ast.Call, frame: Frame) -> Value | None:

@@ -40,7 +40,7 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     if made is None:
         return None
     call, factory = made
-    because = f"made on the host by `torch.{factory}` (line {max(call.lineno, frame.at[0]) if call.lineno == 1 else call.lineno})"
+    because = f"made on the host by `torch.{factory}` (line {call.lineno})"
     confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
     return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence))
 

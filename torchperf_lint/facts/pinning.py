@@ -10,6 +10,8 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.project import Project
 
+LOADER_CLASSES = ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader")
+"""A project's own subclasses may set anything: they are not judged."""
 WORKERS_POSITION = 5
 PIN_POSITION = 7
 """Positions in `DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory)`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NamedTuple
 
 import libcst as cst
@@ -21,7 +22,7 @@ class Read(NamedTuple):
     """Milder where it happens once an evaluation batch, or where the program's next action needs the value."""
 
 
-def hot_read(file: SourceFile, site: Site, receiver: cst.BaseExpression) -> Read | None:
+def hot_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
     """The read that `site` is of `receiver`, or None when it is not hot or the value not (known to be) on a device."""
     hot = site.hot
     if hot is None or hot.kind == "data":
@@ -39,8 +40,8 @@ def hot_read(file: SourceFile, site: Site, receiver: cst.BaseExpression) -> Read
 
 def decides(site: Site) -> bool:
     """Whether the value decides what runs next: a branch that does more than raise, a bound, an index."""
-    parents = site.unit.parents
     node: cst.CSTNode = site.node
+    parents = site.unit.parents
     while node in parents:
         parent = parents[node]
         if isinstance(parent, cst.If | cst.While) and parent.test is node:
@@ -67,28 +68,3 @@ def _only_leaves(node: cst.If) -> bool:
         return True
     text = cst.Module(body=()).code_for_node(last) if isinstance(last, cst.Expr) else ""
     return "exit(" in text
-
-
-def method_call(node: cst.CSTNode, *names: str) -> cst.BaseExpression | None:
-    """The receiver of a call of one of these methods, else None."""
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in names:
-        return node.func.value
-    return None
-
-
-def keyword(node: cst.Call, name: str) -> cst.BaseExpression | None:
-    """The value of a keyword argument, or None."""
-    for argument in node.args:
-        if argument.keyword is not None and argument.keyword.value == name:
-            return argument.value
-    return None
-
-
-def unpacks(node: cst.Call) -> bool:
-    """Whether a call passes `*args` or `**kwargs`: then nothing is known to be missing."""
-    return any(argument.star for argument in node.args)
-
-
-def positional(node: cst.Call) -> list[cst.BaseExpression]:
-    """The positional arguments."""
-    return [argument.value for argument in node.args if argument.keyword is None and not argument.star]

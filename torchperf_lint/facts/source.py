@@ -1,18 +1,22 @@
-"""SourceFile: what a rule sees of one file. Parses with libcst only what holds a surviving candidate."""
+"""SourceFile: what a rule sees of one file.
+
+Candidates come from the outline and are judged by values; libcst parses only the functions that hold a surviving
+candidate, for exact spans, surroundings and edits.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import libcst as cst
 
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.hotness import Hot
-from torchperf_lint.facts.outline import Outline, Position
+from torchperf_lint.facts.outline import Call, Outline, Position
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.text import split_lines
 from torchperf_lint.facts.tree import Unit, outermost, unit_of
@@ -24,19 +28,49 @@ BRIEF = 40
 
 @dataclass(frozen=True)
 class Site:
-    """A node of a file, with where it stands and why it is hot (None when it is not)."""
+    """A call in a file, and why it is hot (None when it is not)."""
 
-    node: cst.CSTNode
-    unit: Unit = field(repr=False)
-    location: Location
-    function: int
-    """The index of the innermost function around it in the outline."""
+    file: SourceFile
+    record: Call
+    call: ast.Call
     hot: Hot | None
 
     @property
     def start(self) -> Position:
         """1-based line and column."""
-        return (self.location.line, self.location.column)
+        return (self.record.line, self.record.column)
+
+    @property
+    def frame(self) -> Frame:
+        """Where the call's expressions are evaluated."""
+        return Frame(self.file.path, self.record.function, self.start)
+
+    @property
+    def receiver(self) -> ast.expr | None:
+        """What the method is called on; None for a call of a plain name."""
+        return self.call.func.value if isinstance(self.call.func, ast.Attribute) else None
+
+    @property
+    def unit(self) -> Unit:
+        """The libcst tree around the call. Raises CannotCheck."""
+        return self.file.unit(outermost(self.file.outline, self.record.function))
+
+    @property
+    def node(self) -> cst.Call:
+        """The call in its libcst tree. Raises CannotCheck."""
+        found = self.unit.call_at(self.start, last_part(self.record.callee))
+        if found is None:
+            raise CannotCheck("libcst and ast disagree about a call", self.record.line)
+        return found
+
+    @property
+    def location(self) -> Location:
+        """The exact span of the call."""
+        return Location(self.file.shown, *[n for position in self.unit.span(self.node) for n in position])
+
+    def keyword(self, name: str) -> ast.expr | None:
+        """The value of a keyword argument."""
+        return next((k.value for k in self.call.keywords if k.arg == name), None)
 
 
 class SourceFile:
@@ -61,51 +95,45 @@ class SourceFile:
         """The file's lines without their ends."""
         return split_lines(self.text)
 
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", self.text))]
-
-    def mentions(self, triggers: Sequence[str]) -> bool:
+    def mentions(self, triggers: tuple[str, ...]) -> bool:
         """Whether the text holds one of the triggers at all."""
         return any(trigger in self.text for trigger in triggers)
 
     # -- candidates --------------------------------------------------------------------------------
 
-    def hot_calls(self, triggers: Sequence[str]) -> Iterator[Site]:
-        """The hot calls in every unit in which one of the triggers stands on a hot line."""
-        for site in self.calls(triggers, hot=True):
-            if site.hot is not None:
-                yield site
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[Call]]:
+        table: dict[str, list[Call]] = {}
+        for call in self.outline.calls:
+            table.setdefault(last_part(call.callee), []).append(call)
+        return table
 
-    def calls(self, triggers: Sequence[str], hot: bool = False) -> Iterator[Site]:
-        """The calls in every unit that holds one of the triggers (with `hot`: on a hot line)."""
-        for number in self._units_with(tuple(triggers), hot):
-            unit = self.unit(number)
-            for node in unit.nodes:
-                if isinstance(node, cst.Call):
-                    yield self.site(node, unit)
+    def hot_calls(self, *names: str) -> Iterator[Site]:
+        """The hot calls of functions and methods with one of these names, in order."""
+        for record in self._named(names):
+            hot = self.project.hotness.of_region(self.path, record.region)
+            if hot is not None:
+                yield from self._site(record, hot)
 
-    def _units_with(self, triggers: tuple[str, ...], hot: bool) -> list[int]:
-        outline, found = self.outline, set()
-        for position in self._occurrences(triggers):
-            region = self.project.hotness.innermost(self.path, position)
-            number = outermost(outline, outline.regions[region].function)
-            if number not in found and (not hot or self.project.hotness.of_region(self.path, region) is not None):
-                found.add(number)
-        return sorted(found)
+    def calls_of(self, *dotted: str) -> Iterator[Site]:
+        """The calls of external functions and classes with these canonical names, however they were imported."""
+        imports = self.outline.imports.items()
+        lasts = {name.rpartition(".")[2] for name in dotted}
+        names = lasts | {bound for bound, full in imports if full.rpartition(".")[2] in lasts}
+        for record in self._named(tuple(names)):
+            thing = self.project.types.thing(self.path, record.function, record.callee)
+            if thing is not None and thing.kind == "external" and thing.dotted in dotted:
+                yield from self._site(record, self.project.hotness.of_region(self.path, record.region))
 
-    def _occurrences(self, triggers: tuple[str, ...]) -> Iterator[Position]:
-        spellings = [re.escape(trigger) for trigger in triggers]
-        spellings += [rf"\b{re.escape(name)}\b" for name in self._aliases(triggers)]
-        pattern = re.compile("|".join(spellings))
-        for match in pattern.finditer(self.text):
-            line = bisect_right(self._line_starts, match.start())
-            yield line, match.start() - self._line_starts[line - 1] + 1
+    def _named(self, names: tuple[str, ...]) -> list[Call]:
+        found = [call for name in names for call in self._calls_by_name.get(name, ())]
+        return sorted(found, key=lambda call: (call.line, call.column, call.callee))
 
-    def _aliases(self, triggers: tuple[str, ...]) -> list[str]:
-        """Names under which the file imports something that a trigger names: `DataParallel as DP`."""
-        names = self.outline.imports.items()
-        return [name for name, dotted in names if any(t in f"{dotted}(" for t in triggers) and name not in triggers]
+    def _site(self, record: Call, hot: Hot | None) -> Iterator[Site]:
+        body = self.project.body(self.path)
+        call = body.call(record.function, record.line, record.column, record.callee) if body is not None else None
+        if call is not None:
+            yield Site(self, record, call, hot)
 
     def unit(self, number: int) -> Unit:
         """The parsed unit of an outermost function, or of the module (0). Raises CannotCheck."""
@@ -113,54 +141,35 @@ class SourceFile:
             self._units[number] = unit_of(self.outline, self.lines, number)
         return self._units[number]
 
-    # -- questions about a node --------------------------------------------------------------------
+    # -- questions about an expression ---------------------------------------------------------------
 
-    def site(self, node: cst.CSTNode, unit: Unit) -> Site:
-        """Where a node stands and whether it is hot."""
-        start, end = unit.span(node)
-        region = self.project.hotness.innermost(self.path, start)
-        function = self.outline.regions[region].function
-        location = Location(self.shown, *start, *end)
-        return Site(node, unit, location, function, self.project.hotness.of_region(self.path, region))
+    def value(self, node: ast.expr, site: Site) -> Value:
+        """What an expression within a site is, where it lives, and why."""
+        found = self.project.values.of(node, site.frame._replace(at=self._at(node)))
+        return found if found.kind != "nothing" else UNKNOWN
 
-    def source(self, node: cst.CSTNode, unit: Unit) -> str:
-        """The text of a node as it stands in the file."""
-        (line, column), (end_line, end_column) = unit.span(node)
+    def denotes(self, node: ast.expr, site: Site) -> str | None:
+        """The canonical dotted name of what a node denotes outside the project: `torch.nn.DataParallel`."""
+        thing = self.project.values.thing(node, site.frame)
+        return thing.dotted if thing is not None and thing.kind == "external" else None
+
+    def _at(self, node: ast.expr, end: bool = False) -> Position:
+        body = self.project.body(self.path)
+        assert body is not None
+        return body.at(node, end)
+
+    def source(self, node: ast.expr) -> str:
+        """The text of an expression as it stands in the file."""
+        (line, column), (end_line, end_column) = self._at(node), self._at(node, end=True)
         if line == end_line:
             return self.lines[line - 1][column - 1 : end_column - 1]
         first, last = self.lines[line - 1][column - 1 :], self.lines[end_line - 1][: end_column - 1]
         return "\n".join([first, *self.lines[line : end_line - 1], last])
 
-    def brief(self, node: cst.CSTNode, unit: Unit) -> str:
-        """The text of a node on one line, cut where a message would overflow."""
-        text = " ".join(self.source(node, unit).split())
+    def brief(self, node: ast.expr) -> str:
+        """The text of an expression on one line, cut where a message would overflow."""
+        text = " ".join(self.source(node).split())
         return text if len(text) <= BRIEF else text[: BRIEF - 1] + "…"
-
-    def expression(self, node: cst.BaseExpression, unit: Unit) -> ast.expr | None:
-        """A node as an `ast` expression, for values; None where it does not stand alone."""
-        try:
-            return ast.parse(f"({self.source(node, unit)}\n)", mode="eval").body
-        except (SyntaxError, RecursionError, MemoryError, ValueError):
-            return None
-
-    def value(self, node: cst.BaseExpression, site: Site) -> Value:
-        """What an expression within a site is, where it lives, and why."""
-        expression = self.expression(node, site.unit)
-        if expression is None:
-            return UNKNOWN
-        start = site.unit.span(node)[0]
-        found = self.project.values.of(expression, Frame(self.path, site.function, start))
-        return found if found.kind != "nothing" else UNKNOWN
-
-    def frame(self, site: Site) -> Frame:
-        """Where a site's expressions are evaluated."""
-        return Frame(self.path, site.function, site.start)
-
-    def denotes(self, node: cst.BaseExpression, site: Site) -> str | None:
-        """The canonical dotted name of what a node denotes outside the project: `torch.nn.DataParallel`."""
-        expression = self.expression(node, site.unit)
-        thing = self.project.values.thing(expression, self.frame(site)) if expression is not None else None
-        return thing.dotted if thing is not None and thing.kind == "external" else None
 
     def related(self, path: str, line: int, column: int, message: str, width: int = 1) -> Related:
         """Another place of the project that belongs to a finding."""

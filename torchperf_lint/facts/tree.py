@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+from libcst.metadata import CodeRange, PositionProvider
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.outline import Outline, Position
@@ -23,6 +23,14 @@ _NOT_CODE = ("whitespace", "lpar", "rpar", "leading_lines", "lines_after", "head
              "equal", "dot", "colon", "newline", "trailing", "lbracket", "rbracket", "lbrace", "rbrace", "indent",
              "encoding", "default_", "has_trailing", "first_line", "operator", "asynchronous")
 _FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
+
+
+class _Positions(PositionProvider):
+    """libcst's own positions, without the wrapper's second walk over the tree."""
+
+    def of(self, module: cst.Module) -> dict[cst.CSTNode, CodeRange]:
+        self._gen_impl(module)
+        return self._computed  # type: ignore[return-value]
 
 
 class Unit:
@@ -43,14 +51,22 @@ class Unit:
             return _with_a_deep_stack(self._resolved)
 
     def _resolved(self) -> dict[cst.CSTNode, CodeRange]:
-        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        return dict(wrapper.resolve(PositionProvider))  # type: ignore[arg-type]
+        return _Positions().of(self.module)
 
     def span(self, node: cst.CSTNode) -> tuple[Position, Position]:
         """Start and end of a node in the file."""
         found = self._positions[node]
         start, end = found.start, found.end
         return (start.line + self.offset, start.column + 1), (end.line + self.offset, end.column + 1)
+
+    def call_at(self, start: Position, name: str) -> cst.Call | None:
+        """The call of something called `name` that begins at a place; of several, the innermost."""
+        return self._calls.get((start, name))
+
+    @cached_property
+    def _calls(self) -> dict[tuple[Position, str], cst.Call]:
+        calls = [node for node in self.nodes if isinstance(node, cst.Call)]
+        return {(self.span(node)[0], _called_name(node)): node for node in calls}
 
     @cached_property
     def nodes(self) -> list[cst.CSTNode]:
@@ -67,6 +83,13 @@ class Unit:
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """Node -> the node it is a child of."""
         return {child: node for node in self.nodes for child in children(node)}
+
+
+def _called_name(node: cst.Call) -> str:
+    function = node.func
+    while isinstance(function, cst.Call | cst.Subscript):
+        function = function.func if isinstance(function, cst.Call) else function.value
+    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
 
 
 def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import hot_read, method_call
+from torchperf_lint.facts.reads import hot_read
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding
 from torchperf_lint.rule import SourceRule
@@ -99,14 +97,12 @@ class ItemInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot `.item()` on a device tensor."""
         del project
-        for site in file.hot_calls(self.triggers):
-            receiver = method_call(site.node, "item")
-            if receiver is None or not isinstance(site.node, cst.Call) or site.node.args:
+        for site in file.hot_calls("item"):
+            receiver = site.receiver
+            read = hot_read(file, site, receiver) if receiver is not None and not site.call.args else None
+            if read is None or receiver is None:
                 continue
-            read = hot_read(file, site, receiver)
-            if read is None:
-                continue
-            written = file.brief(receiver, site.unit)
+            written = file.brief(receiver)
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import math
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import hot_read, method_call
+from torchperf_lint.facts.reads import hot_read
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding
 from torchperf_lint.rule import SourceRule
 
 _CONVERSIONS = frozenset({"float", "int", "bool", "complex"})
+_NAMES = (*_CONVERSIONS, "tolist", *(name for name in dir(math) if not name.startswith("_")))
 
 
 class ScalarConversionInHotLoop(SourceRule):
@@ -100,18 +101,15 @@ class ScalarConversionInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot conversion of a device tensor."""
         del project
-        for site in file.hot_calls(self.triggers):
+        for site in file.hot_calls(*_NAMES):
             converted = _converted(file, site)
-            if converted is None:
+            read = hot_read(file, site, converted) if converted is not None else None
+            if converted is None or read is None or read.value.kind == "batch":
                 continue
-            read = hot_read(file, site, converted)
-            if read is None or read.value.kind == "batch":
-                continue
-            call = file.brief(site.node, site.unit)
             yield self.found(
                 site,
-                message=f"`{call}` makes the host wait for the device {read.hot.when}",
-                instead=f"keep `{file.brief(converted, site.unit)}` as a tensor (accumulate with `+=`, detached) and "
+                message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
+                instead=f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
@@ -119,17 +117,13 @@ class ScalarConversionInHotLoop(SourceRule):
             )
 
 
-def _converted(file: SourceFile, site: Site) -> cst.BaseExpression | None:
+def _converted(file: SourceFile, site: Site) -> ast.expr | None:
     """What a call converts to a Python number, or None when it converts nothing."""
-    node = site.node
-    if not isinstance(node, cst.Call):
+    call = site.call
+    if site.receiver is not None and site.record.callee.endswith(".tolist"):
+        return site.receiver if not call.args else None
+    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
         return None
-    receiver = method_call(node, "tolist")
-    if receiver is not None:
-        return receiver if not node.args else None
-    if len(node.args) != 1 or node.args[0].keyword is not None or node.args[0].star:
-        return None
-    if isinstance(node.func, cst.Name):
-        return node.args[0].value if node.func.value in _CONVERSIONS else None
-    named = isinstance(node.func, cst.Attribute) and (file.denotes(node.func, site) or "").startswith("math.")
-    return node.args[0].value if named else None
+    if isinstance(call.func, ast.Name) and call.func.id in _CONVERSIONS:
+        return call.args[0]
+    return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None

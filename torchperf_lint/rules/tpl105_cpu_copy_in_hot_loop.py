@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, hot_read, keyword, method_call
+from torchperf_lint.facts.reads import Read, hot_read
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity
 from torchperf_lint.rule import SourceRule
@@ -96,47 +95,39 @@ class CpuCopyInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
-        for site in file.hot_calls(self.triggers):
+        for site in file.hot_calls("cpu", "numpy", "to"):
             receiver = _copied(site)
             if receiver is None or site.hot is None or site.hot.kind == "eval":
                 continue
             read = hot_read(file, site, receiver)
             if read is None or read.value.kind == "batch":
                 continue
-            call = file.brief(site.node, site.unit)
             yield self.found(
                 site,
-                message=f"`{call}` copies to the host and waits for the device {read.hot.when}",
-                instead=f"compute with `{file.brief(receiver, site.unit)}` on the device (torch has the numpy "
-                "functions) and copy once after the loop or under `if step % n == 0:`",
+                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
+                instead=f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
+                "once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
                 severity=_severity(file, read),
             )
 
 
-def _copied(site: Site) -> cst.BaseExpression | None:
+def _copied(site: Site) -> ast.expr | None:
     """What a call copies to the host, or None; `.numpy()` after `.cpu()` copies nothing more."""
-    node = site.node
-    if not isinstance(node, cst.Call):
+    flag = site.keyword("non_blocking")
+    if isinstance(flag, ast.Constant) and flag.value is True:
         return None
-    flag = keyword(node, "non_blocking")
-    if isinstance(flag, cst.Name) and flag.value == "True":
-        return None
-    receiver = method_call(node, "cpu", "numpy")
-    if receiver is not None:
-        return receiver
-    receiver = method_call(node, "to")
-    if receiver is None or not node.args:
-        return None
-    target = keyword(node, "device") or node.args[0].value
-    return receiver if _is_cpu(target) else None
+    if not site.record.callee.endswith(".to"):
+        return site.receiver
+    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
+    return site.receiver if _is_cpu(target) else None
 
 
-def _is_cpu(node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "device":
-        node = node.args[0].value
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cpu"
+def _is_cpu(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "device":
+        node = node.args[0]
+    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:

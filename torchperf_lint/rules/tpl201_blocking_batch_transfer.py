@@ -5,12 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import method_call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Finding, Related, Severity
@@ -92,27 +89,19 @@ class BlockingBatchTransfer(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot blocking copy of a batch."""
-        for site in file.hot_calls(self.triggers):
-            receiver = method_call(site.node, "to", "cuda")
-            if receiver is None or site.hot is None or site.hot.kind not in ("step", "eval"):
+        for site in file.hot_calls("to", "cuda"):
+            if site.hot is None or site.hot.kind not in ("step", "eval") or not is_blocking(site.call):
                 continue
-            expression = file.expression(site.node, site.unit)  # type: ignore[arg-type]
-            if not isinstance(expression, ast.Call) or not is_blocking(expression):
-                continue
-            batch = batch_copy(project.values, expression, file.frame(site))
-            if batch is None or _may_be_a_container(file, receiver, batch):
-                continue
-            yield self._copy(file, project, site, receiver, batch)
+            batch = batch_copy(project.values, site.call, site.frame)
+            if batch is not None and not _may_be_a_container(file, site):
+                yield self._copy(file, project, site, batch)
 
-    def _copy(
-        self, file: SourceFile, project: Project, site: Site, receiver: cst.BaseExpression, batch: Value
-    ) -> Finding:
+    def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
-        call = file.brief(site.node, site.unit)
         return self.found(
             site,
-            message=f"`{call}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
+            message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
             instead=f"pass `non_blocking=True`{pinning.advice}",
             value=batch,
             hot=site.hot,
@@ -127,8 +116,8 @@ def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
     return [file.related(path, line, column, message, len("DataLoader")) for path, line, column in pinning.unpinned]
 
 
-def _may_be_a_container(file: SourceFile, receiver: cst.BaseExpression, batch: Value) -> bool:
+def _may_be_a_container(file: SourceFile, site: Site) -> bool:
     """A whole batch of a library whose batches are objects with a `to` of their own."""
-    if not isinstance(receiver, cst.Name) or " (line " not in batch.because:
+    if not isinstance(site.receiver, ast.Name):
         return False
     return any(name.partition(".")[0] in _OWN_CONTAINERS for name in file.outline.imports.values())

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import method_call
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding
 from torchperf_lint.rule import SourceRule
@@ -95,12 +91,10 @@ class FactoryThenDevice(SourceRule):
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
         if _DEFAULT_DEVICE.search(file.text):
             return
-        for site in file.hot_calls(self.triggers):
-            receiver = method_call(site.node, "to", "cuda")
-            if receiver is None or site.hot is None or site.hot.kind == "data":
+        for site in file.hot_calls("to", "cuda"):
+            if site.receiver is None or site.hot is None or site.hot.kind == "data":
                 continue
-            node = file.expression(site.node, site.unit)  # type: ignore[arg-type]
-            fresh = fresh_on_host(project.values, node, file.frame(site)) if isinstance(node, ast.Call) else None
+            fresh = fresh_on_host(project.values, site.call, site.frame)
             if fresh is None:
                 continue
             yield self.found(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-
-import libcst as cst
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.loaders import LoaderUse
-from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks
+from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity
@@ -95,21 +92,18 @@ class LoaderWithoutWorkers(SourceRule):
         """Yield a finding for each loader without workers that a hot loop iterates."""
         if not project.uses_accelerator:
             return
-        for site in file.calls(self.triggers):
-            node = file.expression(site.node, site.unit) if isinstance(site.node, cst.Call) else None
-            if not isinstance(node, ast.Call) or not lacks(node, "num_workers", WORKERS_POSITION):
+        for site in file.calls_of(*LOADER_CLASSES):
+            if not lacks(site.call, "num_workers", WORKERS_POSITION):
                 continue
             uses = project.loaders.uses((file.path, *site.start))
             if uses:
-                yield from self._judged(file, project, site, node, uses)
+                yield from self._judged(file, project, site, uses)
 
-    def _judged(
-        self, file: SourceFile, project: Project, site: Site, node: ast.Call, uses: list[LoaderUse]
-    ) -> Iterator[Finding]:
-        data = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "dataset"), None)
+    def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
+        data = site.call.args[0] if site.call.args else site.keyword("dataset")
         name = chain(data) if data is not None else "?"
-        work = project.loaders.item_work(file.path, site.function, name)
-        if work is None and project.loaders.in_memory(file.path, site.function, name):
+        work = project.loaders.item_work(file.path, site.record.function, name)
+        if work is None and project.loaders.in_memory(file.path, site.record.function, name):
             return
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
         because = f": {work}, in the training process" if work else ""

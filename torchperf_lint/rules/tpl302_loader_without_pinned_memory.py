@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
-from torchperf_lint.facts.pinning import PIN_POSITION, WORKERS_POSITION, lacks
+from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding
@@ -81,11 +78,8 @@ class LoaderWithoutPinnedMemory(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each unpinned loader whose batches are copied asynchronously."""
-        for site in file.calls(self.triggers):
-            node = file.expression(site.node, site.unit) if isinstance(site.node, cst.Call) else None
-            if not isinstance(node, ast.Call) or not lacks(node, "pin_memory", PIN_POSITION):
-                continue
-            if lacks(node, "num_workers", WORKERS_POSITION):
+        for site in file.calls_of(*LOADER_CLASSES):
+            if not lacks(site.call, "pin_memory", PIN_POSITION) or lacks(site.call, "num_workers", WORKERS_POSITION):
                 continue
             copies = project.loaders.copies((file.path, *site.start))
             if not copies or any(copy.blocking for copy in copies):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding
@@ -99,15 +97,12 @@ class EmptyCacheInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that empties the allocator's cache."""
         del project
-        for site in file.hot_calls(self.triggers):
-            if not isinstance(site.node, cst.Call) or site.hot is None or site.hot.kind == "data":
-                continue
-            name = file.denotes(site.node.func, site)
-            if name not in _EMPTY_CACHE:
+        for site in file.calls_of(*_EMPTY_CACHE):
+            if site.hot is None or site.hot.kind == "data":
                 continue
             yield self.found(
                 site,
-                message=f"`{file.brief(site.node, site.unit)}` gives cached blocks back to the driver {site.hot.when}, "
+                message=f"`{file.brief(site.call)}` gives cached blocks back to the driver {site.hot.when}, "
                 "and the next step asks for them again",
                 instead="remove it (or call it once between phases); against fragmentation set "
                 "PYTORCH_ALLOC_CONF=expandable_segments:True",

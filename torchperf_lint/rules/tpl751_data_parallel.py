@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import keyword
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity
 from torchperf_lint.rule import SourceRule
 
-_DATA_PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"})
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
 
@@ -76,12 +73,10 @@ class DataParallel(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
         del project
-        for site in file.calls(self.triggers):
-            if not isinstance(site.node, cst.Call) or file.denotes(site.node.func, site) not in _DATA_PARALLEL:
-                continue
+        for site in file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel"):
             yield self.found(
                 site,
-                message=f"`{file.brief(site.node.func, site.unit)}` copies the model to every device in each forward "
+                message=f"`{file.brief(site.call.func)}` copies the model to every device in each forward "
                 "pass and drives them from one process",
                 instead="start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
                 "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
@@ -94,6 +89,5 @@ def _offered_beside_better(file: SourceFile) -> bool:
 
 
 def _one_device(site: Site) -> bool:
-    assert isinstance(site.node, cst.Call)
-    devices = keyword(site.node, "device_ids")
-    return isinstance(devices, cst.List) and len(devices.elements) == 1 and not isinstance(devices.elements[0], cst.StarredElement)
+    devices = site.keyword("device_ids")
+    return isinstance(devices, ast.List) and len(devices.elts) == 1 and not isinstance(devices.elts[0], ast.Starred)
