@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "report.svg"
 EXAMPLE = ROOT / "fixtures" / "example"
 ARGUMENTS = ("--select", "TPL101,TPL201", "train.py")
-WIDTH = 92
+WIDTH = 98
 """Columns."""
 
 

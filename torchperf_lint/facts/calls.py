@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 _MODULE_NAME = re.compile(
-    r"model|net(?:work)?s?(?:_|\d|$)|module|encoder|decoder|backbone|(?:^|_)head|criterion|loss(?:_?fn|_?func)?$|generator|"
-    r"discriminator|policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|attn|attention|classifier|"
-    r"extractor|(?:^|_)(?:net)?[DG]$|transformer|predictor",
+    r"^(?!(?:get|build|make|create|load|save|scale|set|compute|init|to|from|update|log|plot|encode|decode|process)_)"
+    r"(?:\w*_)?(?:model|net|network|module|encoder|decoder|backbone|head|criterion|loss_fn|loss_func|generator|discriminator|"
+    r"policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
+    r"extractor|transformer|predictor|(?:net)?[DG])\d*(?:_(?:ema|target|old|student|teacher|module|layer|\d+))?$",
     re.IGNORECASE,
 )
 _PROGRESS = re.compile(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
@@ -112,8 +113,12 @@ def _project(values: Values, node: ast.Call, thing: Thing, frame: Frame) -> Valu
         return replace(made, origins=_origin(values, node, frame)) if made.kind == "loader" else made
     found = returned(values, FunctionKey(thing.path, thing.index), frame)
     if found.kind in ("tensor", "batch") and found.because:
-        return replace(found, because=f"what `{chain(node.func)}(...)` returns: {found.because}")
+        return replace(found, because=f"what `{chain(node.func)}(...)` returns{_elsewhere(thing.path, frame)}: {found.because}")
     return found
+
+
+def _elsewhere(path: str, frame: Frame) -> str:
+    return "" if path == frame.path else f" ({path})"
 
 
 def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:
@@ -311,7 +316,8 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
         if key is not None:
             found = returned(values, key, frame)
             if found.kind in ("tensor", "batch") and found.because:
-                return replace(found, because=f"what `{chain(node.func)}(...)` returns: {found.because}")
+                where = _elsewhere(key.path, frame)
+                return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
             return found
         target = values.of(node.func, frame)
         if target.kind == "module":

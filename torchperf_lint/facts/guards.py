@@ -43,6 +43,7 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
 
@@ -57,7 +58,7 @@ def guard(test: ast.expr) -> Guard | None:
     kind = _kind(test)
     if kind is None:
         return None
-    if _is_unequal_modulus(test):
+    if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
 
@@ -132,6 +133,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
         return _kind_of_one(test.operand)
+    if _names_another_device(test):
+        return "elsewhere"
     if _has_modulus(test) or _is_single_turn(test) or _is_throttle(test):
         return "cadence"
     names = _names(test)
@@ -142,6 +145,19 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if any(_MEMORY_NAME.search(name) for name in names):
         return "memory"
     return None
+
+
+def _names_another_device(test: ast.expr) -> bool:
+    """`x.device.type == "mps"`: what follows does not run on a CUDA device."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+        return False
+    other = test.comparators[0]
+    words = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
+    return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
+
+
+def _is_negative(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
 
 
 def _has_modulus(test: ast.expr) -> bool:

@@ -23,7 +23,16 @@ MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
 _WHEN = {"step": "every training step", "eval": "every evaluation batch", "rollout": "every turn of a decoding loop"}
-_RARE = frozenset({"cadence", "debug", "memory", "once", "except", "raise", "profile", "class"})
+_RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "once", "except", "raise", "profile", "class"})
+
+
+Story = tuple["str | tuple[str, int]", ...]
+"""Words, and places as (path, line)."""
+
+
+def told(story: Story, home: str) -> str:
+    """A story for a reader of the file `home`: places there are plain line numbers."""
+    return "".join(part if isinstance(part, str) else _place(*part, home) for part in story)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,8 @@ class Hot:
     """Calls between the loop and the line."""
     loop: tuple[str, int] | None = None
     """(path, region) of the loop."""
+    story: Story = ()
+    """`because` in parts, so that it can be told again from another file."""
 
 
 class Hotness:
@@ -123,7 +134,7 @@ class Hotness:
         when = _WHEN[loop.kind]
         return Hot(
             loop.kind,
-            f"it runs {when}: in the loop `{region.detail}` ({path}:{line}), which {loop.because}",
+            f"it runs {when}: in the loop `{region.detail}` (line {line}), which {loop.because}",
             f"{when} (`{region.detail}`, line {line})",
             loop.confidence,
             path,
@@ -182,27 +193,20 @@ class Hotness:
                 name = self.index.function(caller).name
                 hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
                 if hot is not None:
-                    found.append((target, self._through(hot, site)))
+                    found.append((target, self._through(hot, site, target)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
 
-    def _through(self, hot: Hot, site: CallSite) -> Hot:
-        where = f"{site.path}:{site.call.line}"
+    def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         loop = hot.loop
         detail = self.index.outlines[loop[0]].regions[loop[1]].detail if loop else ""
-        often = _WHEN[hot.kind]
-        at = f"{hot.path}:{hot.line}"
-        return Hot(
-            hot.kind,
-            f"it runs {often}: called at {where}, in the loop `{detail}` ({at})",
-            f"{often} (called from `{detail}`, {at})",
-            hot.confidence,
-            hot.path,
-            hot.line,
-            1,
-            loop,
-        )
+        often, at = _WHEN[hot.kind], (hot.path, hot.line)
+        called = (site.path, site.call.line)
+        story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
+        when = f"{often} (called from `{detail}`, {_place(*at, target.path)})"
+        because = told(story, target.path)
+        return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
         for path, outline in self.index.outlines.items():
@@ -224,15 +228,10 @@ class Hotness:
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)
-        place = f"{key.path}:{function.header_line}"
-        return Hot(
-            role.kind,
-            f"`{function.qualname}` ({place}) {role.because}",
-            f"{role.when} (`{function.qualname}`)",
-            role.confidence,
-            key.path,
-            function.header_line,
-        )
+        story: Story = (f"`{function.qualname}` (", (key.path, function.header_line), f") {role.because}")
+        when = f"{role.when} (`{function.qualname}`)"
+        because = told(story, key.path)
+        return Hot(role.kind, because, when, role.confidence, key.path, function.header_line, story=story)
 
     def _passed_on(self, key: FunctionKey, hot: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
         if hot.depth >= MAX_CALL_DEPTH:
@@ -240,9 +239,14 @@ class Hotness:
         name = self.index.function(key).qualname
         for site, target in self.callees.get(key, ()):
             if self._climb(site.path, site.call.region)[1]:
-                because = f"{hot.because}; called at {site.path}:{site.call.line} by `{name}`"
-                yield target, replace(hot, because=because, depth=hot.depth + 1)
+                story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
+                yield target, replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
 
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""
         return self.loops.at(path, index)
+
+
+def _place(path: str, line: int, home: str) -> str:
+    """A place as a reader of the file `home` finds it."""
+    return f"line {line}" if path == home else f"{path}:{line}"

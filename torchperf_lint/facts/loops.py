@@ -36,7 +36,7 @@ _LOADERS = (
     "lightning.Fabric().setup_dataloaders()",
 )
 _MODEL_NAME = re.compile(
-    r"(?:^|[._])(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)(?:_\w+)?$", re.IGNORECASE
+    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$", re.IGNORECASE
 )
 _ON_DEVICE = {"to", "cuda"}
 

@@ -30,7 +30,7 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, cadence, debug, memory, once, except, break, return, raise, grad-off, profile."""
+    """function, class, loop, comprehension, cadence, debug, memory, elsewhere, once, except, break, return, raise, grad-off, profile."""
     parent: int
     start: Position
     end: Position
