@@ -34,8 +34,10 @@ PINNED = (
 COMMAND = "import sys; from torchperf_lint.adapters.cli import main; sys.exit(main())"
 """What the installed script does; `-m` would add the cost of runpy."""
 PARSE = """\
-import json, sys, time
+import gc, json, sys, time
 from libcst import ParserSyntaxError, parse_module
+if "no-gc" in sys.argv:
+    gc.disable()
 spent, refused = 0.0, 0
 for path in json.load(sys.stdin):
     with open(path, "rb") as file:
@@ -84,12 +86,15 @@ def main() -> None:
     parser.add_argument("directories", nargs="*", type=Path, metavar="DIRECTORY", help="an unpacked package")
     parser.add_argument("--repeats", type=int, default=3, help="default: 3")
     parser.add_argument("--file", type=Path, default=EXAMPLE, help="for the row of one file; default: the example")
+    parser.add_argument("--no-gc", action="store_true", help="parse_module, too, runs without the garbage collector")
     parser.add_argument("--download", type=Path, metavar="DIR", help="fetch pinned wheels into DIR, unpack them, stop")
     arguments = parser.parse_args()
     if arguments.download:
         download(arguments.download)
     elif arguments.directories:
-        measure([path.resolve() for path in arguments.directories], arguments.file.resolve(), arguments.repeats)
+        parse = ["-c", PARSE, *(["no-gc"] if arguments.no_gc else [])]
+        packages = [_package(path.resolve()) for path in arguments.directories]
+        measure(packages, parse, arguments.file.resolve(), arguments.repeats)
     else:
         parser.error("name the directories of unpacked packages (or --download DIR first)")
 
@@ -107,9 +112,8 @@ def download(target: Path) -> None:
         print(unpacked)
 
 
-def measure(directories: Iterable[Path], one_file: Path, repeats: int) -> None:
-    """Print the table."""
-    packages = [_package(directory) for directory in directories]
+def measure(packages: list[Package], parse: list[str], one_file: Path, repeats: int) -> None:
+    """Print the table; `parse` is what Python gets to run the other side."""
     version, single = Row("--version : python -c pass"), Row("one file : import libcst")
     with tempfile.TemporaryDirectory() as empty:
         run = _runner(Path(empty))
@@ -117,13 +121,15 @@ def measure(directories: Iterable[Path], one_file: Path, repeats: int) -> None:
         run(["-c", COMMAND, "--exit-zero", str(one_file)])
         for _ in range(repeats):
             for package in packages:
-                _measure_package(package, run)
+                _measure_package(package, parse, run)
             for _ in range(STARTS_PER_REPEAT):
                 version.ours.append(run(["-c", COMMAND, "--version"])[0])
                 version.theirs.append(run(["-c", "pass"])[0])
                 single.ours.append(run(["-c", COMMAND, "--exit-zero", "--no-cache", str(one_file)])[0])
                 single.theirs.append(run(["-c", "import libcst"])[0])
-    _print(packages, (version, single), repeats)
+    print(f"CPU seconds, medians of {repeats} interleaved repeats, Python {'.'.join(map(str, sys.version_info[:3]))}")
+    print(f"parse_module runs {'without' if 'no-gc' in parse else 'with'} the garbage collector\n")
+    _print(packages, (version, single))
 
 
 Run = Callable[..., tuple[float, str]]
@@ -163,18 +169,16 @@ def _package(directory: Path) -> Package:
     return Package(directory.name, directory=directory, files=len(files), torch_files=torch_files)
 
 
-def _measure_package(package: Package, run: Run) -> None:
+def _measure_package(package: Package, parse: list[str], run: Run) -> None:
     options = ["--isolated", "--jobs", "1", "--no-cache", "--exit-zero", "--output-format", "concise"]
     # 2: a package may hold a file that cannot be checked.
     spent, _ = run(["-c", COMMAND, *options, str(package.directory)], may_exit=(0, 2))
     package.ours.append(spent)
-    parsing, package.refused = json.loads(run(["-c", PARSE], json.dumps(package.torch_files))[1])
+    parsing, package.refused = json.loads(run(parse, json.dumps(package.torch_files))[1])
     package.theirs.append(parsing)
 
 
-def _print(packages: list[Package], starts: Iterable[Row], repeats: int) -> None:
-    python = ".".join(map(str, sys.version_info[:3]))
-    print(f"CPU seconds, medians of {repeats} interleaved repeats, Python {python}\n")
+def _print(packages: list[Package], starts: Iterable[Row]) -> None:
     print(f"{'':<32}{'ours':>10}{'theirs':>10}{'ratio':>8}")
     for package in packages:
         refused = f", {package.refused} refused by libcst" if package.refused else ""

@@ -63,6 +63,9 @@ def _from_definitions(
     if is_parameter and at_start:
         found.insert(0, _from_parameter(values, name, frame, body))
     value = join(found)
+    if value.kind == "tensor" and value.confidence is not Confidence.CERTAIN:
+        used = _used_as_module(name, frame, body)
+        value = used if used is not None else value
     if value.kind == "unknown":
         return _from_uses(values, name, frame, body) if reaching or is_parameter else UNKNOWN
     return value
@@ -171,10 +174,12 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
             return PLAIN if "list" not in thing.dotted and "dict" not in thing.dotted else UNKNOWN
         if thing.dotted == "torch.device":
             return Value("torch_device", DEVICE)
-        return from_thing(values, thing._replace(dotted=thing.dotted + "()"), name)
-    if thing.kind == "class":
-        return from_thing(values, Thing("instance", thing.path, thing.index), name)
-    return UNKNOWN
+        promised = from_thing(values, thing._replace(dotted=thing.dotted + "()"), name)
+    elif thing.kind == "class":
+        promised = from_thing(values, Thing("instance", thing.path, thing.index), name)
+    else:
+        return UNKNOWN
+    return replace(promised, because=f"`{name}` is annotated `{annotation}` (line {line})") if promised.because else promised
 
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:
@@ -235,22 +240,33 @@ def _plain_default(body: Body, function: int, name: str) -> bool:
 # -- uses ------------------------------------------------------------------------------------------
 
 
+def _used_as_module(name: str, frame: Frame, body: Body) -> Value | None:
+    for attribute, line in body.uses(frame.function, name):
+        if attribute in api.MODULE_USES:
+            because = f"`{name}` is used as a module: `{name}.{attribute}` (line {line})"
+            return Value("module", ANYWHERE, because, Confidence.LIKELY)
+    return None
+
+
 def _from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
     """What a name must be, from the attributes that the function asks of it."""
+    used = _used_as_module(name, frame, body)
+    if used is not None:
+        return used
     uses = body.uses(frame.function, name)
     for attribute, line in uses:
-        if attribute in api.MODULE_USES and attribute != "module":
-            return Value("module", ANYWHERE, f"`{name}` is used as a module: `{name}.{attribute}` (line {line})", Confidence.LIKELY)
-    for attribute, line in uses:
         if attribute == "backward":
-            because = f"`{name}.backward()` is called on it (line {line})"
-            return tensor(ANYWHERE, because)
+            return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
     line = body.backward_operands(frame.function).get(name)
     if line is not None:
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {line})")
     for attribute, line in uses:
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
+        if attribute in ("numpy", *api.TENSOR_MARKS):
+            because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     for callee, line in body.passed_to(frame.function, name):
         thing = values.types.thing(frame.path, frame.function, callee) if callee.startswith("self.") else None

@@ -68,6 +68,10 @@ class Site:
         """The exact span of the call."""
         return Location(self.file.shown, *[n for position in self.unit.span(self.node) for n in position])
 
+    def line_of(self, code: str) -> str:
+        """A root cause that all findings of one rule on one line share: four reads in one log line are one finding."""
+        return f"{code} on line {self.record.line} of function {self.record.function}"
+
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument."""
         return next((k.value for k in self.call.keywords if k.arg == name), None)

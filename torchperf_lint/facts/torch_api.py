@@ -62,8 +62,7 @@ MODULE_SELF_METHODS = frozenset(
 MODULE_PARAMETERS = frozenset("parameters buffers".split())
 MODULE_NAMED = frozenset("named_parameters named_buffers".split())
 MODULE_USES = frozenset(
-    "train eval parameters named_parameters zero_grad state_dict load_state_dict requires_grad_ named_modules modules "
-    "forward module".split()
+    "train eval parameters named_parameters zero_grad state_dict load_state_dict named_modules modules forward".split()
 )
 """Attributes that show a name to be a module when nothing else does."""
 

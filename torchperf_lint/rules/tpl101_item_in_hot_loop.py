@@ -110,6 +110,7 @@ class ItemInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
+                root_cause=site.line_of(self.code),
             )
 
 

@@ -114,6 +114,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
+                root_cause=site.line_of(self.code),
             )
 
 

@@ -13,10 +13,11 @@ from torchperf_lint.rule import SourceRule
 
 
 class CpuCopyInHotLoop(SourceRule):
-    """`.cpu()`, `.numpy()` or `.to("cpu")` on a device tensor in every training step or forward pass.
+    """`.cpu()` or `.to("cpu")` on a device tensor in every training step or forward pass.
 
     ## What it does
-    Flags copies of a device tensor to the host where the line runs every training step or forward pass. One copy of
+    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
+    numpy) where the line runs every training step or forward pass. One copy of
     the result a batch in an evaluation or prediction loop is what such a loop is for, and is not reported.
 
     ## Why it is slow
@@ -110,14 +111,21 @@ class CpuCopyInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=_severity(file, read),
+                root_cause=site.line_of(self.code),
             )
 
 
 def _copied(site: Site) -> ast.expr | None:
-    """What a call copies to the host, or None; `.numpy()` after `.cpu()` copies nothing more."""
+    """What a call copies to the host, or None.
+
+    A plain `.numpy()` copies nothing: on a device tensor it raises, so the tensor is on the host already.
+    """
     flag = site.keyword("non_blocking")
     if isinstance(flag, ast.Constant) and flag.value is True:
         return None
+    if site.record.callee.endswith(".numpy"):
+        force = site.keyword("force")
+        return site.receiver if isinstance(force, ast.Constant) and force.value is True else None
     if not site.record.callee.endswith(".to"):
         return site.receiver
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
