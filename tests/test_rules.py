@@ -136,8 +136,8 @@ class SleepInHotLoop(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         del project
-        for site in file.hot_calls(self.triggers):
-            if file.denotes(site.node.func, site) == "time.sleep":
+        for site in file.calls_of("time.sleep"):
+            if site.hot is not None:
                 yield self.found(site, message="sleeps", instead="do not", hot=site.hot)
 '''
 NEW_BAD = """\

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import chains, guards, outline
-from torchperf_lint.facts.outline import Outline
+from torchperf_lint.facts import chains, guards, outline, records
+from torchperf_lint.facts.records import Outline
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Cache:
         if kept is None or kept[0] != _digest(text):
             return None
         try:
-            return outline.from_json(kept[1])
+            return records.from_json(kept[1])
         except (TypeError, ValueError, KeyError, IndexError):
             return None
 
@@ -48,7 +48,7 @@ class Cache:
         digests = {name: _digest(text) for name, (text, _) in outlines.items()}
         if digests == {name: digest for name, (digest, _) in self._kept.items()}:
             return
-        entries = {name: (digests[name], outline.to_json(found)) for name, (_, found) in outlines.items()}
+        entries = {name: (digests[name], records.to_json(found)) for name, (_, found) in outlines.items()}
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=self.file.parent)
@@ -81,7 +81,7 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in (outline, guards, chains)]
+    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in (outline, guards, chains, records)]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 
 

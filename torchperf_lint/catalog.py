@@ -73,9 +73,7 @@ def selected_codes(
     """
     chosen = tuple(select) if select is not None else None
     ignored = (*ignore, *extend_ignore)
-    return frozenset(
-        rule.code for rule in rule_classes() if _is_selected(rule, chosen, tuple(extend_select), ignored)
-    )
+    return frozenset(rule.code for rule in rule_classes() if _is_selected(rule, chosen, tuple(extend_select), ignored))
 
 
 def _is_selected(

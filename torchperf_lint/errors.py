@@ -21,7 +21,7 @@ class RuleContractError(TorchPerfError):
     """A rule's class breaks the contract of rule.py; raised when the class is made."""
 
 
-class CannotCheck(TorchPerfError):
+class CannotCheck(TorchPerfError):  # noqa: N818 -- it names what happens, and is no failure of ours
     """One file cannot be checked; becomes an entry in `errors`, never a traceback."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:

@@ -114,7 +114,7 @@ class _Runner:
             if problem not in result.problems:
                 result.problems.append(problem)
             return []
-        except Exception as error:  # noqa: BLE001 -- the border between a rule and a file
+        except Exception as error:
             logger.debug("%s crashed on %s", rule.code, file.shown, exc_info=True)
             reason_text = f"the rule crashed: {type(error).__name__}: {error}"
             result.problems.append(Problem(file.shown, None, reason_text, rule.code))

@@ -10,8 +10,9 @@ from torchperf_lint import cache, workers
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource, to_source
-from torchperf_lint.facts.outline import Outline, outline
+from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Outline
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
 

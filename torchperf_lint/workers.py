@@ -37,7 +37,7 @@ def each(work: Callable[[Item], Answer], items: Sequence[Item], processes: int) 
     _work = work  # type: ignore[assignment]
     try:
         with multiprocessing.get_context("fork").Pool(processes) as pool:
-            return pool.map(_call, items, chunksize=_CHUNK)  # type: ignore[return-value, arg-type]
+            return pool.map(_call, items, chunksize=_CHUNK)  # type: ignore[arg-type]
     finally:
         _work = None
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchperf_lint.facts import effects
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.outline import Outline, Position, children_of
+from torchperf_lint.facts.outline import children_of
+from torchperf_lint.facts.records import Outline, Position
 
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
@@ -22,7 +24,7 @@ class Definition(NamedTuple):
 
     how: str
     value: ast.expr | None
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody calls
     at: Position
     end: Position
     """The name is bound after this place."""
@@ -128,7 +130,8 @@ class Body:
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
             elif isinstance(current, ast.Call):
-                calls[(*self.at(current), chain(current.func))] = current
+                line, column = self.at(current)
+                calls[line, column, chain(current.func)] = current
             elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
             stack.extend(children_of(current))
@@ -150,18 +153,18 @@ class Body:
     def loop_iterable(self, function: int, line: int) -> ast.expr | None:
         """What the `for` statement on a line iterates."""
         node = self.functions.get(function)
-        for statement in _statements(node.body) if node is not None else ():
+        for statement in effects.statements(node.body) if node is not None else ():
             if isinstance(statement, ast.For | ast.AsyncFor) and statement.lineno == line:
                 return statement.iter
         return None
 
     def backward_operands(self, function: int) -> dict[str, int]:
-        """Chain -> line, for what a function runs `backward` on: `loss.backward()`, `scaler.scale(a + b).backward()`."""
+        """Chain -> line, for what `backward` runs on: `loss.backward()`, `scaler.scale(a + b).backward()`."""
         self._index(function)
         if function not in self._backward:
             found: dict[str, int] = {}
             for call in self._calls[function].values():
-                for name in _operands(_backward_target(call)):
+                for name in effects.operands(effects.backward_target(call)):
                     found.setdefault(name, call.lineno)
             self._backward[function] = found
         return self._backward[function]
@@ -184,7 +187,7 @@ class Body:
         if function not in self._stored:
             table: dict[str, list[ast.expr]] = {}
             node = self.functions.get(function)
-            for target, value in _stores(node.body) if node is not None else ():
+            for target, value in effects.stores(node.body) if node is not None else ():
                 table.setdefault(target, []).append(value)
             self._stored[function] = table
         return self._stored[function].get(name, [])
@@ -192,82 +195,14 @@ class Body:
     def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
         """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
         if function not in self._self_assignments:
-            self._self_assignments[function] = list(_self_assignments(self.functions.get(function)))
+            self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
         return self._self_assignments[function]
 
     def returns(self, function: int) -> list[ast.expr]:
         """The values of a function's return statements, in order."""
         node = self.functions.get(function)
-        statements = _statements(node.body) if node is not None else ()
+        statements = effects.statements(node.body) if node is not None else ()
         return [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
-
-
-def _self_assignments(
-    function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
-) -> Iterator[tuple[str, ast.expr, bool]]:
-    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
-        return
-    own = function.args.args[0].arg
-    for node in _statements(function.body):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Attribute) and chain(target.value) == own:
-                    yield target.attr, node.value, False
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if chain(call.func) == f"{own}.register_buffer" and len(call.args) >= 2:
-                name = call.args[0]
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    yield name.value, call.args[1], True
-
-
-def _backward_target(call: ast.Call) -> ast.expr | None:
-    """What a call computes gradients of: the receiver of `.backward()`, or what is handed to an engine's."""
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    if call.func.attr == "backward":
-        return call.args[0] if call.args else call.func.value
-    return call.args[0] if call.func.attr in ("scale", "manual_backward") and call.args else None
-
-
-def _operands(node: ast.expr | None) -> Iterator[str]:
-    stack = [] if node is None else [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, ast.BinOp):
-            stack += [current.left, current.right]
-        elif isinstance(current, ast.UnaryOp):
-            stack.append(current.operand)
-        elif isinstance(current, ast.Call) and isinstance(current.func, ast.Attribute):
-            stack += [current.func.value] if not current.args or current.func.attr != "scale" else current.args
-        elif isinstance(current, ast.Name | ast.Attribute | ast.Subscript):
-            yield chain(current)
-
-
-def _stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    for node in _statements(body):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript):
-                    yield chain(target.value), node.value
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
-            callee = chain(node.value.func)
-            if callee.endswith(".append"):
-                yield callee.removesuffix(".append"), node.value.args[0]
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement of a scope, nested blocks included, nested definitions left out."""
-    stack: list[ast.AST] = list(reversed(body))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.stmt):
-            yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
-        stack.extend(reversed(inner))
 
 
 def _reaching(found: Sequence[Definition], at: Position, block: BlockPath) -> list[Definition]:
@@ -395,7 +330,7 @@ class _Collector:
 
     def expressions(self, node: ast.stmt, path: BlockPath) -> None:
         """Walrus targets and comprehension variables of one statement."""
-        stack = [child for child in children_of(node) if isinstance(child, ast.expr)]
+        stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
             if isinstance(current, ast.NamedExpr):
@@ -403,7 +338,7 @@ class _Collector:
                 self.target(current.target, "assign", current.value, (), end, path)
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 self.comprehension(current, path)
-            stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))  # type: ignore[arg-type]
+            stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
 
     def comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.body.at(node), self.body.at(node, end=True))

@@ -1,7 +1,8 @@
 """Chains: a name, attribute, call or item access written as a short string.
 
-`self.loaders["train"].dataset` is `self.loaders[train].dataset`, `model(x).sum` is `model().sum`, `x[i]` is `x[]`;
-anything else in the middle becomes `?`. Chains are what outlines keep of expressions: comparable, hashable, quick to make.
+`self.loaders["train"].dataset` is `self.loaders[train].dataset`, `model(x).sum` is `model().sum`, and `x[i]` is
+`x[]`; anything else in the middle becomes `?`. Chains are what outlines keep of expressions: comparable, hashable,
+quick to make.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ def chain(node: ast.AST) -> str:
 
 def _index(node: ast.AST) -> str:
     value = node.value if isinstance(node, ast.Constant) else None
-    kept = (type(value) is int and value >= 0) or (isinstance(value, str) and value.isidentifier())
-    return f"[{value}]" if kept else "[]"
+    if type(value) is int and value >= 0:
+        return f"[{value}]"
+    return f"[{value}]" if isinstance(value, str) and value.isidentifier() else "[]"
 
 
 def last_part(text: str) -> str:

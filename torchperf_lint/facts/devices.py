@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 _DEVICE_NAME = re.compile(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
 _DTYPE_NAME = re.compile(r"dtype|precision$", re.IGNORECASE)
-_TORCH_DTYPES = re.compile(r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$")
+_TORCH_DTYPES = re.compile(
+    r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$"
+)
 
 
 def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
@@ -28,7 +30,7 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
         found = {device_of(values, value, frame) for value in node.values}
         return DEVICE if DEVICE in found else HOST if found == {HOST} else None
     if isinstance(node, ast.JoinedStr):
-        text = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+        text = "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
         return _of_constant(text)
     if isinstance(node, ast.Call):
         made = _of_call(values, node, frame)
@@ -86,3 +88,22 @@ def _assigned_string(values: Values, node: ast.expr, frame: Frame) -> str | None
         return None
     found = {device_of(values, d.value, frame.deeper()) for d in reaching if d.value is not None and d.how == "assign"}
     return HOST if found == {HOST} else None
+
+
+def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    """Where `.to(...)` or a factory's `device=` puts its result; None when only the dtype changes or unknown."""
+    for keyword in node.keywords:
+        if keyword.arg == "device":
+            return device_of(values, keyword.value, frame)
+    if not node.args or not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
+        return None
+    first = node.args[0]
+    if is_dtype(values, first, frame):
+        return None
+    found = device_of(values, first, frame)
+    if found is not None:
+        return found
+    other = values.of(first, frame)
+    if other.kind != "tensor":
+        return None
+    return HOST if other.device == HOST else DEVICE

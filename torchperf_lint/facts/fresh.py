@@ -6,15 +6,16 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.calls import target_device
+from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
 _BETWEEN = frozenset(
-    "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute transpose "
-    "flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ add_ mul_ sub_ div_ "
-    "add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte short repeat_interleave roll flip".split()
+    "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
+    "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
+    "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
+    "short repeat_interleave roll flip".split()
 )
 """Methods after which the tensor is still only what the factory made."""
 
@@ -91,15 +92,21 @@ def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
         return name if _sized_by_host_numbers(values, node, frame) else None
     if name in api.LIKE_FACTORIES and node.args:
         source = values.of(node.args[0], frame)
-        return name if source.kind == "tensor" and source.device == HOST and source.confidence is Confidence.CERTAIN else None
+        return (
+            name
+            if source.kind == "tensor" and source.device == HOST and source.confidence is Confidence.CERTAIN
+            else None
+        )
     if name in api.LEGACY_TYPES and node.args:
         return name if all(_is_size(values, a, frame) for a in node.args) else None
     return None
 
 
 def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool:
-    """Not when a host tensor goes in (`torch.full(size, t)`, `torch.normal(mean, std)`): its data has to cross anyway."""
-    return not any(values.of(a, frame).kind in ("tensor", "batch", "array") for a in node.args if not isinstance(a, ast.Starred))
+    """Not when a host tensor goes in (`torch.full(size, t)`): its data has to cross anyway."""
+    return not any(
+        values.of(a, frame).kind in ("tensor", "batch", "array") for a in node.args if not isinstance(a, ast.Starred)
+    )
 
 
 def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:

@@ -37,7 +37,9 @@ _DEBUG_NAME = re.compile(
     r"do_vis|is_tracing|is_scripting|is_in_onnx_export|is_exporting|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
-_MEMORY_NAME = re.compile(r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache", re.IGNORECASE)
+_MEMORY_NAME = re.compile(
+    r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache", re.IGNORECASE
+)
 _COUNTER_NAME = re.compile(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
@@ -88,7 +90,8 @@ def _missing(test: ast.expr) -> str | None:
         inner = test.operand
         if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:
             name = inner.args[1]
-            return f"{chain(inner.args[0])}.{name.value}" if isinstance(name, ast.Constant) else None
+            named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+            return f"{chain(inner.args[0])}.{ast.literal_eval(name)}" if named else None
         return chain(inner)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from torchperf_lint.facts.loops import Loop, Loops
-from torchperf_lint.facts.outline import Position
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.facts.loops import Loop, Loops
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import COLD_NAME, NOT_TRAINING_NAME, Role, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
@@ -84,7 +84,9 @@ class Hotness:
         if path not in self._by_line:
             table: dict[int, list[int]] = {}
             regions = self.index.outlines[path].regions
-            for index in sorted(range(len(regions)), key=lambda i: (regions[i].start, tuple(-p for p in regions[i].end), i)):
+            for index in sorted(
+                range(len(regions)), key=lambda i: (regions[i].start, tuple(-p for p in regions[i].end), i)
+            ):
                 for line in range(regions[index].start[0], regions[index].end[0] + 1):
                     table.setdefault(line, []).append(index)
             self._by_line[path] = table

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.outline import Call, Class, Function, Outline
+from torchperf_lint.facts.records import Call, Class, Function, Outline
 
 MAX_HOPS = 8
 """How many re-exports, bindings or bases are followed before a name counts as unknown."""
@@ -27,7 +27,7 @@ class Thing(NamedTuple):
 
     kind: str
     path: str = ""
-    index: int = -1
+    index: int = -1  # type: ignore[assignment]  # hides tuple.index, which nobody calls
     dotted: str = ""
 
 
@@ -35,7 +35,7 @@ class FunctionKey(NamedTuple):
     """A function of the project: the file's path and the index in its outline."""
 
     path: str
-    index: int
+    index: int  # type: ignore[assignment]  # as above
 
 
 class CallSite(NamedTuple):
@@ -224,7 +224,16 @@ class Index:
         return any(_mentions_device(outline) for outline in self.outlines.values())
 
 
-_FRAMEWORKS = ("lightning", "pytorch_lightning", "accelerate", "transformers", "ignite", "fastai", "deepspeed", "catalyst")
+_FRAMEWORKS = (
+    "lightning",
+    "pytorch_lightning",
+    "accelerate",
+    "transformers",
+    "ignite",
+    "fastai",
+    "deepspeed",
+    "catalyst",
+)
 _DEVICE_CALLS = {"cuda", "to", "device", "is_available", "set_device", "prepare"}
 
 

@@ -6,8 +6,8 @@ import ast
 from functools import cached_property
 from typing import NamedTuple
 
-from torchperf_lint.facts.calls import target_device
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
@@ -37,16 +37,37 @@ class BatchCopy(NamedTuple):
 
 
 _HEAVY = frozenset(
-    "imread imdecode load_image read_image decode_image decode_jpeg default_loader open loadmat read_csv loadtxt "
-    "decode tokenize encode encode_plus librosa dcmread resample resize crop augment transform transforms "
-    "VideoReader read_video imread_collection".split()
+    "imread imdecode load_image read_image decode_image decode_jpeg default_loader open loadmat read_csv "
+    "loadtxt decode tokenize encode encode_plus librosa dcmread resample resize crop augment transform "
+    "transforms VideoReader read_video imread_collection".split()
 )
-_HEAVY_LIBRARIES = ("PIL.", "cv2.", "h5py.", "librosa.", "torchaudio.", "soundfile.", "nibabel.", "pydicom.", "skimage.",
-                    "imageio.", "decord.", "av.", "SimpleITK.", "albumentations.", "rasterio.", "lmdb.")
+_HEAVY_LIBRARIES = (
+    "PIL.",
+    "cv2.",
+    "h5py.",
+    "librosa.",
+    "torchaudio.",
+    "soundfile.",
+    "nibabel.",
+    "pydicom.",
+    "skimage.",
+    "imageio.",
+    "decord.",
+    "av.",
+    "SimpleITK.",
+    "albumentations.",
+    "rasterio.",
+    "lmdb.",
+)
 _HEAVY_LOADS = ("numpy.load", "torch.load", "builtins.open", "pandas.read_csv", "torchvision.io.")
 _FILE_DATASETS = ("torchvision.datasets.", "torchaudio.datasets.")
-_IN_MEMORY_DATASETS = ("torchvision.datasets.MNIST", "torchvision.datasets.FakeData", "torchvision.datasets.FashionMNIST",
-                       "torchvision.datasets.KMNIST", "torchvision.datasets.EMNIST")
+_IN_MEMORY_DATASETS = (
+    "torchvision.datasets.MNIST",
+    "torchvision.datasets.FakeData",
+    "torchvision.datasets.FashionMNIST",
+    "torchvision.datasets.KMNIST",
+    "torchvision.datasets.EMNIST",
+)
 
 
 def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
@@ -93,7 +114,11 @@ class Loaders:
             return []
         because = f"the trainer iterates what `{function.qualname}` ({path}:{function.header_line}) returns"
         when = "every training step" if kind == "step" else "every evaluation batch"
-        return [LoaderUse(path, function.header_line, Hot(kind, because, when, Confidence.CERTAIN, path, function.header_line))]
+        return [
+            LoaderUse(
+                path, function.header_line, Hot(kind, because, when, Confidence.CERTAIN, path, function.header_line)
+            )
+        ]
 
     def copies(self, origin: Origin) -> list[BatchCopy]:
         """The hot copies of its batches."""
@@ -156,7 +181,9 @@ class Loaders:
     def in_memory(self, path: str, function: int, chain: str) -> bool:
         """Whether the data set is known to hold its items in memory, ready to be taken."""
         for thing in self.values.types.things(path, function, chain):
-            if thing.kind == "external" and thing.dotted.startswith(("torch.utils.data.TensorDataset", *_IN_MEMORY_DATASETS)):
+            if thing.kind == "external" and thing.dotted.startswith(
+                ("torch.utils.data.TensorDataset", *_IN_MEMORY_DATASETS)
+            ):
                 return True
         return False
 

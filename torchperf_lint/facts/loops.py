@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.outline import Call
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types, is_module_name
 from torchperf_lint.model import Confidence
 
@@ -36,7 +36,8 @@ _LOADERS = (
     "lightning.Fabric().setup_dataloaders()",
 )
 _MODEL_NAME = re.compile(
-    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$", re.IGNORECASE
+    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$",
+    re.IGNORECASE,
 )
 _ON_DEVICE = {"to", "cuda"}
 
@@ -137,7 +138,10 @@ class Loops:
         if _OPTIMIZER.search(receiver):
             return True
         things = self.types.things(path, call.function, receiver)
-        return any(t.kind == "external" and t.dotted.startswith("torch.optim.") and "lr_scheduler" not in t.dotted for t in things)
+        return any(
+            t.kind == "external" and t.dotted.startswith("torch.optim.") and "lr_scheduler" not in t.dotted
+            for t in things
+        )
 
     def trains(self, key: FunctionKey, depth: int) -> Call | None:
         """The training action a function does outside loops of its own, through at most `depth` calls."""
@@ -193,7 +197,9 @@ class Loops:
     def _evaluates(self, path: str, index: int) -> bool:
         outline = self.index.outlines[path]
         function = outline.functions[outline.regions[index].function]
-        if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(last_part(outline.regions[index].iterable)):
+        if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(
+            last_part(outline.regions[index].iterable)
+        ):
             return True
         if self._without_grad(path, index) or self._grad_is_off_inside(path, index):
             return True

@@ -9,118 +9,21 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
-from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
+from torchperf_lint.facts.signatures import annotation_chain, iterated, parameters
 
 MAX_BRACKETS = 200
 MAX_DEPTH = 1_000
 """Deeper expressions crash libcst's native parser; the caps are the same on every Python."""
 
-Position = tuple[int, int]
 FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NO_FIELDS: tuple[str, ...] = ()
-
-
-class Region(NamedTuple):
-    """A stretch of code that runs as often as something decides."""
-
-    kind: str
-    """function, class, loop, comprehension, cadence, debug, memory, elsewhere, once, except, break, return, raise, grad-off, profile."""
-    parent: int
-    start: Position
-    end: Position
-    function: int
-    detail: str
-    """For a loop `target in iterable` as written; for a guard its test; else empty."""
-    turns: int | None = None
-    """How often a loop with a literal bound turns, else None."""
-    iterable: str = ""
-    """For a loop: the chain of what it iterates, wrappers such as `enumerate` and `tqdm` taken off."""
-    head: int = 0
-    """For a loop: the line of its `for` or `while`."""
-
-
-class Call(NamedTuple):
-    """A call; `callee` is a chain as in chains.py."""
-
-    callee: str
-    line: int
-    column: int
-    region: int
-    function: int
-
-
-class Binding(NamedTuple):
-    """`target = value` where the value is a chain; calls end in `()`."""
-
-    function: int
-    target: str
-    value: str
-    line: int
-
-
-class Parameter(NamedTuple):
-    """A parameter; `annotation` is a chain, empty when absent or not a plain name."""
-
-    name: str
-    annotation: str
-    default: bool
-
-
-@dataclass(slots=True)
-class Function:
-    """A function, or the module itself (index 0)."""
-
-    name: str
-    qualname: str
-    line: int
-    """First line, decorators included."""
-    end_line: int
-    parent: int
-    class_index: int
-    """The class whose method this is, or -1."""
-    region: int
-    parameters: tuple[Parameter, ...] = ()
-    decorators: tuple[str, ...] = ()
-    header_line: int = 0
-    """The line of `def`."""
-
-
-@dataclass(slots=True)
-class Class:
-    """A class with its bases as chains and its methods by name."""
-
-    name: str
-    qualname: str
-    line: int
-    function: int
-    bases: tuple[str, ...] = ()
-    methods: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Outline:
-    """What one file contributes to the project."""
-
-    path: str
-    """POSIX, relative to the project's root."""
-    imports: dict[str, str] = field(default_factory=dict)
-    """Bound name -> dotted name; relative ones begin with their dots."""
-    stars: list[str] = field(default_factory=list)
-    functions: list[Function] = field(default_factory=list)
-    classes: list[Class] = field(default_factory=list)
-    regions: list[Region] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    bindings: list[Binding] = field(default_factory=list)
-    returns: list[tuple[int, str]] = field(default_factory=list)
-    """(function, chain) of each `return` whose value is a chain."""
-    tops: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Module-level names: ("function" | "class", index)."""
 
 
 def parse(text: str) -> ast.Module:
@@ -148,7 +51,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
 
 
-_BRACKETS = re.compile(r"[\[({]{%d}" % (MAX_BRACKETS + 1))
+_BRACKETS = re.compile(rf"[\[({{]{{{MAX_BRACKETS + 1}}}")
 
 
 def check_brackets(text: str) -> None:
@@ -216,8 +119,6 @@ class _Outliner:
         out.bindings.sort(key=lambda binding: binding.line)
         return out
 
-    # -- positions ---------------------------------------------------------------------------------
-
     def at(self, line: int, byte: int) -> Position:
         if self.ascii:
             return (line, byte + 1)
@@ -235,8 +136,6 @@ class _Outliner:
         turns, over = (None, "") if iterable is None else (guards.literal_turns(iterable), iterated(iterable))
         self.out.regions.append(Region(kind, context.region, start, end, context.function, detail, turns, over))
         return context._replace(region=len(self.out.regions) - 1)
-
-    # -- statements --------------------------------------------------------------------------------
 
     def block(self, block: _Block) -> None:
         statements, context = block.statements, block.context
@@ -302,7 +201,7 @@ class _Outliner:
                 context.function,
                 context.class_index,
                 inside.region,
-                _parameters(node.args),
+                parameters(node.args),
                 tuple(chain(d) for d in node.decorator_list),
                 node.lineno,
             )
@@ -323,9 +222,7 @@ class _Outliner:
         if context.function == 0 and context.class_index < 0:
             out.tops[node.name] = ("class", index)
         inside = self.region("class", context, node.body)
-        self.blocks.append(
-            _Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False)
-        )
+        self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
 
     def qualname(self, name: str, context: _Context) -> str:
         if context.class_index >= 0:
@@ -431,8 +328,6 @@ class _Outliner:
             self.out.returns.append((context.function, value))
         self.expressions(node.value, context)
 
-    # -- expressions -------------------------------------------------------------------------------
-
     def expressions(self, root: ast.AST, context: _Context) -> None:
         """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
         stack: list[tuple[ast.AST, _Context]] = [(root, context)]
@@ -445,8 +340,7 @@ class _Outliner:
             if kind in _LEAVES:
                 continue
             if kind is ast.Call:
-                line, column = self.at(node.lineno, node.col_offset)
-                calls.append(Call(chain(node.func), line, column, here.region, here.function))  # type: ignore[attr-defined]
+                calls.append(self.call(node, here))
             elif kind is ast.IfExp:
                 here = self.ternary(node, here)  # type: ignore[arg-type]
             elif kind in _COMPREHENSIONS:
@@ -455,6 +349,10 @@ class _Outliner:
                 stack.append((child, here))
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
+
+    def call(self, node: ast.AST, context: _Context) -> Call:
+        assert isinstance(node, ast.Call)
+        return Call(chain(node.func), *self.at(node.lineno, node.col_offset), context.region, context.function)
 
     def ternary(self, node: ast.IfExp, context: _Context) -> _Context:
         guard = guards.guard(node.test)
@@ -471,7 +369,7 @@ class _Outliner:
 
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
-_STATEMENTS = {
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, _Context], None]] = {
     ast.Import: _Outliner.import_,
     ast.ImportFrom: _Outliner.import_from,
     ast.FunctionDef: _Outliner.function,
@@ -503,73 +401,5 @@ def expression_depth(root: ast.AST) -> int:
     return deepest
 
 
-_WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
-_PROGRESS = re.compile(r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE)
-
-
-def iterated(node: ast.expr) -> str:
-    """The chain of what a loop iterates, without the wrappers that pass its items through."""
-    for _ in range(6):
-        if not isinstance(node, ast.Call) or not node.args:
-            break
-        name = last_part(chain(node.func))
-        if name not in _WRAPPERS and not _PROGRESS.search(name):
-            break
-        node = node.args[0]
-    return chain(node)
-
-
-def _parameters(args: ast.arguments) -> tuple[Parameter, ...]:
-    plain = [*args.posonlyargs, *args.args]
-    without = len(plain) - len(args.defaults)
-    found = [Parameter(a.arg, _annotation(a), i >= without) for i, a in enumerate(plain)]
-    found += [
-        Parameter(a.arg, _annotation(a), d is not None) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    ]
-    return tuple(found)
-
-
-def _annotation(argument: ast.arg) -> str:
-    annotation = argument.annotation
-    return "" if annotation is None else annotation_chain(annotation)
-
-
-def annotation_chain(node: ast.expr) -> str:
-    """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
-    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
-        return annotation_chain(node.left)
-    if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
-        return annotation_chain(node.slice)
-    name = chain(node)
-    return "" if "?" in name else name
-
-
 def _byte_lines(text: str) -> list[bytes]:
     return [line.encode("utf-8", "replace") for line in re.split(r"\r\n|\r|\n", text)]
-
-
-def to_json(found: Outline) -> list[object]:
-    """An outline as lists and strings, for the cache."""
-    return [getattr(found, name) for name in ("path", "imports", "stars", "regions", "calls", "bindings", "returns", "tops")] + [
-        [[getattr(record, name) for name in Function.__slots__] for record in found.functions],
-        [[getattr(record, name) for name in Class.__slots__] for record in found.classes],
-    ]
-
-
-def from_json(held: object) -> Outline:
-    """The outline that `to_json` wrote. Raises TypeError, ValueError, KeyError or IndexError for anything else."""
-    path, imports, stars, regions, calls, bindings, returns, tops, functions, classes = held  # type: ignore[misc]
-    found = Outline(path, imports, stars)  # type: ignore[has-type]
-    found.regions = [Region(r[0], r[1], tuple(r[2]), tuple(r[3]), *r[4:]) for r in regions]  # type: ignore[has-type]
-    found.calls = [Call(*c) for c in calls]  # type: ignore[has-type]
-    found.bindings = [Binding(*b) for b in bindings]  # type: ignore[has-type]
-    found.returns = [(f, c) for f, c in returns]  # type: ignore[has-type]
-    found.tops = {name: (kind, index) for name, (kind, index) in tops.items()}  # type: ignore[has-type]
-    for record in functions:  # type: ignore[has-type]
-        record[7] = tuple(Parameter(*p) for p in record[7])
-        record[8] = tuple(record[8])
-        found.functions.append(Function(*record))
-    found.classes = [Class(name, qualname, line, f, tuple(bases), methods) for name, qualname, line, f, bases, methods in classes]  # type: ignore[has-type]
-    return found

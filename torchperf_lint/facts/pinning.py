@@ -14,7 +14,8 @@ LOADER_CLASSES = ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoa
 """A project's own subclasses may set anything: they are not judged."""
 WORKERS_POSITION = 5
 PIN_POSITION = 7
-"""Positions in `DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory)`."""
+"""Positions in `DataLoader(dataset, batch_size, shuffle, sampler, batch_sampler, num_workers,
+collate_fn, pin_memory)`."""
 
 
 class Pinning(NamedTuple):
@@ -33,7 +34,9 @@ def pinning_of(project: Project, origins: Sequence[Origin]) -> Pinning:
         advice = "" if any(calls.values()) else ", with `pin_memory=True` at the loader"
         return Pinning((), advice=advice)
     place = f"{unpinned[0][0]}:{unpinned[0][1]}"
-    return Pinning(unpinned, f"; its loader ({place}) is not pinned", f" here and `pin_memory=True` to the loader ({place})")
+    return Pinning(
+        unpinned, f"; its loader ({place}) is not pinned", f" here and `pin_memory=True` to the loader ({place})"
+    )
 
 
 def loader_call(project: Project, origin: Origin) -> ast.Call | None:

@@ -9,7 +9,8 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loaders import Loaders
-from torchperf_lint.facts.outline import Outline, outline, parse
+from torchperf_lint.facts.outline import outline, parse
+from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
 
@@ -17,9 +18,7 @@ from torchperf_lint.facts.values import Values
 class Project:
     """What all files of a project say together. Built once, asked often, never changed."""
 
-    def __init__(
-        self, outlines: Iterable[Outline], read: Callable[[str], str], complete: bool = True
-    ) -> None:
+    def __init__(self, outlines: Iterable[Outline], read: Callable[[str], str], complete: bool = True) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
         self.types = Types(self.index)
         self.hotness = Hotness(self.index, self.types)

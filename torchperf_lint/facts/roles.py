@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
-from torchperf_lint.facts.outline import Function
+from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -21,7 +21,8 @@ COLD_NAME = re.compile(
 )
 
 NOT_TRAINING_NAME = re.compile(
-    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)", re.IGNORECASE
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)",
+    re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""
 
@@ -35,26 +36,52 @@ class Role(NamedTuple):
     confidence: Confidence
 
 
-_FORWARD = Role("forward", "is the `forward` of a module, which every step runs", "in every forward pass", Confidence.CERTAIN)
+_FORWARD = Role(
+    "forward", "is the `forward` of a module, which every step runs", "in every forward pass", Confidence.CERTAIN
+)
 _STEP = Role("step", "is called by its framework every training step", "every training step", Confidence.CERTAIN)
 _EVAL = Role("eval", "is called by its framework every evaluation batch", "every evaluation batch", Confidence.CERTAIN)
-_STEP_BY_NAME = Role("step", "is by its name what a training loop calls every step", "every training step", Confidence.LIKELY)
-_EVAL_BY_NAME = Role("eval", "is by its name what a loop calls every evaluation batch", "every evaluation batch", Confidence.LIKELY)
-_FUNCTION = Role("forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN)
-_OPTIMIZER = Role("update", "is an optimizer's `step`, run every training step", "every optimizer step", Confidence.CERTAIN)
+_STEP_BY_NAME = Role(
+    "step", "is by its name what a training loop calls every step", "every training step", Confidence.LIKELY
+)
+_EVAL_BY_NAME = Role(
+    "eval", "is by its name what a loop calls every evaluation batch", "every evaluation batch", Confidence.LIKELY
+)
+_FUNCTION = Role(
+    "forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN
+)
+_OPTIMIZER = Role(
+    "update", "is an optimizer's `step`, run every training step", "every optimizer step", Confidence.CERTAIN
+)
 _DATA = Role("data", "is run by the loader for every sample or batch", "for every sample", Confidence.CERTAIN)
 _METER = Role("update", "is a meter's update, called every step", "every step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
-_STEP_HOOKS = {"training_step", "on_train_batch_start", "on_train_batch_end", "on_before_backward", "on_after_backward",
-               "on_before_zero_grad", "on_before_optimizer_step", "optimizer_step", "train_step", "compute_loss", "handle_batch", "on_batch_end", "on_batch_start", "train_on_batch"}
+_STEP_HOOKS = {
+    "training_step",
+    "on_train_batch_start",
+    "on_train_batch_end",
+    "on_before_backward",
+    "on_after_backward",
+    "on_before_zero_grad",
+    "on_before_optimizer_step",
+    "optimizer_step",
+    "train_step",
+    "compute_loss",
+    "handle_batch",
+    "on_batch_end",
+    "on_batch_start",
+    "train_on_batch",
+}
 _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
 )
 _METER_CLASS = re.compile(r"Meter|Metric|Average|Accuracy|Tracker", re.IGNORECASE)
-_LOSS_NAME = re.compile(r"(?:^|_)(?:loss|losses)$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_", re.IGNORECASE)
+_LOSS_NAME = re.compile(
+    r"(?:^|_)(?:loss|losses)$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_", re.IGNORECASE
+)
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:

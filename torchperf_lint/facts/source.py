@@ -16,8 +16,8 @@ import libcst as cst
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.hotness import Hot
-from torchperf_lint.facts.outline import Call, Outline, Position
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.text import split_lines
 from torchperf_lint.facts.tree import Unit, outermost, unit_of
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value

@@ -5,10 +5,14 @@ Taken from the torch 2.13 documentation and sources.
 
 from __future__ import annotations
 
-FILL_FACTORIES = frozenset("zeros ones empty full eye arange linspace logspace tril_indices triu_indices".split())
-RANDOM_FACTORIES = frozenset("rand randn randint randperm normal".split())
-LIKE_FACTORIES = frozenset("zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split())
-HOST_DATA = frozenset("tensor as_tensor from_numpy frombuffer asarray".split())
+FILL_FACTORIES = frozenset(
+    ["zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace", "tril_indices", "triu_indices"]
+)
+RANDOM_FACTORIES = frozenset(["rand", "randn", "randint", "randperm", "normal"])
+LIKE_FACTORIES = frozenset(
+    ["zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"]
+)
+HOST_DATA = frozenset(["tensor", "as_tensor", "from_numpy", "frombuffer", "asarray"])
 """Make tensors of data that is on the host already."""
 FACTORIES = FILL_FACTORIES | RANDOM_FACTORIES
 LEGACY_TYPES = frozenset(
@@ -16,65 +20,73 @@ LEGACY_TYPES = frozenset(
 )
 
 PLAIN_TORCH = frozenset(
-    "is_tensor is_grad_enabled is_available device_count manual_seed seed get_default_dtype numel is_floating_point "
-    "is_complex equal allclose is_nonzero finfo iinfo get_rng_state set_grad_enabled get_num_threads typename "
-    "is_inference_mode_enabled is_autocast_enabled Size current_device get_device_name synchronize empty_cache".split()
+    "is_tensor is_grad_enabled is_available device_count manual_seed seed get_default_dtype numel "
+    "is_floating_point is_complex equal allclose is_nonzero finfo iinfo get_rng_state set_grad_enabled "
+    "get_num_threads typename is_inference_mode_enabled is_autocast_enabled Size current_device "
+    "get_device_name synchronize empty_cache".split()
 )
 """Functions of `torch` that do not return a tensor."""
 NOT_FUNCTIONS = frozenset(
-    "utils optim nn cuda distributed multiprocessing autograd jit onnx hub backends amp profiler random library "
-    "compile load save no_grad enable_grad inference_mode Generator device dtype func fx export accelerator xpu mps "
-    "version hub overrides package testing types storage ao quantization _dynamo _inductor _C vmap".split()
+    "utils optim nn cuda distributed multiprocessing autograd jit onnx hub backends amp profiler random "
+    "library compile load save no_grad enable_grad inference_mode Generator device dtype func fx export "
+    "accelerator xpu mps version hub overrides package testing types storage ao quantization _dynamo "
+    "_inductor _C vmap".split()
 )
-TENSOR_NAMESPACES = ("torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.nn.init.", "torch.signal.")
+TENSOR_NAMESPACES = tuple(
+    "torch.nn.functional. torch.linalg. torch.fft. torch.special. torch.nn.init. torch.signal.".split()
+)
 
-HOST_READS = frozenset("item tolist".split())
+HOST_READS = frozenset(["item", "tolist"])
 PLAIN_METHODS = frozenset(
-    "size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous is_floating_point "
-    "is_complex is_pinned get_device type_as_string backward register_hook requires_grad_ untyped_storage storage equal "
-    "allclose is_shared has_names __len__ is_set_to is_signed retain_grad".split()
+    "size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous "
+    "is_floating_point is_complex is_pinned get_device type_as_string backward register_hook requires_grad_ "
+    "untyped_storage storage equal allclose is_shared has_names __len__ is_set_to is_signed retain_grad".split()
 ) - {"requires_grad_"}
 PLAIN_ATTRIBUTES = frozenset(
-    "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names is_cpu is_meta "
-    "is_mps is_xpu output_nr".split()
+    "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names "
+    "is_cpu is_meta is_mps is_xpu output_nr".split()
 )
-TENSOR_ATTRIBUTES = frozenset("T mT H mH data grad real imag".split())
+TENSOR_ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "data", "grad", "real", "imag"])
 
 TENSOR_ONLY_METHODS = frozenset(
-    "view permute unsqueeze unsqueeze_ contiguous detach detach_ backward expand expand_as masked_fill masked_fill_ "
-    "softmax log_softmax sigmoid matmul bmm view_as scatter scatter_ scatter_add_ index_select index_fill_ clamp_ add_ "
-    "mul_ sub_ div_ zero_ copy_ narrow unfold requires_grad_ register_hook new_zeros new_ones new_tensor new_full "
-    "new_empty is_cuda addmm chunk unbind cuda logsumexp flip roll_ tanh relu topk gather half numel unflatten "
-    "index_add_ masked_select type_as repeat_interleave".split()
+    "view permute unsqueeze unsqueeze_ contiguous detach detach_ backward expand expand_as masked_fill "
+    "masked_fill_ softmax log_softmax sigmoid matmul bmm view_as scatter scatter_ scatter_add_ index_select "
+    "index_fill_ clamp_ add_ mul_ sub_ div_ zero_ copy_ narrow unfold requires_grad_ register_hook new_zeros "
+    "new_ones new_tensor new_full new_empty is_cuda addmm chunk unbind cuda logsumexp flip roll_ tanh relu "
+    "topk gather half numel unflatten index_add_ masked_select type_as repeat_interleave".split()
 )
 """Methods and attributes that tensors have and arrays, dicts and numbers have not (`cuda`, `half`: modules too)."""
 TENSOR_MARKS = frozenset(
-    "detach detach_ unsqueeze contiguous masked_fill permute log_softmax backward requires_grad_ new_zeros index_select".split()
+    "detach detach_ unsqueeze contiguous masked_fill permute log_softmax backward requires_grad_ new_zeros "
+    "index_select".split()
 )
 """Methods that show the object they are called on to be a tensor."""
-SEQUENCE_METHODS = frozenset("unbind split chunk tensor_split unsafe_chunk unsafe_split".split())
-PAIR_METHODS = frozenset("max min sort topk median mode kthvalue cummax cummin".split())
+SEQUENCE_METHODS = frozenset(["unbind", "split", "chunk", "tensor_split", "unsafe_chunk", "unsafe_split"])
+PAIR_METHODS = frozenset(["max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"])
 """Return (values, indices) when given a dimension; both are tensors on the same device."""
 
 MODULE_SELF_METHODS = frozenset(
     "to cuda cpu train eval half float double bfloat16 requires_grad_ apply type to_empty share_memory compile".split()
 )
-MODULE_PARAMETERS = frozenset("parameters buffers".split())
-MODULE_NAMED = frozenset("named_parameters named_buffers".split())
+MODULE_PARAMETERS = frozenset(["parameters", "buffers"])
+MODULE_NAMED = frozenset(["named_parameters", "named_buffers"])
 MODULE_USES = frozenset(
     "train eval parameters named_parameters zero_grad state_dict load_state_dict named_modules modules forward".split()
 )
 """Attributes that show a name to be a module when nothing else does."""
 
-ARRAY_MODULES = ("numpy", "pandas", "scipy", "sklearn", "cv2", "PIL", "xarray", "cupy", "jax", "tensorflow", "pyarrow",
-                 "polars", "skimage", "matplotlib", "datasets", "evaluate", "seaborn", "librosa", "soundfile", "nibabel",
-                 "SimpleITK", "h5py", "gym", "gymnasium", "mlx", "paddle", "mindspore", "onnxruntime", "shapely", "zarr",
-                 "imageio", "dgl", "networkx", "tokenizers", "sentencepiece", "spacy", "nltk", "gensim", "lmdb")
-PLAIN_BUILTINS = frozenset(
-    "len int float bool str repr format hash id ord chr isinstance issubclass hasattr callable print type input open "
-    "bytes any all complex divmod dir vars hex bin oct range".split()
+ARRAY_MODULES = tuple(
+    "numpy pandas scipy sklearn cv2 PIL xarray cupy jax tensorflow pyarrow polars skimage matplotlib datasets "
+    "evaluate seaborn librosa soundfile nibabel SimpleITK h5py gym gymnasium mlx paddle mindspore onnxruntime "
+    "shapely zarr imageio dgl networkx tokenizers sentencepiece spacy nltk gensim lmdb".split()
 )
-PASSING_BUILTINS = frozenset("list tuple sorted reversed iter set frozenset next".split())
-PLAIN_MODULES = ("math", "os", "sys", "time", "random", "re", "json", "logging", "pathlib", "datetime", "copyreg", "string",
-                 "shutil", "subprocess", "glob", "argparse", "platform", "socket", "struct", "hashlib", "uuid", "psutil",
-                 "operator", "statistics", "fractions", "decimal", "warnings", "inspect", "typing", "yaml", "wandb")
+PLAIN_BUILTINS = frozenset(
+    "len int float bool str repr format hash id ord chr isinstance issubclass hasattr callable print type "
+    "input open bytes any all complex divmod dir vars hex bin oct range".split()
+)
+PASSING_BUILTINS = frozenset(["list", "tuple", "sorted", "reversed", "iter", "set", "frozenset", "next"])
+PLAIN_MODULES = tuple(
+    "math os sys time random re json logging pathlib datetime copyreg string shutil subprocess glob argparse "
+    "platform socket struct hashlib uuid psutil operator statistics fractions decimal warnings inspect typing "
+    "yaml wandb".split()
+)

@@ -15,13 +15,37 @@ import libcst as cst
 from libcst.metadata import CodeRange, PositionProvider
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts.outline import Outline, Position
+from torchperf_lint.facts.records import Outline, Position
 
 _DEEP_STACK_BYTES = 512 * 1024 * 1024
 _DEEP_RECURSION = 200_000
-_NOT_CODE = ("whitespace", "lpar", "rpar", "leading_lines", "lines_after", "header", "footer", "comma", "semicolon",
-             "equal", "dot", "colon", "newline", "trailing", "lbracket", "rbracket", "lbrace", "rbrace", "indent",
-             "encoding", "default_", "has_trailing", "first_line", "operator", "asynchronous")
+_NOT_CODE = (
+    "whitespace",
+    "lpar",
+    "rpar",
+    "leading_lines",
+    "lines_after",
+    "header",
+    "footer",
+    "comma",
+    "semicolon",
+    "equal",
+    "dot",
+    "colon",
+    "newline",
+    "trailing",
+    "lbracket",
+    "rbracket",
+    "lbrace",
+    "rbrace",
+    "indent",
+    "encoding",
+    "default_",
+    "has_trailing",
+    "first_line",
+    "operator",
+    "asynchronous",
+)
 _FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from torchperf_lint.facts.outline import Binding, Function
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
+from torchperf_lint.facts.records import Binding, Function
 
 MAX_STEPS = 6
 _PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
@@ -68,10 +68,10 @@ class Types:
         return (Thing("external", dotted=f"builtins.{name}"),) if name in _BUILTINS else ()
 
     def _local(self, path: str, scope: int, record: Function, name: str, depth: int) -> tuple[Thing, ...] | None:
-        if record.class_index >= 0 and record.parameters and name == record.parameters[0].name:
-            if "staticmethod" not in record.decorators:
-                kind = "class" if "classmethod" in record.decorators else "instance"
-                return (Thing(kind, path, record.class_index),)
+        own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
+        if name == own and "staticmethod" not in record.decorators:
+            kind = "class" if "classmethod" in record.decorators else "instance"
+            return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
             return _unique(t for b in bound for t in self._bound(path, scope, b, depth))
@@ -89,7 +89,9 @@ class Types:
         if not annotation:
             return ()
         return _unique(
-            t for thing in self.things(path, max(function, 0), annotation, depth + 1) for t in self.step(thing, "()", depth)
+            t
+            for thing in self.things(path, max(function, 0), annotation, depth + 1)
+            for t in self.step(thing, "()", depth)
         )
 
     def _bound(self, path: str, scope: int, binding: Binding, depth: int) -> tuple[Thing, ...]:
@@ -212,12 +214,16 @@ class Types:
         return None
 
 
-_BUILTINS = frozenset("float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split())
+_BUILTINS = frozenset(
+    "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
+)
 _MODULES = re.compile(
     r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
     r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
 )
-_NOT_MODULES = frozenset({"torch.nn.Parameter", "torch.nn.ParameterList", "torch.nn.UninitializedParameter", "torch.nn.Buffer"})
+_NOT_MODULES = frozenset(
+    {"torch.nn.Parameter", "torch.nn.ParameterList", "torch.nn.UninitializedParameter", "torch.nn.Buffer"}
+)
 
 
 def is_module_name(dotted: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.index import Thing
-from torchperf_lint.facts.outline import Position
+from torchperf_lint.facts.records import Position
 from torchperf_lint.model import Confidence
 
 DEVICE = "device"
@@ -81,7 +81,9 @@ class Value:
 
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
-        return replace(self, kind="tensor" if self.kind == "batch" else self.kind, device=device, because=because or self.because)
+        return replace(
+            self, kind="tensor" if self.kind == "batch" else self.kind, device=device, because=because or self.because
+        )
 
 
 UNKNOWN = Value()

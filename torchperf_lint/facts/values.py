@@ -9,15 +9,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from torchperf_lint.facts import calls, names
+from torchperf_lint.facts import attributes, calls, names, usage
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hotness import Hotness
-from torchperf_lint.facts.outline import Position
 from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.types import Types
-from torchperf_lint.facts.value import ANYWHERE, HOST, NOTHING, PLAIN, UNKNOWN, Frame, Value, join, sequence, unpacked
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    join,
+    sequence,
+    unpacked,
+)
 
 MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
@@ -94,7 +107,7 @@ class Values:
 
     def attribute(self, node: ast.Attribute, frame: Frame) -> Value:
         """`base.name`."""
-        return names.value_of_attribute(self, node, frame)
+        return attributes.value_of_attribute(self, node, frame)
 
     def call(self, node: ast.Call, frame: Frame) -> Value:
         """A call."""
@@ -105,12 +118,12 @@ class Values:
         base = self.of(node.value, frame)
         if base.kind == "sequence":
             found = _element(base, node.slice)
-            return found if found.kind != "unknown" else names.value_by_uses(self, node, frame)
+            return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)
         if base.kind in ("tensor", "batch", "array", "module"):
             return base
         if base.kind == "loader":
             return UNKNOWN
-        return names.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
+        return usage.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
@@ -180,6 +193,9 @@ def _element(base: Value, index: ast.expr) -> Value:
     return base.item or UNKNOWN
 
 
+_PREFERENCE = (DEVICE, HOST, ANYWHERE)
+
+
 def combined(values: list[Value]) -> Value:
     """What arithmetic on these gives."""
     values = [value for value in values if value.kind != "nothing"]
@@ -189,7 +205,7 @@ def combined(values: list[Value]) -> Value:
         return UNKNOWN if any(value.kind in ("tensor", "batch") for value in values) else _first(values, "array")
     tensors = [value for value in values if value.kind in ("tensor", "batch")]
     if tensors:
-        best = min(tensors, key=lambda value: ((value.device == HOST) + 2 * (value.device == ANYWHERE), value.confidence.rank))
+        best = min(tensors, key=lambda value: (_PREFERENCE.index(value.device), value.confidence.rank))
         hosts = all(value.device == HOST for value in tensors)
         if best.kind == "batch" and best.device == HOST:
             return best
@@ -209,7 +225,7 @@ def _plain(_values: Values, _node: ast.expr, _frame: Frame) -> Value:
     return PLAIN
 
 
-_HANDLERS: dict[type[ast.expr], Callable[[Values, ast.expr, Frame], Value]] = {  # type: ignore[assignment]
+_HANDLERS: dict[type[ast.expr], Callable[[Values, Any, Frame], Value]] = {
     ast.Constant: Values.constant,
     ast.JoinedStr: _plain,
     ast.List: Values.container,

@@ -54,8 +54,8 @@ class UnusedSuppression(Rule):
     def unused(self, location: Location, code: str | None, known: bool) -> Finding:
         """The finding for one entry of a marker; lint.py knows which are unused. `known`: whether the code exists."""
         what = f"`{code}`" if code else "this marker"
-        reason = "finds nothing here" if known else "is no rule"
-        message = f"the suppression of {what} is unused: {'it' if code else 'nothing'} {reason if code else 'is silenced here'}"
+        reason = "nothing is silenced here" if not code else "it finds nothing here" if known else "it is no rule"
+        message = f"the suppression of {what} is unused: {reason}"
         return Finding(
             code=self.code,
             name=self.name,

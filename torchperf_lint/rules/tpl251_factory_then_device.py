@@ -99,8 +99,7 @@ class FactoryThenDevice(SourceRule):
                 continue
             yield self.found(
                 site,
-                message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device "
-                f"{site.hot.when}",
+                message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
                 instead=_instead(fresh),
                 value=fresh.value,
                 hot=site.hot,

@@ -1,0 +1,127 @@
+"""Values of attributes: of tensors and modules by torch's own tables, of objects by their class."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.usage import value_by_uses
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    join,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Value:
+    """`base.name`: of tensors and modules by torch's own tables, of objects by their class."""
+    base = values.of(node.value, frame)
+    name = node.attr
+    if base.kind in ("tensor", "batch"):
+        return _of_tensor(base, name)
+    if base.kind == "module":
+        found = _of_object(values, base, name, frame) if base.thing is not None else UNKNOWN
+        if found.kind != "unknown":
+            return found
+        if name in ("weight", "bias") or base.thing is None:
+            return _of_unknown_module(base, name)
+        return UNKNOWN
+    if base.kind == "object" and base.thing is not None:
+        found = _of_object(values, base, name, frame)
+        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
+    if base.kind == "array":
+        return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
+    if base.kind == "plain":
+        return PLAIN
+    if base.kind == "unknown":
+        found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
+        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
+    return UNKNOWN
+
+
+def _of_tensor(base: Value, name: str) -> Value:
+    if name in api.PLAIN_ATTRIBUTES:
+        return PLAIN
+    if name == "device":
+        return Value("torch_device", base.device if base.kind == "tensor" else HOST)
+    if name == "dtype":
+        return Value("dtype", HOST)
+    # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
+    return base
+
+
+def _of_unknown_module(base: Value, name: str) -> Value:
+    if name in ("weight", "bias"):
+        return tensor(base.device, f"the `{name}` of a module", base.confidence)
+    if name == "module":
+        return base
+    if name == "device":
+        return Value("torch_device", DEVICE)
+    return UNKNOWN
+
+
+def _of_object(values: Values, base: Value, name: str, frame: Frame) -> Value:
+    assert base.thing is not None
+    key = ("attribute", base.thing, name)
+    return values.remembered(key, frame, lambda: _assigned_attribute(values, base, name, frame))
+
+
+def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) -> Value:
+    thing = base.thing
+    assert thing is not None
+    if thing.kind == "external":
+        return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}"), name)
+    found: list[Value] = []
+    for cls in values.index.ancestry(thing):
+        if cls.kind != "class":
+            continue
+        found += [_self_definition(values, cls, setter, name, frame) for setter in _setters(values, cls, name)]
+        if found:
+            break
+    if not found:
+        things = values.types.attribute(thing, name, 0)
+        return from_thing(values, things[0] if things else None, name)
+    return join(found)
+
+
+def _setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, bool]]:
+    """(method, assigned expression, whether it is a buffer) for each `self.name = ...` in one class."""
+    body = values.body(cls.path)
+    if body is None:
+        return []
+    found: list[tuple[int, ast.expr, bool]] = []
+    record = values.index.record(cls)
+    for index in record.methods.values():
+        found += [(index, value, buffer) for attr, value, buffer in body.self_assignments(index) if attr == name]
+    return found[:6]
+
+
+def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bool], name: str, frame: Frame) -> Value:
+    function, expression, buffer = setter
+    body = values.body(cls.path)
+    assert body is not None
+    value = values.of(expression, frame.hop(cls.path, function, body.at(expression)))
+    if buffer:
+        return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
+    if value.kind in ("tensor", "batch", "module") and value.because:
+        return replace(value, because=told(f"self.{name}", value.because, expression.lineno))
+    return value
+
+
+def told(name: str, because: str, line: int) -> str:
+    """`because` with the name and line it holds for; the innermost telling is kept."""
+    return because if because.startswith("`") and " (line " in because else f"`{name}` (line {line}) is {because}"

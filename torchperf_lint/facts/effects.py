@@ -1,0 +1,79 @@
+"""What single statements do that bindings do not show: stores into containers and attributes, gradients."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchperf_lint.facts.chains import chain
+
+
+def self_assignments(
+    function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
+) -> Iterator[tuple[str, ast.expr, bool]]:
+    """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
+        return
+    own = function.args.args[0].arg
+    for node in statements(function.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and chain(target.value) == own:
+                    yield target.attr, node.value, False
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if chain(call.func) == f"{own}.register_buffer" and len(call.args) >= 2:
+                name = call.args[0]
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield name.value, call.args[1], True
+
+
+def backward_target(call: ast.Call) -> ast.expr | None:
+    """What a call computes gradients of: the receiver of `.backward()`, or what is handed to an engine's."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr == "backward":
+        return call.args[0] if call.args else call.func.value
+    return call.args[0] if call.func.attr in ("scale", "manual_backward") and call.args else None
+
+
+def operands(node: ast.expr | None) -> Iterator[str]:
+    """The chains that an arithmetic expression is made of."""
+    stack = [] if node is None else [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.BinOp):
+            stack += [current.left, current.right]
+        elif isinstance(current, ast.UnaryOp):
+            stack.append(current.operand)
+        elif isinstance(current, ast.Call) and isinstance(current.func, ast.Attribute):
+            stack += [current.func.value] if not current.args or current.func.attr != "scale" else current.args
+        elif isinstance(current, ast.Name | ast.Attribute | ast.Subscript):
+            yield chain(current)
+
+
+def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """(container, value) for each `container[...] = value` and `container.append(value)`."""
+    for node in statements(body):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript):
+                    yield chain(target.value), node.value
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
+            callee = chain(node.value.func)
+            if callee.endswith(".append"):
+                yield callee.removesuffix(".append"), node.value.args[0]
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of a scope, nested blocks included, nested definitions left out."""
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
+        stack.extend(reversed(inner))

@@ -1,0 +1,171 @@
+"""Values of functions from outside the project: torch's, numpy's, builtins."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.devices import device_of, target_device
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.nominal import from_thing, short_name
+from torchperf_lint.facts.results import origin_of
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    join,
+    sequence,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+PROGRESS = re.compile(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
+
+
+BUILTIN_RESULTS = (
+    api.PLAIN_BUILTINS
+    | api.PASSING_BUILTINS
+    | {"sum", "max", "min", "abs", "round", "enumerate", "zip", "map", "filter", "getattr", "dict", "pow"}
+)
+
+
+def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
+    """The value of a call of something that was imported from outside the project."""
+    head, _, rest = dotted.partition(".")
+    if head == "torch":
+        return _torch(values, node, dotted, rest, frame)
+    if head == "builtins":
+        return value_of_builtin(values, node, rest, frame)
+    if PROGRESS.search(dotted) and node.args:
+        return values.of(node.args[0], frame)
+    if dotted == "itertools.islice" and node.args:
+        return values.of(node.args[0], frame)
+    if (
+        head in ("einops", "torchvision")
+        and node.args
+        and rest.partition(".")[0] in ("rearrange", "repeat", "reduce", "ops")
+    ):
+        return values.of(node.args[0], frame)
+    if head == "copy" and node.args:
+        return values.of(node.args[0], frame)
+    if head in api.ARRAY_MODULES:
+        return Value("array", HOST)
+    if head in api.PLAIN_MODULES:
+        return PLAIN
+    return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
+
+
+def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame) -> Value:
+    name = rest.rpartition(".")[2]
+    if dotted.startswith(api.TENSOR_NAMESPACES):
+        return _computed(values, node, dotted, frame)
+    if dotted == "torch.utils.data.DataLoader":
+        return Value("loader", HOST, "a DataLoader", origins=origin_of(values, node, frame))
+    if dotted == "torch.device":
+        return Value("torch_device", device_of(values, node, frame) or DEVICE)
+    if dotted == "torch.nn.Parameter":
+        return tensor(ANYWHERE, "an nn.Parameter")
+    if rest in _LEGACY_ON_DEVICE:
+        return tensor(DEVICE, f"made on the device by `{dotted}`")
+    if name in _NORMS:
+        return tensor(ANYWHERE, f"the norm that `{name}` returns, a tensor")
+    if "." in rest:
+        return from_thing(values, Thing("external", dotted=dotted + "()"), short_name(dotted))
+    return _torch_function(values, node, rest, frame)
+
+
+_NORMS = frozenset({"clip_grad_norm_", "clip_grad_norm", "get_total_norm"})
+_LEGACY_ON_DEVICE = frozenset(f"cuda.{name}" for name in api.LEGACY_TYPES)
+
+
+def _torch_function(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
+    """A function directly in `torch`."""
+    if name in api.LIKE_FACTORIES:
+        return _like(values, node, name, frame)
+    if name in api.FACTORIES or name in api.HOST_DATA or name in api.LEGACY_TYPES:
+        return _made(values, node, name, frame)
+    if name == "compile" and node.args:
+        return values.of(node.args[0], frame)
+    if name in ("load", "save"):
+        return UNKNOWN
+    if name in api.PLAIN_TORCH or name in api.NOT_FUNCTIONS:
+        return PLAIN
+    return _computed(values, node, f"torch.{name}", frame)
+
+
+def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
+    device = target_device(values, node, frame)
+    has_device = any(k.arg == "device" or k.arg is None for k in node.keywords)
+    where = device or (ANYWHERE if has_device else HOST)
+    if name in ("as_tensor", "asarray") and where == HOST and node.args:
+        inner = values.of(node.args[0], frame)
+        where = inner.device if inner.kind == "tensor" else HOST
+    return tensor(where, f"made by `torch.{name}`")
+
+
+def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
+    device = target_device(values, node, frame)
+    if device is None and node.args:
+        source = values.of(node.args[0], frame)
+        device = source.device if source.kind in ("tensor", "batch") else ANYWHERE
+    return tensor(device or ANYWHERE, f"made by `torch.{name}`")
+
+
+def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
+    """A torch function of tensors: a tensor where its inputs are."""
+    inputs = [values.of(a, frame) for a in node.args[:3]]
+    inputs += [
+        values.of(k.value, frame) for k in node.keywords[:3] if k.arg in ("input", "target", "tensors", "tensor")
+    ]
+    inputs = [value.item if value.kind == "sequence" and value.item is not None else value for value in inputs]
+    if any(value.kind == "array" for value in inputs):
+        return UNKNOWN
+    tensors = [value for value in inputs if value.kind in ("tensor", "batch")]
+    devices = {value.device for value in tensors}
+    unknown = any(value.kind == "unknown" for value in inputs)
+    device = DEVICE if DEVICE in devices else HOST if devices == {HOST} and not unknown else ANYWHERE
+    written = dotted.replace("torch.nn.functional.", "F.")
+    because = f"computed by `{written}`"
+    basis = next((v.because for v in tensors if v.device == device and v.because), "")
+    found = tensor(device, f"{because} from a tensor: {basis}" if basis else because)
+    if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
+        return sequence(found, (found, found))
+    if last_part(dotted) in api.SEQUENCE_METHODS:
+        return sequence(found)
+    return found
+
+
+def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
+    """The value of a call of a builtin."""
+    arguments = [values.of(argument, frame) for argument in node.args[:4]]
+    if name in ("range",):
+        return sequence(PLAIN)
+    if name in api.PLAIN_BUILTINS:
+        return PLAIN
+    if not arguments:
+        return sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN
+    first = arguments[0]
+    if name == "next":
+        return values.element(first)
+    if name in api.PASSING_BUILTINS or name == "filter":
+        return arguments[-1] if name == "filter" else first
+    if name == "enumerate":
+        return sequence(sequence(UNKNOWN, (PLAIN, values.element(first))))
+    if name == "zip":
+        items = tuple(values.element(argument) for argument in arguments)
+        return sequence(sequence(join(items), items))
+    if name in ("sum", "max", "min"):
+        return values.element(first) if len(arguments) == 1 else join(arguments)
+    if name in ("abs", "round", "pow"):
+        return first
+    return UNKNOWN

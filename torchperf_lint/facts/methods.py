@@ -1,0 +1,196 @@
+"""Values of methods: torch's own on tensors and modules, the project's on its objects."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, elsewhere, module_output, returned
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    sequence,
+    tensor,
+)
+from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
+    """The value of a call of a method; None when nothing is known of the object."""
+    base = values.of(function.value, frame)
+    name = function.attr
+    if base.kind in ("tensor", "batch"):
+        return _tensor_method(values, node, base, name, frame)
+    if base.kind == "module":
+        return _module_method(values, node, base, name, frame)
+    if base.kind == "array":
+        return PLAIN if name == "item" else Value("array", HOST)
+    if base.kind == "sequence":
+        return _sequence_method(base, name)
+    if base.kind == "plain":
+        return PLAIN
+    if base.kind == "object" and base.thing is not None:
+        return _object_method(values, node, base.thing, name, frame)
+    if base.kind == "loader":
+        return UNKNOWN
+    return _of_unknown(values, node, function, frame)
+
+
+def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
+    """What a method shows about the unknown object it is called on."""
+    name, written = function.attr, chain(function.value)
+    if name in api.TENSOR_MARKS:
+        return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
+    if name not in ("to", "cuda"):
+        return None
+    device = DEVICE if name == "cuda" else target_device(values, node, frame)
+    if MODULE_NAME.search(last_part(written)):
+        return Value("module", device or ANYWHERE, f"`{written}`, a module by its name", Confidence.LIKELY)
+    if device != DEVICE:
+        return None
+    argument = ast.unparse(node.args[0]) if node.args else ""
+    return tensor(DEVICE, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+
+
+def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
+    if name == "item" or name in api.PLAIN_METHODS:
+        return PLAIN
+    if name in ("tolist", "numpy", "__array__"):
+        return sequence(PLAIN) if name == "tolist" else Value("array", HOST)
+    if name in ("cpu", "cuda"):
+        return base.moved(HOST) if name == "cpu" else base.moved(DEVICE, base.because or "moved by `.cuda()`")
+    if name in ("to", "type", "type_as"):
+        return _tensor_to(values, node, base, frame)
+    if name in ("items", "keys", "values", "get", "pop"):
+        return _of_a_record(base, name)
+    if name in api.PAIR_METHODS and (node.args or node.keywords):
+        return sequence(base, (base, base))
+    if name in api.SEQUENCE_METHODS:
+        return sequence(base)
+    return base if base.kind == "batch" else _beside_others(values, node, base, frame)
+
+
+def _of_a_record(base: Value, name: str) -> Value:
+    """A batch, or what a model returns, may be a dict of tensors."""
+    if name == "items":
+        return sequence(sequence(base, (PLAIN, base)))
+    return sequence(PLAIN) if name == "keys" else base
+
+
+def _beside_others(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
+    """A tensor that is combined with one on the device is there too."""
+    others = [values.of(argument, frame) for argument in node.args[:2]]
+    if base.device == ANYWHERE and any(o.kind == "tensor" and o.device == DEVICE for o in others):
+        return base.moved(DEVICE)
+    return base
+
+
+def _tensor_to(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
+    target = target_device(values, node, frame)
+    if target is None:
+        return base
+    because = base.because
+    if base.kind == "batch" or not because:
+        written = ast.unparse(node.args[0]) if node.args else "..."
+        because = f"moved by `.{chain(node.func).rpartition('.')[2]}({written})`"
+    return base.moved(target, because)
+
+
+def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
+    if base.thing is not None and base.thing.kind == "instance":
+        key = values.index.method(base.thing, name)
+        if key is not None and name not in api.MODULE_SELF_METHODS:
+            return returned(values, key, frame)
+    if name in api.MODULE_SELF_METHODS:
+        return _moved_module(values, node, base, name, frame)
+    if name == "forward":
+        return module_output(values, node, base, frame)
+    part = _part_of_module(base, name)
+    if part is None:
+        return _submodule(values, node, base, frame)
+    return sequence(sequence(part, (PLAIN, part))) if name.startswith("named_") else sequence(part)
+
+
+def _moved_module(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
+    if name == "to":
+        return replace(base, device=target_device(values, node, frame) or base.device)
+    return replace(base, device={"cuda": DEVICE, "cpu": HOST}.get(name, base.device))
+
+
+def _part_of_module(base: Value, name: str) -> Value | None:
+    """What iterating `.parameters()`, `.modules()` and their like gives."""
+    if name in api.MODULE_PARAMETERS or name in api.MODULE_NAMED:
+        return tensor(base.device, "a parameter of a module", base.confidence)
+    if name in ("children", "modules", "named_children", "named_modules"):
+        return Value("module", base.device)
+    return tensor(ANYWHERE, "an entry of a state dict") if name == "state_dict" else None
+
+
+def _submodule(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
+    """A call of an attribute of a module: most are modules themselves, whoever handed them in."""
+    target = values.of(node.func, frame)
+    if target.kind == "module":
+        return module_output(values, node, target, frame)
+    if target.kind == "unknown" and base.thing is not None and base.thing.kind == "instance":
+        return as_a_module_would(values, node, frame)
+    return UNKNOWN
+
+
+def _sequence_method(base: Value, name: str) -> Value:
+    item = base.item or UNKNOWN
+    if name in ("values", "copy"):
+        return sequence(item)
+    if name == "items":
+        return sequence(sequence(item, (PLAIN, item)))
+    if name in ("pop", "get", "popleft", "setdefault"):
+        return item
+    return PLAIN if name in ("keys", "append", "extend", "index", "count") else UNKNOWN
+
+
+def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, frame: Frame) -> Value:
+    if thing.kind == "instance":
+        key = values.index.method(thing, name)
+        if key is not None:
+            found = returned(values, key, frame)
+            if found.kind in ("tensor", "batch") and found.because:
+                where = elsewhere(key.path, frame)
+                return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
+            return found
+        target = values.of(node.func, frame)
+        if target.kind == "module":
+            return module_output(values, node, target, frame)
+        return as_a_module_would(values, node, frame) if target.kind == "unknown" else UNKNOWN
+    if (
+        thing.dotted.startswith(("torch.cuda.amp.GradScaler()", "torch.amp.GradScaler()"))
+        and name == "scale"
+        and node.args
+    ):
+        return values.of(node.args[0], frame)
+    if thing.dotted.startswith("torch.distributions.") and name in ("sample", "rsample", "log_prob", "entropy"):
+        return tensor(ANYWHERE, f"what `{chain(node.func)}(...)` of a distribution gives", Confidence.LIKELY)
+    if name in ("gather", "gather_for_metrics", "reduce", "all_gather", "pad_across_processes") and node.args:
+        return values.of(node.args[0], frame)
+    if name == "prepare" and node.args:
+        return sequence(UNKNOWN, tuple(prepared(values.of(a, frame)) for a in node.args))
+    return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}()"), name)
+
+
+def prepared(value: Value) -> Value:
+    """What `accelerator.prepare` returns: modules on the device, loaders whose batches are there."""
+    if value.kind in ("loader", "module"):
+        return replace(value, device=DEVICE)
+    return value

@@ -1,0 +1,116 @@
+"""Values that a class, an annotation or an external name promises."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.types import is_module_name
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    sequence,
+    tensor,
+)
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+_TENSOR_CLASSES = frozenset(
+    "torch.Tensor torch.FloatTensor torch.LongTensor torch.BoolTensor torch.IntTensor torch.nn.Parameter "
+    "torch.cuda.FloatTensor torch.HalfTensor torch.ByteTensor torch.nn.parameter.Parameter".split()
+)
+
+
+_ARRAY_CLASSES = re.compile(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
+
+
+_PLAIN_CLASSES = re.compile(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|tuple|set)\b|^torch\.(?:Size|dtype)$")
+
+
+_SEQUENCE_OF_TENSORS = re.compile(
+    r"(?:List|list|Tuple|tuple|Sequence|Iterable|Dict|dict|Mapping)\[(?:str,\s*)?(?:torch\.)?Tensor"
+)
+
+
+def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
+    """The value that a nominal type stands for."""
+    if thing is None:
+        return UNKNOWN
+    if thing.kind == "instance":
+        if values.hotness.loops.is_loader(thing):
+            return Value("loader", HOST, "a DataLoader", thing=thing)
+        if values.types.is_module_class(thing):
+            cls = values.index.record(thing).name
+            return Value("module", ANYWHERE, f"a `{cls}`, an nn.Module", thing=thing)
+        return Value("object", HOST, thing=thing)
+    if thing.kind != "external":
+        return UNKNOWN
+    return _from_external(values, thing, name)
+
+
+def _from_external(values: Values, thing: Thing, name: str) -> Value:
+    dotted = thing.dotted
+    if dotted.endswith("()"):
+        if values.hotness.loops.is_loader(thing):
+            return Value("loader", HOST, "a DataLoader")
+        if is_module_name(dotted[:-2]):
+            return Value("module", ANYWHERE, f"an `{short_name(dotted[:-2])}`", thing=thing)
+        if dotted.startswith("torch.optim."):
+            return Value("optimizer", HOST, thing=thing)
+        if dotted == "torch.device()":
+            return Value("torch_device", DEVICE)
+    if dotted.endswith(".device") and "()" in dotted:
+        return Value("torch_device", DEVICE)
+    head = dotted.partition(".")[0]
+    if head in api.ARRAY_MODULES and "()" in dotted:
+        return Value("array", HOST)
+    if head in api.PLAIN_MODULES or head == "builtins":
+        return PLAIN if "()" in dotted or head == "math" else UNKNOWN
+    # Of what methods of foreign objects return, nothing is known.
+    return Value("object", HOST, thing=thing) if dotted.endswith("()") and dotted.count("()") == 1 else UNKNOWN
+
+
+def from_annotation(values: Values, annotation: str, frame: Frame, name: str, line: int) -> Value:
+    """The value that an annotation promises."""
+    if not annotation:
+        return UNKNOWN
+    if _SEQUENCE_OF_TENSORS.search(annotation):
+        return sequence(tensor(ANYWHERE, f"`{name}` is annotated `{annotation}` (line {line})"))
+    things = values.types.things(frame.path, 0, annotation)
+    thing = things[0] if things else None
+    if thing is None:
+        return PLAIN if annotation in ("int", "float", "bool", "str") else UNKNOWN
+    if thing.kind == "external":
+        if thing.dotted in _TENSOR_CLASSES:
+            return tensor(ANYWHERE, f"`{name}` is annotated `{annotation}` (line {line})")
+        if _ARRAY_CLASSES.search(thing.dotted):
+            return Value("array", HOST)
+        if _PLAIN_CLASSES.search(thing.dotted):
+            return PLAIN if "list" not in thing.dotted and "dict" not in thing.dotted else UNKNOWN
+        if thing.dotted == "torch.device":
+            return Value("torch_device", DEVICE)
+        promised = from_thing(values, thing._replace(dotted=thing.dotted + "()"), name)
+    elif thing.kind == "class":
+        promised = from_thing(values, Thing("instance", thing.path, thing.index), name)
+    else:
+        return UNKNOWN
+    return (
+        replace(promised, because=f"`{name}` is annotated `{annotation}` (line {line})")
+        if promised.because
+        else promised
+    )
+
+
+def short_name(dotted: str) -> str:
+    """`nn.Linear` for `torch.nn.Linear`."""
+    return "nn." + dotted.rpartition(".")[2] if dotted.startswith("torch.nn.") else dotted

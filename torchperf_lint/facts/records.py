@@ -1,0 +1,135 @@
+"""What an outline is made of: plain data, and its way through JSON for the cache.
+
+Lines and columns are 1-based code points, ends exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+Position = tuple[int, int]
+
+
+class Region(NamedTuple):
+    """A stretch of code that runs as often as something decides."""
+
+    kind: str
+    """function, class, loop, comprehension; for rare code cadence, debug, memory, elsewhere, once, except, profile,
+    break, return, raise; and grad-off."""
+    parent: int
+    start: Position
+    end: Position
+    function: int
+    detail: str
+    """For a loop `target in iterable` as written; for a guard its test; else empty."""
+    turns: int | None = None
+    """How often a loop with a literal bound turns, else None."""
+    iterable: str = ""
+    """For a loop: the chain of what it iterates, wrappers such as `enumerate` and `tqdm` taken off."""
+    head: int = 0
+    """For a loop: the line of its `for` or `while`."""
+
+
+class Call(NamedTuple):
+    """A call; `callee` is a chain as in chains.py."""
+
+    callee: str
+    line: int
+    column: int
+    region: int
+    function: int
+
+
+class Binding(NamedTuple):
+    """`target = value` where the value is a chain; calls end in `()`."""
+
+    function: int
+    target: str
+    value: str
+    line: int
+
+
+class Parameter(NamedTuple):
+    """A parameter; `annotation` is a chain, empty when absent or not a plain name."""
+
+    name: str
+    annotation: str
+    default: bool
+
+
+@dataclass(slots=True)
+class Function:
+    """A function, or the module itself (index 0)."""
+
+    name: str
+    qualname: str
+    line: int
+    """First line, decorators included."""
+    end_line: int
+    parent: int
+    class_index: int
+    """The class whose method this is, or -1."""
+    region: int
+    parameters: tuple[Parameter, ...] = ()
+    decorators: tuple[str, ...] = ()
+    header_line: int = 0
+    """The line of `def`."""
+
+
+@dataclass(slots=True)
+class Class:
+    """A class with its bases as chains and its methods by name."""
+
+    name: str
+    qualname: str
+    line: int
+    function: int
+    bases: tuple[str, ...] = ()
+    methods: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Outline:
+    """What one file contributes to the project."""
+
+    path: str
+    """POSIX, relative to the project's root."""
+    imports: dict[str, str] = field(default_factory=dict)
+    """Bound name -> dotted name; relative ones begin with their dots."""
+    stars: list[str] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
+    classes: list[Class] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+    returns: list[tuple[int, str]] = field(default_factory=list)
+    """(function, chain) of each `return` whose value is a chain."""
+    tops: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Module-level names: ("function" | "class", index)."""
+
+
+def to_json(found: Outline) -> list[object]:
+    """An outline as lists and strings, for the cache."""
+    plain = ("path", "imports", "stars", "regions", "calls", "bindings", "returns", "tops")
+    functions = [[getattr(record, name) for name in Function.__slots__] for record in found.functions]
+    classes = [[getattr(record, name) for name in Class.__slots__] for record in found.classes]
+    return [*(getattr(found, name) for name in plain), functions, classes]
+
+
+def from_json(held: object) -> Outline:
+    """The outline that `to_json` wrote. Raises TypeError, ValueError, KeyError or IndexError for anything else."""
+    path, imports, stars, regions, calls, bindings, returns, tops, functions, classes = cast("list[Any]", held)
+    found = Outline(path, imports, stars)
+    found.regions = [Region(r[0], r[1], tuple(r[2]), tuple(r[3]), *r[4:]) for r in regions]
+    found.calls = [Call(*c) for c in calls]
+    found.bindings = [Binding(*b) for b in bindings]
+    found.returns = [(function, chain) for function, chain in returns]
+    found.tops = {name: (kind, index) for name, (kind, index) in tops.items()}
+    for record in functions:
+        record[7] = tuple(Parameter(*parameter) for parameter in record[7])
+        record[8] = tuple(record[8])
+        found.functions.append(Function(*record))
+    for name, qualname, line, function, bases, methods in classes:
+        found.classes.append(Class(name, qualname, line, function, tuple(bases), methods))
+    return found

@@ -1,0 +1,135 @@
+"""What calling a module, or a class or function of the project, gives."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    join,
+    tensor,
+)
+from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+MODULE_NAME = re.compile(
+    r"^(?!(?:get|build|make|create|load|save|scale|set|compute|init|to|from|update|log|plot|encode|decode|process)_)"
+    r"(?:\w*_)?(?:model|net|network|module|encoder|decoder|backbone|head|criterion|loss_fn|loss_func|generator|discriminator|"
+    r"policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
+    r"extractor|transformer|predictor|(?:net)?[DG])\d*(?:_(?:ema|target|old|student|teacher|module|layer|\d+))?$",
+    re.IGNORECASE,
+)
+
+
+def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -> Value:
+    """What calling a module gives: a tensor or a record of them, on the device of its inputs or its own."""
+    inputs = [values.of(argument, frame) for argument in node.args[:3]]
+    devices = {value.device for value in inputs if value.kind == "tensor"}
+    device = (
+        DEVICE
+        if DEVICE in devices or module.device == DEVICE
+        else HOST
+        if devices == {HOST} and module.device == HOST
+        else ANYWHERE
+    )
+    written = chain(node.func)
+    because = (
+        f"the output of `{written}(...)`; {module.because}"
+        if module.because
+        else f"the output of `{written}(...)`, a module"
+    )
+    whole = tensor(device, because, module.confidence)
+    if module.thing is not None and module.thing.kind == "instance":
+        key = values.index.method(module.thing, "forward")
+        if key is not None:
+            return _forward_output(returned(values, key, frame), whole)
+    return whole
+
+
+def _forward_output(inner: Value, whole: Value) -> Value:
+    """A module's output with the structure that its `forward` shows."""
+    if inner.kind == "sequence" and inner.items:
+        return replace(inner, items=tuple(_forward_output(item, whole) for item in inner.items))
+    if inner.kind in ("plain", "array"):
+        return inner
+    if inner.kind == "sequence":
+        return inner if inner.item is not None and inner.item.kind in ("plain", "array") else whole
+    if inner.kind == "tensor" and inner.device == HOST:
+        return inner
+    return whole
+
+
+def as_a_module_would(values: Values, node: ast.Call, frame: Frame) -> Value:
+    """An unknown callable named like a module and called with a tensor gives a tensor."""
+    written = chain(node.func)
+    if not MODULE_NAME.search(last_part(written)):
+        return UNKNOWN
+    inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
+    if not any(value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE) for value in inputs):
+        return UNKNOWN
+    because = f"the output of `{written}(...)`, called with a tensor and a module by its name"
+    return module_output(values, node, Value("module", ANYWHERE, "", Confidence.LIKELY), frame).with_reason(because)
+
+
+def made_by_project(values: Values, node: ast.Call, thing: Thing, frame: Frame) -> Value:
+    """What calling a class or function of the project gives."""
+    if thing.kind == "class":
+        instance = Thing("instance", thing.path, thing.index)
+        made = from_thing(values, instance, values.index.record(thing).name)
+        return replace(made, origins=origin_of(values, node, frame)) if made.kind == "loader" else made
+    found = returned(values, FunctionKey(thing.path, thing.index), frame)
+    if found.kind in ("tensor", "batch") and found.because:
+        return replace(
+            found, because=f"what `{chain(node.func)}(...)` returns{elsewhere(thing.path, frame)}: {found.because}"
+        )
+    return found
+
+
+def elsewhere(path: str, frame: Frame) -> str:
+    """The path in brackets, where it is not the one the reader is in."""
+    return "" if path == frame.path else f" ({path})"
+
+
+def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:
+    """The join of what a function of the project returns; several overrides are not told apart."""
+    if key is None:
+        return UNKNOWN
+    return values.remembered(("returned", key), frame, lambda: _returned(values, key, frame))
+
+
+def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
+    body = values.body(key.path)
+    if body is None:
+        return UNKNOWN
+    annotated = body.functions.get(key.index)
+    hint = getattr(annotated, "returns", None)
+    if isinstance(hint, ast.Name) and hint.id in ("float", "int", "bool", "str"):
+        return PLAIN
+    found = [
+        values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
+        for expression in body.returns(key.index)[:6]
+    ]
+    if not found:
+        return UNKNOWN
+    return join(found)
+
+
+def origin_of(values: Values, node: ast.Call, frame: Frame) -> tuple[tuple[str, int, int], ...]:
+    """The place of a call, as loaders carry it."""
+    body = values.body(frame.path)
+    return ((frame.path, *body.at(node)),) if body is not None else ()

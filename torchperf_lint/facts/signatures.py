@@ -1,0 +1,54 @@
+"""What outlines keep of parameters, annotations and iterables: chains."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.records import Parameter
+
+_WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
+_PROGRESS = re.compile(
+    r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE
+)
+
+
+def iterated(node: ast.expr) -> str:
+    """The chain of what a loop iterates, without the wrappers that pass its items through."""
+    for _ in range(6):
+        if not isinstance(node, ast.Call) or not node.args:
+            break
+        name = last_part(chain(node.func))
+        if name not in _WRAPPERS and not _PROGRESS.search(name):
+            break
+        node = node.args[0]
+    return chain(node)
+
+
+def parameters(args: ast.arguments) -> tuple[Parameter, ...]:
+    """The parameters of a function, `*args` and `**kwargs` left out."""
+    plain = [*args.posonlyargs, *args.args]
+    without = len(plain) - len(args.defaults)
+    found = [Parameter(a.arg, _annotation(a), i >= without) for i, a in enumerate(plain)]
+    found += [
+        Parameter(a.arg, _annotation(a), d is not None) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    ]
+    return tuple(found)
+
+
+def _annotation(argument: ast.arg) -> str:
+    annotation = argument.annotation
+    return "" if annotation is None else annotation_chain(annotation)
+
+
+def annotation_chain(node: ast.expr) -> str:
+    """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
+    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
+        return annotation_chain(node.left)
+    if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
+        return annotation_chain(node.slice)
+    name = chain(node)
+    return "" if "?" in name else name
