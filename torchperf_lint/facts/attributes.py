@@ -57,7 +57,7 @@ def _of_tensor(base: Value, name: str) -> Value:
     if name in api.PLAIN_ATTRIBUTES:
         return PLAIN
     if name == "device":
-        return Value("torch_device", base.device if base.kind == "tensor" else HOST)
+        return Value("torch_device", base.device if base.kind == "tensor" else HOST, borrowed=base.borrowed)
     if name == "dtype":
         return Value("dtype", HOST)
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.

@@ -33,6 +33,18 @@ class Definition(NamedTuple):
     """For a comprehension's variable: the span in which it is bound."""
 
 
+class Narrowing(NamedTuple):
+    """A stretch of code in which an `isinstance` test of a name holds, or is known not to hold."""
+
+    name: str
+    classes: str
+    """The classes as written."""
+    holds: bool
+    start: Position
+    end: Position
+    line: int
+
+
 class Body:
     """The syntax tree of a file with its functions' bindings."""
 
@@ -43,10 +55,12 @@ class Body:
         self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
+        self._narrowed: dict[int, list[Narrowing]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
+        self._decisive: dict[int, frozenset[str]] = {}
         self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
         self._find_functions(tree, by_place)
@@ -84,7 +98,14 @@ class Body:
                 found.sort(key=lambda d: (d.at, d.end))
             self._definitions[function] = collector.found
             self._blocks[function] = collector.spans
+            self._narrowed[function] = collector.narrowed
         return self._definitions[function]
+
+    def narrowing(self, function: int, name: str, at: Position) -> Narrowing | None:
+        """The innermost `isinstance` test of a name that holds at a place."""
+        self.definitions(function)
+        held = [n for n in self._narrowed[function] if n.name == name and n.start <= at < n.end]
+        return max(held, key=lambda n: n.start, default=None)
 
     def block_of(self, function: int, at: Position) -> BlockPath:
         """The blocks around a place."""
@@ -176,6 +197,13 @@ class Body:
         found = [(k[2], k[0]) for k, c in calls if any(isinstance(a, ast.Name) and a.id == name for a in c.args)]
         return sorted(found, key=lambda pair: pair[1])
 
+    def decisive(self, function: int) -> frozenset[str]:
+        """The names that decide what a function does next: in tests, bounds, slices and sizes."""
+        if function not in self._decisive:
+            node = self.functions.get(function)
+            self._decisive[function] = frozenset(effects.decisive_names(node.body if node is not None else ()))
+        return self._decisive[function]
+
     def iterators(self, function: int) -> set[str]:
         """The chains that a function makes iterators of: `iter(loader)`."""
         self._index(function)
@@ -248,6 +276,7 @@ class _Collector:
         self.body = body
         self.found: dict[str, list[Definition]] = {}
         self.spans: list[tuple[Position, Position, BlockPath]] = []
+        self.narrowed: list[Narrowing] = []
         self.stack: list[tuple[Sequence[ast.stmt], BlockPath]] = []
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
@@ -287,6 +316,9 @@ class _Collector:
 
     def compound(self, node: ast.stmt, path: BlockPath) -> None:
         if isinstance(node, ast.If):
+            self.narrow(node.test, node.body[0], node.body[-1], True)
+            if node.orelse:
+                self.narrow(node.test, node.orelse[0], node.orelse[-1], False)
             self.inner(node.body, path, node.lineno, "body")
             self.inner(node.orelse, path, node.lineno, "else")
         elif isinstance(node, ast.With | ast.AsyncWith):
@@ -338,7 +370,22 @@ class _Collector:
                 self.target(current.target, "assign", current.value, (), end, path)
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 self.comprehension(current, path)
+            elif isinstance(current, ast.IfExp):
+                self.narrow(current.test, current.body, current.body, True)
+                self.narrow(current.test, current.orelse, current.orelse, False)
             stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
+
+    def narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
+        """Record what `isinstance(name, classes)` says about the code from `first` to `last`."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds:
+            for part in test.values:
+                self.narrow(part, first, last, holds)
+        if not isinstance(test, ast.Call) or chain(test.func) != "isinstance" or len(test.args) != 2:
+            return
+        span = (self.body.at(first), self.body.at(last, end=True))
+        self.narrowed.append(Narrowing(chain(test.args[0]), ast.unparse(test.args[1]), holds, *span, test.lineno))
 
     def comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.body.at(node), self.body.at(node, end=True))

@@ -77,3 +77,34 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             continue
         inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
         stack.extend(reversed(inner))
+
+
+_SIZED = frozenset(
+    "range zeros ones empty full arange linspace view reshape expand repeat split chunk narrow pad interpolate randint "
+    "new_zeros new_ones new_empty new_full unflatten islice tile resize crop randperm".split()
+)
+"""Functions whose arguments are sizes, counts or bounds."""
+
+
+def decisive_names(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that a scope uses in tests, slices, sizes and counts."""
+    stack: list[tuple[ast.AST, bool]] = [(statement, False) for statement in body]
+    while stack:
+        node, deciding = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        if deciding and isinstance(node, ast.Name):
+            yield node.id
+        parts = _deciding_parts(node)
+        stack += [(child, deciding or child in parts) for child in ast.iter_child_nodes(node)]
+
+
+def _deciding_parts(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return [*node.args, *node.keywords] if name in _SIZED else []
+    return []

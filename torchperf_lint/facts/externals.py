@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -110,15 +111,18 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     if name in ("as_tensor", "asarray") and where == HOST and node.args:
         inner = values.of(node.args[0], frame)
         where = inner.device if inner.kind == "tensor" else HOST
-    return tensor(where, f"made by `torch.{name}`")
+    given = next((values.of(k.value, frame) for k in node.keywords if k.arg == "device"), None)
+    return replace(tensor(where, f"made by `torch.{name}`"), borrowed=given is not None and given.borrowed)
 
 
 def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     device = target_device(values, node, frame)
+    made = tensor(device or ANYWHERE, f"made by `torch.{name}`")
     if device is None and node.args:
         source = values.of(node.args[0], frame)
-        device = source.device if source.kind in ("tensor", "batch") else ANYWHERE
-    return tensor(device or ANYWHERE, f"made by `torch.{name}`")
+        if source.kind in ("tensor", "batch"):
+            made = replace(made, device=source.device, borrowed=source.borrowed)
+    return made
 
 
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
@@ -138,6 +142,7 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     because = f"computed by `{written}`"
     basis = next((v.because for v in tensors if v.device == device and v.because), "")
     found = tensor(device, f"{because} from a tensor: {basis}" if basis else because)
+    found = replace(found, borrowed=any(value.borrowed for value in tensors))
     if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
         return sequence(found, (found, found))
     if last_part(dotted) in api.SEQUENCE_METHODS:

@@ -65,6 +65,22 @@ def guard(test: ast.expr) -> Guard | None:
     return Guard(kind, short(words(test)), negated)
 
 
+def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
+    """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return any(_asked_for(part) in off_by_default for part in parts)
+
+
+def _asked_for(test: ast.expr) -> str:
+    if isinstance(test, ast.Name):
+        return test.id
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
+        right = test.comparators[0]
+        if isinstance(test.left, ast.Name) and isinstance(right, ast.Constant) and right.value is None:
+            return test.left.id
+    return ""
+
+
 def set_up_once(node: ast.If) -> bool:
     """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
 
@@ -106,7 +122,9 @@ def _missing(test: ast.expr) -> str | None:
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:
-    """`if step % n != 0: continue` makes the rest of its block rare."""
+    """`if step % n != 0: continue` makes the rest of its block rare; after `assert False` nothing runs."""
+    if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
+        return Guard("raise", "assert False")
     if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 2:
         return None
     if not isinstance(statement.body[-1], ast.Continue | ast.Return):

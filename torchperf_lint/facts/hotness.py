@@ -53,6 +53,8 @@ class Hot:
     """Calls between the loop and the line."""
     loop: tuple[str, int] | None = None
     """(path, region) of the loop."""
+    optional: bool = False
+    """Whether only a caller that asks for it gets there: behind a parameter that is off by default."""
     story: Story = ()
     """`because` in parts, so that it can be told again from another file."""
 
@@ -102,8 +104,18 @@ class Hotness:
         function = self.index.outlines[path].regions[index].function
         if loop is not None:
             name = self.index.outlines[path].functions[function].name
-            return None if NOT_TRAINING_NAME.search(name) else loop
-        return self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
+            found = None if NOT_TRAINING_NAME.search(name) else loop
+        else:
+            found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
+        return replace(found, optional=True) if found is not None and self._optional(path, index) else found
+
+    def _optional(self, path: str, index: int) -> bool:
+        regions = self.index.outlines[path].regions
+        while index >= 0 and regions[index].kind != "function":
+            if regions[index].kind == "optional":
+                return True
+            index = regions[index].parent
+        return False
 
     def _climb(self, path: str, index: int) -> tuple[Hot | None, bool]:
         """The innermost hot loop around a region inside its function, and whether no guard holds the region back."""
@@ -208,7 +220,7 @@ class Hotness:
         story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
         when = f"{often} (called from `{detail}`, {_place(*at, target.path)})"
         because = told(story, target.path)
-        return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story)
+        return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
         for path, outline in self.index.outlines.items():

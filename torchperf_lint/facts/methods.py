@@ -11,7 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.nominal import from_thing
-from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, elsewhere, module_output, returned
+from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -114,7 +114,7 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
     if base.thing is not None and base.thing.kind == "instance":
         key = values.index.method(base.thing, name)
         if key is not None and name not in api.MODULE_SELF_METHODS:
-            return returned(values, key, frame)
+            return called(values, node, key, frame)
     if name in api.MODULE_SELF_METHODS:
         return _moved_module(values, node, base, name, frame)
     if name == "forward":
@@ -165,11 +165,7 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
     if thing.kind == "instance":
         key = values.index.method(thing, name)
         if key is not None:
-            found = returned(values, key, frame)
-            if found.kind in ("tensor", "batch") and found.because:
-                where = elsewhere(key.path, frame)
-                return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
-            return found
+            return called(values, node, key, frame)
         target = values.of(node.func, frame)
         if target.kind == "module":
             return module_output(values, node, target, frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.usage import from_uses, used_as_module
 from torchperf_lint.facts.value import (
+    ANYWHERE,
     DEVICE,
     PLAIN,
     UNKNOWN,
@@ -22,6 +24,7 @@ from torchperf_lint.facts.value import (
     Value,
     join,
     sequence,
+    tensor,
     unpacked,
 )
 from torchperf_lint.model import Confidence
@@ -33,8 +36,26 @@ MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
 
 
+_TENSOR_TEST = re.compile(r"\b(?:Tensor|Parameter)\b")
+
+
 def value_of_name(values: Values, name: str, frame: Frame) -> Value:
-    """The value of a variable at a place."""
+    """The value of a variable at a place, as `isinstance` tests around the place narrow it."""
+    body = values.body(frame.path)
+    tested = body.narrowing(frame.function, name, frame.at) if body is not None else None
+    value = _value_of_name(values, name, frame)
+    if tested is None:
+        return value
+    about_tensors = bool(_TENSOR_TEST.search(tested.classes))
+    if not about_tensors and not tested.holds:
+        return value
+    if about_tensors and tested.holds:
+        because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
+        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.LIKELY)
+    return UNKNOWN if value.kind in ("tensor", "batch") else value
+
+
+def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
     path, scope = frame.path, frame.function
     body = values.body(path)
     if body is None:
@@ -119,7 +140,8 @@ def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
-    return values.remembered(key, frame, lambda: _parameter(values, name, frame, body))
+    value = values.remembered(key, frame, lambda: _parameter(values, name, frame, body))
+    return replace(value, borrowed=True) if value.kind == "tensor" else value
 
 
 def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:

@@ -16,7 +16,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
-from torchperf_lint.facts.signatures import annotation_chain, iterated, parameters
+from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
 
 MAX_BRACKETS = 200
 MAX_DEPTH = 1_000
@@ -106,6 +106,7 @@ class _Outliner:
         self.ascii = text.isascii()
         self.lines = [] if self.ascii else _byte_lines(text)
         self.blocks: list[_Block] = []
+        self.off_by_default: dict[int, frozenset[str]] = {}
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -206,6 +207,7 @@ class _Outliner:
                 node.lineno,
             )
         )
+        self.off_by_default[index] = off_by_default(node.args)
         if context.class_index >= 0:
             out.classes[context.class_index].methods[node.name] = index
         elif context.function == 0:
@@ -262,6 +264,8 @@ class _Outliner:
             body = self.region(kind, context, node.body, guard.text) if not rest else context
             if rest and node.orelse:
                 orelse = self.region(kind, context, node.orelse, guard.text)
+        elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
+            body = self.region("optional", context, node.body, guards.short(guards.words(node.test)))
         elif guards.set_up_once(node):
             body = self.region("once", context, node.body, guards.short(guards.words(node.test)))
         self.inner_block(node.body, body)

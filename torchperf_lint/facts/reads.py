@@ -34,7 +34,7 @@ def hot_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
         if not file.project.uses_accelerator:
             return None
         value = value.weaker(Confidence.LIKELY)
-    mild = hot.kind == "eval" or decides(site)
+    mild = hot.kind == "eval" or hot.optional or decides(site)
     return Read(value, hot, Severity.INFO if mild else Severity.WARNING)
 
 
@@ -52,10 +52,24 @@ def decides(site: Site) -> bool:
             return True
         if isinstance(parent, cst.Call) and isinstance(parent.func, cst.Name) and parent.func.value == "range":
             return True
+        if isinstance(parent, cst.For | cst.CompFor) and parent.iter is node:
+            return True
+        if isinstance(parent, cst.Assign):
+            return _assigned_decides(site, parent)
         if isinstance(parent, cst.BaseSmallStatement | cst.BaseSuite):
             return False
         node = parent
     return False
+
+
+def _assigned_decides(site: Site, assignment: cst.Assign) -> bool:
+    """`n = int(mask.sum())`, and then `if n > 3:`, `x[:n]`, `torch.zeros(n)`."""
+    body = site.file.project.body(site.file.path)
+    assert body is not None
+    decisive = body.decisive(site.record.function)
+    targets = [target.target for target in assignment.targets]
+    parts = [e.value for t in targets if isinstance(t, cst.Tuple | cst.List) for e in t.elements] + targets
+    return any(isinstance(part, cst.Name) and part.value in decisive for part in parts)
 
 
 def _only_leaves(node: cst.If) -> bool:

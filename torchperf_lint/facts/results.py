@@ -18,6 +18,7 @@ from torchperf_lint.facts.value import (
     UNKNOWN,
     Frame,
     Value,
+    as_called,
     join,
     tensor,
 )
@@ -92,17 +93,20 @@ def made_by_project(values: Values, node: ast.Call, thing: Thing, frame: Frame) 
         instance = Thing("instance", thing.path, thing.index)
         made = from_thing(values, instance, values.index.record(thing).name)
         return replace(made, origins=origin_of(values, node, frame)) if made.kind == "loader" else made
-    found = returned(values, FunctionKey(thing.path, thing.index), frame)
-    if found.kind in ("tensor", "batch") and found.because:
-        return replace(
-            found, because=f"what `{chain(node.func)}(...)` returns{elsewhere(thing.path, frame)}: {found.because}"
-        )
-    return found
+    return called(values, node, FunctionKey(thing.path, thing.index), frame)
 
 
-def elsewhere(path: str, frame: Frame) -> str:
-    """The path in brackets, where it is not the one the reader is in."""
-    return "" if path == frame.path else f" ({path})"
+def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value:
+    """What one call of a function of the project gives."""
+    found = returned(values, key, frame)
+    if found.kind not in ("tensor", "batch", "sequence"):
+        return found
+    arguments = [*node.args[:6], *(keyword.value for keyword in node.keywords[:6])]
+    found = as_called(found, [values.of(argument, frame) for argument in arguments])
+    if found.kind == "sequence" or not found.because:
+        return found
+    where = "" if key.path == frame.path else f" ({key.path})"
+    return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
 
 
 def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:

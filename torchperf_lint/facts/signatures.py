@@ -52,3 +52,13 @@ def annotation_chain(node: ast.expr) -> str:
         return annotation_chain(node.slice)
     name = chain(node)
     return "" if "?" in name else name
+
+
+def off_by_default(args: ast.arguments) -> frozenset[str]:
+    """The parameters whose default is None or False."""
+    plain = [*args.posonlyargs, *args.args]
+    pairs = [
+        *zip(reversed(plain), reversed(args.defaults), strict=False),
+        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
+    ]
+    return frozenset(a.arg for a, d in pairs if isinstance(d, ast.Constant) and (d.value is None or d.value is False))

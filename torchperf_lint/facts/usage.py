@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+_STEP_COUNTER = re.compile(r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$")
+
+
 def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
     """What an item or attribute of something unknown must be, from what the function asks of it."""
     body = values.body(frame.path)
@@ -33,9 +37,13 @@ def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
 
 def from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
     """What a name must be, from the attributes that the function asks of it."""
+    if _STEP_COUNTER.search(name):
+        return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
     used = used_as_module(name, frame, body)
-    if used is not None:
-        return used
+    return used if used is not None else _tensor_or_loader(values, name, frame, body)
+
+
+def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Value:
     uses = body.uses(frame.function, name)
     for attribute, line in uses:
         if attribute == "backward":

@@ -58,6 +58,8 @@ class Value:
     items: tuple[Value, ...] = ()
     """For a tuple of known length: its elements."""
     thing: Thing | None = None
+    borrowed: bool = False
+    """Whether the device is that of a parameter: each call has its own answer, see `as_called`."""
     origins: tuple[tuple[str, int, int], ...] = ()
     """(path, 1-based line, 1-based column) of each call that may have made a loader; batches carry their loader's."""
 
@@ -81,9 +83,8 @@ class Value:
 
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
-        return replace(
-            self, kind="tensor" if self.kind == "batch" else self.kind, device=device, because=because or self.because
-        )
+        kind = "tensor" if self.kind == "batch" else self.kind
+        return replace(self, kind=kind, device=device, because=because or self.because, borrowed=False)
 
 
 UNKNOWN = Value()
@@ -132,12 +133,17 @@ def _same_kind(found: list[Value]) -> Value:
     device = devices.pop() if len(devices) == 1 else DEVICE if DEVICE in devices and HOST not in devices else ANYWHERE
     first = next((value for value in found if value.device == device and value.because), found[0])
     items = [value.item for value in found if value.item is not None]
+    sizes = {len(value.items) for value in found}
+    elements = (
+        tuple(join(column) for column in zip(*(value.items for value in found), strict=True)) if len(sizes) == 1 else ()
+    )
     return replace(
         first,
         device=device,
         confidence=weakest.confidence,
         item=join(items) if items else None,
-        items=first.items if len({value.items for value in found}) == 1 else (),
+        items=elements,
+        borrowed=any(value.borrowed for value in found),
         origins=tuple(sorted({origin for value in found for origin in value.origins}))[:8],
         thing=first.thing if len({value.thing for value in found}) == 1 else None,
     )
@@ -151,3 +157,16 @@ def unpacked(value: Value, index: tuple[int, ...]) -> Value:
         elif value.kind not in ("tensor", "batch", "array", "plain", "nothing"):
             return UNKNOWN
     return value
+
+
+def as_called(value: Value, arguments: list[Value]) -> Value:
+    """What a function returned, for one call: where the device is a parameter's, that of the arguments."""
+    if value.kind == "sequence":
+        item = as_called(value.item, arguments) if value.item is not None else None
+        return replace(value, item=item, items=tuple(as_called(part, arguments) for part in value.items))
+    if value.kind != "tensor" or not value.borrowed:
+        return value
+    tensors = [argument for argument in arguments if argument.kind in ("tensor", "batch")]
+    devices = {argument.device for argument in tensors}
+    device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
+    return replace(value, device=device, borrowed=any(argument.borrowed for argument in tensors))
