@@ -98,10 +98,20 @@ class _Reader:
             raw = self.texts[path] if path in self.texts else texts_of.read(path)
             notebook = to_source(raw) if path.suffix == ".ipynb" else None
             text = raw if notebook is None else notebook.text
-            found = self.kept.get(name, text) or outline(name, text)
         except CannotCheck as refused:
             return _Read(name, refused=refused)
-        return _Read(name, text, found, notebook=notebook)
+        try:
+            return _Read(name, text, self.kept.get(name, text) or outline(name, text), notebook=notebook)
+        except CannotCheck as refused:
+            return _Read(name, refused=_in_cell(refused, notebook))
+
+
+def _in_cell(refused: CannotCheck, notebook: NotebookSource | None) -> CannotCheck:
+    """For a notebook, the line within its cell."""
+    if notebook is None or refused.line is None:
+        return refused
+    cell, line = notebook.locate(refused.line)
+    return CannotCheck(f"cell {cell}: {refused.reason}", line)
 
 
 def relative(path: Path, root: Path) -> str:

@@ -38,7 +38,7 @@ class Job:
 
 def prepare(options: argparse.Namespace) -> Job:
     """Find files and settings. Raises UsageError and ConfigError."""
-    cwd = Path.cwd()
+    cwd = _working_directory()
     overrides = {option.field: getattr(options, option.field) for option in OPTIONS}
     if overrides["cache_dir"]:
         overrides["cache_dir"] = str(cwd / overrides["cache_dir"])
@@ -153,3 +153,11 @@ def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(_toml(item) for item in value)}]"
     return json.dumps(value)
+
+
+def _working_directory() -> Path:
+    """The working directory. Raises UsageError where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UsageError(f"the working directory cannot be used: {error.strerror}") from None

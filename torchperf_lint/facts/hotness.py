@@ -15,7 +15,7 @@ from functools import cached_property
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.roles import COLD_NAME, NOT_TRAINING_NAME, Role, role_of
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -198,7 +198,7 @@ class Hotness:
         return hot
 
     def _never_hot(self, key: FunctionKey) -> bool:
-        return bool(COLD_NAME.search(self.index.function(key).name))
+        return is_cold(self.index, key)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []

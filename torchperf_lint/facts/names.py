@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.attributes import told
 from torchperf_lint.facts.bodies import Body, Definition
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
+from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.usage import from_uses, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
+    HOST,
     PLAIN,
     UNKNOWN,
     Frame,
@@ -154,14 +157,17 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:
             return told_by_role
-    if value.kind not in ("unknown", "tensor"):
+    if value.kind not in ("unknown", "tensor", "torch_device"):
         return value
     passed = _from_callers(values, function, parameter, frame)
     if passed.kind not in ("unknown", "nothing"):
         return passed
-    if value.kind == "tensor":
+    default = _default(body, frame.function, name)
+    if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
+        return Value("torch_device", HOST)
+    if value.kind != "unknown":
         return value
-    if _plain_default(body, frame.function, name):
+    if isinstance(default, ast.Constant) and default.value is not None:
         return PLAIN
     return from_uses(values, name, frame, body)
 
@@ -209,29 +215,17 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     return value
 
 
-def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that a call passes for a parameter, or None when it cannot be told."""
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
-        return None
-    return node.args[position] if 0 <= position < len(node.args) else None
-
-
-def _plain_default(body: Body, function: int, name: str) -> bool:
+def _default(body: Body, function: int, name: str) -> ast.expr | None:
+    """The default of a parameter as written."""
     node = body.functions.get(function)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
+        return None
     plain = [*node.args.posonlyargs, *node.args.args]
     pairs = [
         *zip(reversed(plain), reversed(node.args.defaults), strict=False),
         *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
     ]
-    for argument, default in pairs:
-        if argument.arg == name:
-            return isinstance(default, ast.Constant) and default.value is not None
-    return False
+    return next((default for argument, default in pairs if argument.arg == name), None)
 
 
 # -- uses ------------------------------------------------------------------------------------------

@@ -98,8 +98,9 @@ def made_by_project(values: Values, node: ast.Call, thing: Thing, frame: Frame) 
 
 def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value:
     """What one call of a function of the project gives."""
-    found = returned(values, key, frame)
-    if found.kind not in ("tensor", "batch", "sequence"):
+    passed_through = _passed_through(values, node, key, frame)
+    found = passed_through if passed_through is not None else returned(values, key, frame)
+    if found.kind not in ("tensor", "batch", "sequence") or passed_through is not None:
         return found
     arguments = [*node.args[:6], *(keyword.value for keyword in node.keywords[:6])]
     found = as_called(found, [values.of(argument, frame) for argument in arguments])
@@ -107,6 +108,30 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
         return found
     where = "" if key.path == frame.path else f" ({key.path})"
     return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
+
+
+def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
+    """For a function that hands a parameter back, what this call gives it; None for other functions."""
+    body = values.body(key.path)
+    expressions = body.returns(key.index) if body is not None else []
+    function = values.index.function(key)
+    names = [parameter.name for parameter in function.parameters]
+    handed_back = [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
+    if not handed_back or len(handed_back) < len(expressions):
+        return None
+    shift = 1 if function.class_index >= 0 and "staticmethod" not in function.decorators else 0
+    arguments = [argument_of(node, names.index(name) - shift, name) for name in handed_back]
+    return join([values.of(a, frame) if a is not None else UNKNOWN for a in arguments])
+
+
+def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that a call passes for a parameter, or None when it cannot be told."""
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
+        return None
+    return node.args[position] if 0 <= position < len(node.args) else None
 
 
 def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:

@@ -84,6 +84,25 @@ _LOSS_NAME = re.compile(
 )
 
 
+_ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
+
+
+def is_cold(index: Index, key: FunctionKey) -> bool:
+    """Whether a function is cold whoever calls it: by its name, or as what a meter does once an epoch."""
+    function = index.function(key)
+    if COLD_NAME.search(function.name):
+        return True
+    if function.class_index < 0 or function.name not in _ONCE_PER_EPOCH:
+        return False
+    return _is_meter(index, Thing("class", key.path, function.class_index))
+
+
+def _is_meter(index: Index, cls: Thing) -> bool:
+    """A class called Metric or AverageMeter, or derived from one that is."""
+    names = [index.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in index.ancestry(cls)]
+    return any(_METER_CLASS.search(name) for name in names)
+
+
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
     """The role of a function, or None. `called`: whether the project itself calls it."""
     function = index.function(key)
@@ -101,7 +120,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            return _FORWARD
+            return _METER if _is_meter(index, cls) else _FORWARD
         return _FUNCTION if "torch.autograd.Function" in bases else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
@@ -114,7 +133,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _STEP if framework else _STEP_BY_NAME
     if name in _EVAL_HOOKS:
         return _EVAL if framework else _EVAL_BY_NAME
-    if name == "update" and _METER_CLASS.search(index.record(cls).name):
+    if name == "update" and _is_meter(index, cls):
         return _METER
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS

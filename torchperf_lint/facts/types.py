@@ -11,6 +11,8 @@ from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
 from torchperf_lint.facts.records import Binding, Function
 
 MAX_STEPS = 6
+FEW_OVERRIDES = 4
+"""A call through a base class with more overrides than this says nothing about any one of them."""
 _PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
 
 
@@ -194,13 +196,21 @@ class Types:
         for thing in self.things(path, function, callee):
             key = self._runs(thing)
             if key is not None:
-                found.extend(self.index.overrides(key) if "." in callee else [key])
+                found.extend(self._overrides(key, callee))
         if callee.startswith("super()."):
             own = self.index.class_of(path, function)
             for base in self.index.bases(own) if own else ():
                 key = self.index.method(base, callee[8:]) if base.kind == "class" else None
                 found.extend([key] if key else [])
         return list(dict.fromkeys(found))
+
+    def _overrides(self, key: FunctionKey, callee: str) -> list[FunctionKey]:
+        """What a call may run: of its own methods any override; of another object's, where there are few."""
+        if "." not in callee:
+            return [key]
+        overrides = self.index.overrides(key)
+        own = callee.startswith("self.") and callee.count(".") == 1
+        return overrides if own or len(overrides) <= FEW_OVERRIDES else [key]
 
     def _runs(self, thing: Thing) -> FunctionKey | None:
         if thing.kind == "function":

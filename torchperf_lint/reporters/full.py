@@ -73,7 +73,7 @@ class _Page:
                 self._paragraph(label, text)
         for related in finding.related:
             self._related(related)
-        self.line(Text.assemble(self._label("read more"), (printable(finding.url), "cyan")))
+        self.line(Text.assemble(self._label("read more"), (f"torchperf-lint --explain {finding.code}", "cyan")))
         self.line(Text())
 
     def _header(self, finding: Finding, style: str) -> None:

@@ -21,7 +21,7 @@ class ItemInHotLoop(SourceRule):
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
     host then queues the next step from an empty queue, and the device idles meanwhile. What that costs depends on
-    the step; `--runtime` measures it.
+    the step: where the device is the bottleneck anyway, little.
 
     ## Example
     ```python

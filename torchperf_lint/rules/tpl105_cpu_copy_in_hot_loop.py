@@ -139,7 +139,9 @@ def _is_cpu(node: ast.expr | None) -> bool:
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:
-    """An environment's step needs the action on the host."""
+    """An environment's step needs the action on the host, and so do the libraries that many meters call."""
+    if read.hot.kind == "update":
+        return Severity.INFO
     loop = read.hot.loop
     if loop is not None:
         calls = file.project.hotness.loops.calls_directly_in(*loop)

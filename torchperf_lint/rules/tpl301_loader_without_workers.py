@@ -73,8 +73,9 @@ class LoaderWithoutWorkers(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix: the right number depends on the machine and on what an item costs. `--runtime` measures
-    both. A data set that holds open files or device tensors must be made safe for worker processes first.
+    There is no automatic fix: the right number depends on the machine and on what an item costs; measure the time a
+    step waits for the loader. A data set that holds open files or device tensors must be made safe for worker
+    processes first.
 
     ## Confirmed by
     The share of each step that is spent waiting for the loader.
@@ -110,8 +111,8 @@ class LoaderWithoutWorkers(SourceRule):
         yield self.found(
             site,
             message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{because}",
-            instead="pass `num_workers` (start with 4 and measure with --runtime); keep the data set free of open "
-            "handles and device tensors",
+            instead="pass `num_workers` (try 4 and watch how long a step waits for data); keep the data set free "
+            "of open handles and device tensors",
             hot=first.hot,
             severity=Severity.WARNING if first.hot.kind == "step" else Severity.INFO,
             confidence=None if work else Confidence.POSSIBLE,
