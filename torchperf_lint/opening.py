@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -104,6 +107,9 @@ class _Reader:
             return _Read(name, text, self.kept.get(name, text) or outline(name, text), notebook=notebook)
         except CannotCheck as refused:
             return _Read(name, refused=_in_cell(refused, notebook))
+        except Exception as error:  # the border between one file and the run: a bug of ours costs that file only
+            logger.debug("cannot outline %s", name, exc_info=True)
+            return _Read(name, refused=CannotCheck(f"a bug in torchperf-lint: {type(error).__name__}: {error}"))
 
 
 def _in_cell(refused: CannotCheck, notebook: NotebookSource | None) -> CannotCheck:

@@ -19,14 +19,24 @@ def self_assignments(
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if isinstance(target, ast.Attribute) and chain(target.value) == own:
-                    yield target.attr, node.value, False
+                yield from _attributes_set(target, node.value, own)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             if chain(call.func) == f"{own}.register_buffer" and len(call.args) >= 2:
                 name = call.args[0]
                 if isinstance(name, ast.Constant) and isinstance(name.value, str):
                     yield name.value, call.args[1], True
+
+
+def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
+    """`self.a = value`, and each part of `self.a, self.b = value`."""
+    if isinstance(target, ast.Attribute) and chain(target.value) == own:
+        yield target.attr, value, False
+    elif isinstance(target, ast.Tuple | ast.List):
+        for position, part in enumerate(target.elts):
+            index = ast.copy_location(ast.Constant(position), value)
+            item = ast.copy_location(ast.Subscript(value, index, ast.Load()), value)
+            yield from _attributes_set(part, item, own)
 
 
 def backward_target(call: ast.Call) -> ast.expr | None:
@@ -86,17 +96,43 @@ _SIZED = frozenset(
 """Functions whose arguments are sizes, counts or bounds."""
 
 
-def decisive_names(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that a scope uses in tests, slices, sizes and counts."""
+def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
+    """The names and attributes that a scope uses in tests, slices, sizes and counts, also through other names."""
+    found: set[str] = set()
+    made_of: list[tuple[set[str], set[str]]] = []
     stack: list[tuple[ast.AST, bool]] = [(statement, False) for statement in body]
     while stack:
         node, deciding = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        if deciding and isinstance(node, ast.Name):
-            yield node.id
+        if deciding and isinstance(node, ast.Name | ast.Attribute):
+            found.add(chain(node))
+        made_of += _made_of(node)
         parts = _deciding_parts(node)
         stack += [(child, deciding or child in parts) for child in ast.iter_child_nodes(node)]
+    for _ in range(_ROUNDS):
+        found.update(name for targets, names in made_of if targets & found for name in names)
+    return found
+
+
+_ROUNDS = 3
+"""How many names may stand between a value and what it decides."""
+
+
+def _made_of(node: ast.AST) -> list[tuple[set[str], set[str]]]:
+    """(targets, what they are made of) of an assignment or loop."""
+    if isinstance(node, ast.Assign):
+        return [(names_in(*node.targets), names_in(node.value))]
+    if isinstance(node, ast.For | ast.comprehension):
+        # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
+        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        return [(names_in(target), names_in(node.iter))]
+    return []
+
+
+def names_in(*nodes: ast.AST) -> set[str]:
+    """The names and attribute chains in some expressions."""
+    return {chain(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
 
 def _deciding_parts(node: ast.AST) -> list[ast.AST]:

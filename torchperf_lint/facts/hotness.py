@@ -23,7 +23,7 @@ MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
 _WHEN = {"step": "every training step", "eval": "every evaluation batch", "rollout": "every turn of a decoding loop"}
-_RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "once", "except", "raise", "profile", "class"})
+_RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "lambda", "once", "except", "raise", "profile", "class"})
 
 
 Story = tuple["str | tuple[str, int]", ...]

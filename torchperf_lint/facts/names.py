@@ -39,6 +39,9 @@ MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
 
 
+_NOT_A_TENSOR = re.compile(
+    r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable)\b"
+)
 _TENSOR_TEST = re.compile(r"\b(?:Tensor|Parameter)\b")
 
 
@@ -167,6 +170,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return Value("torch_device", HOST)
     if value.kind != "unknown":
         return value
+    if _NOT_A_TENSOR.match(parameter.annotation):
+        return UNKNOWN
     if isinstance(default, ast.Constant) and default.value is not None:
         return PLAIN
     return from_uses(values, name, frame, body)

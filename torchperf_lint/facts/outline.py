@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
 
@@ -337,6 +337,7 @@ class _Outliner:
         stack: list[tuple[ast.AST, _Context]] = [(root, context)]
         visited = 0
         calls = self.out.calls
+        postponed: set[ast.AST] = set()
         while stack:
             node, here = stack.pop()
             visited += 1
@@ -345,6 +346,9 @@ class _Outliner:
                 continue
             if kind is ast.Call:
                 calls.append(self.call(node, here))
+                postponed.update(_kept_lambdas(node, calls[-1].callee))
+            elif kind is ast.Lambda and node in postponed:
+                here = self.region("lambda", here, [node])
             elif kind is ast.IfExp:
                 here = self.ternary(node, here)  # type: ignore[arg-type]
             elif kind in _COMPREHENSIONS:
@@ -370,6 +374,20 @@ class _Outliner:
         first = node.generators[0]  # type: ignore[attr-defined]
         detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
         return self.region("comprehension", context, [node], detail, first.iter)
+
+
+_CALLS_AT_ONCE = frozenset(
+    "map filter sorted max min sum any all list tuple reduce tree_map apply recursive_apply apply_to_collection "
+    "apply_to_tensors nested_map starmap groupby map_structure tree_map_only map_tensors".split()
+)
+"""Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
+
+
+def _kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
+    """The lambdas among a call's arguments that the called function keeps for later."""
+    if not isinstance(node, ast.Call) or last_part(callee) in _CALLS_AT_ONCE:
+        return []
+    return [a for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Lambda)]
 
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}

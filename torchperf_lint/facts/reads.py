@@ -19,7 +19,8 @@ class Read(NamedTuple):
     value: Value
     hot: Hot
     severity: Severity
-    """Milder where it happens once an evaluation batch, or where the program's next action needs the value."""
+    """Info once an evaluation batch. Where the program's next action needs the value, or only a caller that asks for
+    it gets there, reviewers would disagree: such a read is `possible` as well, and not shown by default."""
 
 
 def hot_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
@@ -34,8 +35,9 @@ def hot_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
         if not file.project.uses_accelerator:
             return None
         value = value.weaker(Confidence.LIKELY)
-    mild = hot.kind == "eval" or hot.optional or decides(site)
-    return Read(value, hot, Severity.INFO if mild else Severity.WARNING)
+    if hot.optional or decides(site):
+        return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+    return Read(value, hot, Severity.INFO if hot.kind == "eval" else Severity.WARNING)
 
 
 def decides(site: Site) -> bool:
@@ -53,7 +55,8 @@ def decides(site: Site) -> bool:
         if isinstance(parent, cst.Call) and isinstance(parent.func, cst.Name) and parent.func.value == "range":
             return True
         if isinstance(parent, cst.For | cst.CompFor) and parent.iter is node:
-            return True
+            # In a training step such a loop gathers statistics; elsewhere it lays out what runs next.
+            return site.hot is not None and site.hot.kind in ("forward", "rollout")
         if isinstance(parent, cst.Assign):
             return _assigned_decides(site, parent)
         if isinstance(parent, cst.BaseSmallStatement | cst.BaseSuite):
@@ -69,7 +72,7 @@ def _assigned_decides(site: Site, assignment: cst.Assign) -> bool:
     decisive = body.decisive(site.record.function)
     targets = [target.target for target in assignment.targets]
     parts = [e.value for t in targets if isinstance(t, cst.Tuple | cst.List) for e in t.elements] + targets
-    return any(isinstance(part, cst.Name) and part.value in decisive for part in parts)
+    return any(cst.Module(()).code_for_node(part) in decisive for part in parts)
 
 
 def _only_leaves(node: cst.If) -> bool:

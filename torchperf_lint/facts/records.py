@@ -16,7 +16,7 @@ class Region(NamedTuple):
 
     kind: str
     """function, class, loop, comprehension, optional, grad-off; for code that runs rarely cadence, debug, memory,
-    elsewhere, once, except, profile, break, return, raise."""
+    elsewhere, lambda, once, except, profile, break, return, raise."""
     parent: int
     start: Position
     end: Position

@@ -20,6 +20,7 @@ from torchperf_lint.facts.value import (
     Value,
     as_called,
     join,
+    sequence,
     tensor,
 )
 from torchperf_lint.model import Confidence
@@ -34,6 +35,11 @@ MODULE_NAME = re.compile(
     r"policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
     r"extractor|transformer|predictor|(?:net)?[DG])\d*(?:_(?:ema|target|old|student|teacher|module|layer|\d+))?$",
     re.IGNORECASE,
+)
+
+
+_PLAIN_HINT = re.compile(
+    r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
 
 
@@ -147,8 +153,8 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return UNKNOWN
     annotated = body.functions.get(key.index)
     hint = getattr(annotated, "returns", None)
-    if isinstance(hint, ast.Name) and hint.id in ("float", "int", "bool", "str"):
-        return PLAIN
+    if hint is not None and _PLAIN_HINT.fullmatch(ast.unparse(hint)):
+        return sequence(PLAIN) if "[" in ast.unparse(hint) else PLAIN
     found = [
         values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]

@@ -75,8 +75,8 @@ class ItemInHotLoop(SourceRule):
                 print(loss.item())
         print(loss.item())
     ```
-    A reinforcement-learning agent that stops an update on the KL divergence needs the number: such reads, which decide
-    what runs next, are reported as info.
+    A reinforcement-learning agent that stops an update on the KL divergence needs the number. Such reads, which decide
+    what runs next, are only `possible`: shown with `--confidence possible`.
 
     ## Fix safety
     There is no automatic fix yet: accumulating on the device moves the read to after the loop, which changes when

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import hot_read
+from torchperf_lint.facts.reads import Read, hot_read
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Confidence, Finding
 from torchperf_lint.rule import SourceRule
 
 _CONVERSIONS = frozenset({"float", "int", "bool", "complex"})
@@ -114,8 +114,14 @@ class ScalarConversionInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
+                confidence=Confidence.POSSIBLE if _lists_for_the_host(site, read) else None,
                 root_cause=site.line_of(self.code),
             )
+
+
+def _lists_for_the_host(site: Site, read: Read) -> bool:
+    """One bulk list in a forward pass is there for control flow on the host: lengths, layouts, bounds."""
+    return read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
 
 
 def _converted(file: SourceFile, site: Site) -> ast.expr | None:

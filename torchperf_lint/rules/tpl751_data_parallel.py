@@ -85,7 +85,10 @@ class DataParallel(SourceRule):
 
 
 def _offered_beside_better(file: SourceFile) -> bool:
-    return any(call.callee.endswith(_DISTRIBUTED) for call in file.outline.calls)
+    """Whether a file in the same folder wraps in DistributedDataParallel: then this is one of several engines."""
+    folder = file.path.rpartition("/")[0]
+    beside = (o for path, o in file.project.index.outlines.items() if path.rpartition("/")[0] == folder)
+    return any(call.callee.endswith(_DISTRIBUTED) for outline in beside for call in outline.calls)
 
 
 def _one_device(site: Site) -> bool:
