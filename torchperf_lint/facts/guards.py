@@ -53,6 +53,8 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
     negated = False
+    if _is_finite_check(test):
+        return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         if not _has_modulus(test.operand):
             negated = not negated
@@ -156,6 +158,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind_of_one(test.operand)
     if _names_another_device(test):
         return "elsewhere"
+    if any(name in ("isnan", "isinf", "has_nan", "has_inf") for name in _names(test)):
+        return "except"
     if _has_modulus(test) or _is_single_turn(test) or _is_throttle(test):
         return "cadence"
     names = _names(test)
@@ -179,6 +183,12 @@ def _names_another_device(test: ast.expr) -> bool:
 
 def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
+
+
+def _is_finite_check(test: ast.expr) -> bool:
+    """`math.isfinite(loss)`, also negated: what happens to a loss that is not finite is rare."""
+    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(inner, ast.Call) and any(name in ("isfinite", "is_finite") for name in _names(inner))
 
 
 def _has_modulus(test: ast.expr) -> bool:
