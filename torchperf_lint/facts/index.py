@@ -54,6 +54,7 @@ class Index:
         """Whether every file of the project could be read; unused suppressions are only then reported."""
         self._modules = {_module_stem(path): path for path in self.outlines}
         self._found: dict[tuple[str, str], Thing | None] = {}
+        self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
 
     # -- modules and their members -----------------------------------------------------------------
 
@@ -203,6 +204,11 @@ class Index:
 
     def overrides(self, key: FunctionKey, limit: int = 40) -> list[FunctionKey]:
         """The method and those that override it in subclasses: what a call through a base may run."""
+        if key not in self._overrides:
+            self._overrides[key] = self._find_overrides(key, limit)
+        return self._overrides[key]
+
+    def _find_overrides(self, key: FunctionKey, limit: int) -> list[FunctionKey]:
         found = [key]
         index = self.function(key).class_index
         queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []

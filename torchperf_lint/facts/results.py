@@ -55,11 +55,8 @@ def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -
         else ANYWHERE
     )
     written = chain(node.func)
-    because = (
-        f"the output of `{written}(...)`; {module.because}"
-        if module.because
-        else f"the output of `{written}(...)`, a module"
-    )
+    told = module.because or "a module"
+    because = f"the output of `{written}(...)`{'; ' if told.startswith('`') else ', '}{told}"
     whole = tensor(device, because, module.confidence)
     if module.thing is not None and module.thing.kind == "instance":
         key = values.index.method(module.thing, "forward")

@@ -29,6 +29,7 @@ class Types:
         self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
 
     def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
@@ -192,6 +193,12 @@ class Types:
 
     def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         """The project functions that a call may run, overrides in subclasses included."""
+        key = (path, function, callee)
+        if key not in self._targets:
+            self._targets[key] = self._find_targets(path, function, callee)
+        return self._targets[key]
+
+    def _find_targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         found: list[FunctionKey] = []
         for thing in self.things(path, function, callee):
             key = self._runs(thing)
