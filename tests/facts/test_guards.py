@@ -1,0 +1,275 @@
+"""Tests that make a block rare, each by itself: the kind, and which branch is meant."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchperf_lint.facts import guards
+
+IN_AN_ITEM = pytest.mark.xfail(
+    strict=True, reason="set_up_once: what an item of a container lacks (`self.state[p]`) is not recognised when filled"
+)
+ANY_LENGTH = pytest.mark.xfail(
+    strict=True, reason="guards._missing: `len(x) == n` counts as a test for emptiness whatever `n` is"
+)
+
+
+def expression(code):
+    return ast.parse(code, mode="eval").body
+
+
+def statement(code):
+    return ast.parse(code).body[0]
+
+
+RARE = [
+    ("step % 10 == 0", "cadence", False),
+    ("0 == step % 10", "cadence", False),
+    ("(step + 1) % self.every == 0", "cadence", False),
+    ("step % 10 != 0", "cadence", True),
+    ("step % 10 > 0", "cadence", True),
+    ("step % 10", "cadence", True),
+    ("not step % 10", "cadence", False),
+    ("not step % 10 == 0", "cadence", True),
+    ("not step % 10 != 0", "cadence", False),
+    ("not not step % 10", "cadence", True),
+    ("step and step % 10 == 0", "cadence", False),
+    ("step % 10 == 0 or step == total - 1", "cadence", False),
+    ("step % 10 == 0 or step >= total", "cadence", False),
+    ("step == 0", "cadence", False),
+    ("batch_idx == 0", "cadence", False),
+    ("i == len(loader) - 1", "cadence", False),
+    ("i + 1 == len(loader)", "cadence", False),
+    ("self.num_updates == 1", "cadence", False),
+    ("epoch in (1, 2)", "cadence", False),
+    ("should_log", "cadence", False),
+    ("not should_log", "cadence", True),
+    ("not not should_log", "cadence", False),
+    ("self.should_save(step)", "cadence", False),
+    ("need_to_print or do_eval_now", "cadence", False),
+    ("log_this_step", "cadence", False),
+    ("args.log_interval and x", "cadence", False),
+    ("accelerator.sync_gradients", "cadence", False),
+    ("is_last_batch", "cadence", False),
+    ("time.time() - last > 5", "cadence", False),
+    ("perf_counter() > due", "cadence", False),
+    ("debug", "debug", False),
+    ("self._debug", "debug", False),
+    ("not debug", "debug", True),
+    ("args.verbose", "debug", False),
+    ("verbose > 1", "debug", False),
+    ("profiling", "debug", False),
+    ("torch.onnx.is_in_onnx_export()", "debug", False),
+    ("torch.jit.is_scripting()", "debug", False),
+    ("logger.isEnabledFor(10)", "debug", False),
+    ("self.cpu_cache", "memory", False),
+    ("args.offload", "memory", False),
+    ("not config.low_vram", "memory", True),
+    ("x.device.type == 'mps'", "elsewhere", False),
+    ("x.device.type != 'cpu'", "elsewhere", True),
+    ("device in ('mps', 'xla')", "elsewhere", False),
+    ("device not in ['cpu']", "elsewhere", True),
+    ("x.device.type == 'cpu' and y", "elsewhere", False),
+]
+
+
+@pytest.mark.parametrize(("test", "kind", "otherwise"), RARE, ids=[r[0] for r in RARE])
+def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
+    found = guards.guard(expression(test))
+    assert found is not None
+    assert (found.kind, found.otherwise) == (kind, otherwise)
+
+
+OFTEN = [
+    "x",
+    "x > 3",
+    "loss.item() > 3",
+    "step > 3",
+    "step == total",
+    "name == 'step'",
+    "step % 10 == 0 or wide",
+    "wide or x.debugged",
+    "'%d' % step",
+    "f'{step}' == name",
+    "isinstance(x, Tensor)",
+    "x is None",
+    "self.training",
+    "x.device.type == 'cuda'",
+    "device in ('cuda', 'cpu')",
+    "'mps' == name.lower or x",
+    "logits",
+    "catalog",
+    "everything",
+    "prolific",
+    "evaluation_result",
+]
+
+
+@pytest.mark.parametrize("test", OFTEN)
+def test_a_test_that_says_nothing_about_how_often(test):
+    assert guards.guard(expression(test)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("if step % 10 != 0: continue", "cadence"),
+        ("if step % 10: return", "cadence"),
+        ("if step % 10:\n    x = 1\n    continue", "cadence"),
+        ("if not should_log: return", "cadence"),
+        ("if not debug: return", "debug"),
+        ("assert False", "raise"),
+        ("assert 0, 'unreachable'", "raise"),
+        ("if step % 10 == 0: continue", None),
+        ("if should_log: continue", None),
+        ("if debug: return", None),
+        ("if step % 10: pass", None),
+        ("if step % 10: break", None),
+        ("if step % 10: continue\nelse: x", None),
+        ("if step % 10:\n    a\n    b\n    continue", None),
+        ("if x: continue", None),
+        ("assert x", None),
+        ("assert True", None),
+    ],
+)
+def test_a_statement_that_makes_the_rest_of_its_block_rare(code, kind):
+    found = guards.guards_the_rest(statement(code))
+    assert (found.kind if found else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("test", "is_optional"),
+    [
+        ("p", True),
+        ("p is not None", True),
+        ("p and x", True),
+        ("x and p is not None", True),
+        ("not p", False),
+        ("p is None", False),
+        ("p or x", False),
+        ("p.q", False),
+        ("p > 3", False),
+        ("x", False),
+    ],
+)
+def test_a_branch_that_only_some_callers_ask_for(test, is_optional):
+    assert guards.optional(expression(test), frozenset({"p"})) is is_optional
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("if len(state) == 0: state['m'] = 1", True),
+        ("if not state: state['m'] = 1", True),
+        ("if 'm' not in state: state['m'] = 1", True),
+        ("if self.cache[k] is None: self.cache[k] = f()", True),
+        pytest.param("if 'm' not in self.state[p]: self.state[p]['m'] = 1", True, marks=IN_AN_ITEM),
+        pytest.param("if len(self.state[p]) == 0: self.state[p]['m'] = 1", True, marks=IN_AN_ITEM),
+        ("if self.cache is None: self.cache = f()", True),
+        ("if not self.ready: self.ready = True", True),
+        ("if not hasattr(self, 'cache'): self.cache = f()", True),
+        ("if len(state) == 0:\n    a = f()\n    state['m'] = a", True),
+        ("if best is None: best = f()", False),
+        ("if not ready: ready = True", False),
+        ("if self.cache is None: self.other = f()", False),
+        ("if len(state) == 0: print(state)", False),
+        pytest.param("if len(state) == 1: state['m'] = 1", False, marks=ANY_LENGTH),
+        pytest.param("if len(queue) == size: queue[0] = x", False, marks=ANY_LENGTH),
+        ("if self.cache is not None: self.cache = f()", False),
+        ("if 'm' in state: state['m'] = 1", False),
+        ("if x not in seen: counts[x] = 1", False),
+        ("if not hasattr(self, name): self.cache = f()", False),
+    ],
+)
+def test_a_branch_that_fills_what_was_missing_runs_once(code, once):
+    assert guards.set_up_once(statement(code)) is once
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        ("break", "break"),
+        ("return", "return"),
+        ("return 1", "return"),
+        ("raise E", "raise"),
+        ("sys.exit(1)", "raise"),
+        ("exit()", "raise"),
+        ("os._exit(1)", "raise"),
+        ("continue", None),
+        ("pass", None),
+        ("f()", None),
+        ("x = exit()", None),
+    ],
+)
+def test_how_a_block_ends(last, kind):
+    assert guards.exit_kind([statement("x = 1"), statement(last)]) == kind
+
+
+def test_an_empty_block_does_not_end_in_an_exit():
+    assert guards.exit_kind([]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("torch.no_grad()", "grad-off"),
+        ("no_grad()", "grad-off"),
+        ("torch.inference_mode()", "grad-off"),
+        ("torch.profiler.profile()", "profile"),
+        ("profile()", "profile"),
+        ("torch.autograd.profiler.emit_nvtx()", "profile"),
+        ("torch.enable_grad()", None),
+        ("torch.autocast()", None),
+        ("model.no_sync()", None),
+        ("open()", None),
+    ],
+)
+def test_a_with_block(name, kind):
+    assert guards.with_kind(name) == kind
+
+
+@pytest.mark.parametrize(
+    ("iterable", "turns"),
+    [
+        ("range(5)", 5),
+        ("range(2, 10)", 8),
+        ("range(0, 10, 3)", 4),
+        ("range(10, 0, 5)", 0),
+        ("range(0)", 0),
+        ("[1, 2, 3]", 3),
+        ("(a, b)", 2),
+        ("{a, b}", 2),
+        ("enumerate([a, b])", 2),
+        ("reversed(range(4))", 4),
+        ("tqdm(range(4))", 4),
+        ("range(n)", None),
+        ("range(1, n)", None),
+        ("range(1, 2, 0)", None),
+        ("range()", None),
+        ("[*xs]", None),
+        ("xs", None),
+        ("zip([1], [2])", None),
+        ("enumerate()", None),
+    ],
+)
+def test_how_often_a_literal_loop_turns(iterable, turns):
+    assert guards.literal_turns(expression(iterable)) == turns
+
+
+@pytest.mark.xfail(strict=True, reason="literal_turns: `-1` is no ast.Constant, so bounds below zero count as unknown")
+def test_how_often_a_literal_loop_turns_downwards():
+    assert guards.literal_turns(expression("range(3, -1, -1)")) == 4
+
+
+def test_words_are_cut_to_what_a_message_carries():
+    assert guards.short("a\n  b") == "a b"
+    assert len(guards.short("x" * 500)) == guards.SHORT
+    assert guards.short("x" * guards.SHORT) == "x" * guards.SHORT
+    assert guards.words(expression("a, b")) == "a, b"
+
+
+def test_a_huge_test_is_cut_off_not_followed():
+    assert guards.guard(expression(" and ".join(["x"] * 5000))) is None
+    assert guards.guard(expression("a" + " + a" * 900)) is None

@@ -1,0 +1,677 @@
+"""Which lines run often, and the reason in words: loops, guards, roles, calls across files."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+from torchperf_lint.model import Confidence
+
+
+def in_step_loop(block, before=""):
+    """A training loop whose body ends with a block of lines; `before` stands above the loop."""
+    head = f"""\
+def train(model, loader, optimizer, device, state, config, log_every=50, size=8, meter=None, trace=False):
+{indented(before, 4)}    for step, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    return head + indented(block, 8)
+
+
+def indented(text, by):
+    return "".join(" " * by + line + "\n" for line in text.splitlines())
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+STEP_LOOPS = {
+    "backward": """
+        def train(model, batches):
+            for x in batches:
+                loss = model(x)
+                loss.backward()
+                print(loss)  # <-
+        """,
+    "optimizer.step": """
+        def train(model, batches, optimizer):
+            for x in batches:
+                optimizer.step()
+                print(x)  # <-
+        """,
+    "an optimizer by its class": """
+        def train(model, batches):
+            sgd = torch.optim.SGD(model.parameters())
+            for x in batches:
+                sgd.step()
+                print(x)  # <-
+        """,
+    "a while loop": """
+        def train(model, batches):
+            step = 0
+            while step < 100_000:
+                model(next(batches)).backward()
+                step += 1
+                print(step)  # <-
+        """,
+    "a function that trains": """
+        def one_step(model, x, optimizer):
+            model(x).backward()
+            optimizer.step()
+
+        def train(model, batches, optimizer):
+            for x in batches:
+                one_step(model, x, optimizer)
+                print(x)  # <-
+        """,
+    "a DataLoader": """
+        def look(dataset):
+            loader = DataLoader(dataset)
+            for x in loader:
+                print(x)  # <-
+        """,
+    "a DataLoader in tqdm and enumerate": """
+        from tqdm import tqdm
+
+        def look(dataset):
+            loader = DataLoader(dataset)
+            for i, x in enumerate(tqdm(loader, desc="train")):
+                print(x)  # <-
+        """,
+    "module level": """
+        for x in DataLoader([1, 2]):
+            print(x)  # <-
+        """,
+    "two optimizers of a GAN": """
+        def train(generator, discriminator, loader, opt_g, opt_d, device):
+            for real in loader:
+                real = real.to(device)
+                d_loss = discriminator(real).mean()
+                opt_d.zero_grad()
+                d_loss.backward()
+                opt_d.step()
+                g_loss = -discriminator(generator(real)).mean()
+                opt_g.zero_grad()
+                g_loss.backward()
+                opt_g.step()
+                print(d_loss, g_loss)  # <-
+        """,
+    "inside `with`": """
+        def train(model, batches, scaler):
+            for x in batches:
+                with torch.autocast("cuda"):
+                    loss = model(x)
+                    print(loss)  # <-
+                scaler.scale(loss).backward()
+        """,
+}
+
+
+@pytest.mark.parametrize("code", STEP_LOOPS.values(), ids=STEP_LOOPS)
+def test_the_body_of_a_step_loop_is_hot(code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == "step"
+    assert hot.depth == 0
+
+
+def test_the_innermost_loop_with_the_action_is_the_step_loop():
+    loops = """
+        def train(model, loader, optimizer, epochs):
+            for epoch in range(epochs):
+                print(epoch)  {outer}
+                for x in loader:
+                    model(x).backward()
+                    optimizer.step()
+                    print(x)  {inner}
+                print("done")  {after}
+        """
+    inner = hot_at(loops.format(outer="", inner="# <-", after=""))
+    assert inner is not None
+    assert "for x in loader" in inner.because
+    assert "for epoch in" not in inner.because
+    assert hot_at(loops.format(outer="# <-", inner="", after="")) is None
+    assert hot_at(loops.format(outer="", inner="", after="# <-")) is None
+
+
+def test_both_loops_of_gradient_accumulation_are_told_apart():
+    loops = """
+        def train(model, loader, optimizer, micro, steps):
+            for step in range(steps):
+                for x in loader.take(micro):
+                    loss = model(x) / micro
+                    loss.backward()
+                    print(loss)  {inner}
+                optimizer.step()
+                print(step)  {outer}
+        """
+    inner = hot_at(loops.format(inner="# <-", outer=""))
+    outer = hot_at(loops.format(inner="", outer="# <-"))
+    assert inner is not None and "for x in loader.take(micro)" in inner.because
+    assert outer is not None and "for step in range(steps)" in outer.because
+
+
+def test_a_loop_inside_the_step_is_hot_by_the_loop_around_it():
+    hot = hot_at(in_step_loop("for name, value in state.items():\n    print(name, value)  # <-"))
+    assert hot is not None
+    assert "for step, (x, y) in enumerate(loader)" in hot.because
+
+
+EVAL_LOOPS = {
+    "no_grad as a decorator": """
+        @torch.no_grad()
+        def check(model, dataset):
+            for x in DataLoader(dataset):
+                print(model(x))  # <-
+        """,
+    "inference_mode around the loop": """
+        def check(model, dataset):
+            with torch.inference_mode():
+                for x in DataLoader(dataset):
+                    print(model(x))  # <-
+        """,
+    "no_grad inside the loop": """
+        def check(model, dataset):
+            for x in DataLoader(dataset):
+                with torch.no_grad():
+                    print(model(x))  # <-
+        """,
+    "model.eval()": """
+        def check(model, dataset):
+            model.eval()
+            for x in DataLoader(dataset):
+                print(model(x))  # <-
+        """,
+    "the name of the function": """
+        def evaluate(model, dataset):
+            for x in DataLoader(dataset):
+                print(model(x))  # <-
+        """,
+    "the name of the loader": """
+        def run(model, val_loader):
+            for x in val_loader:
+                print(model(x.cuda()))  # <-
+        """,
+}
+
+
+@pytest.mark.parametrize("code", EVAL_LOOPS.values(), ids=EVAL_LOOPS)
+def test_a_loop_over_a_loader_without_gradients_is_an_evaluation_loop(code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == "eval"
+
+
+def test_a_loop_that_trains_is_no_evaluation_loop_whatever_its_function_is_called():
+    hot = hot_at("""
+        def test_time_training(model, test_loader, optimizer):
+            for x in test_loader:
+                model(x).backward()
+                optimizer.step()
+                print(x)  # <-
+        """)
+    assert hot is not None
+    assert hot.kind == "step"
+
+
+def test_a_model_that_is_set_back_to_training_is_not_evaluated():
+    hot = hot_at("""
+        def run(model, dataset):
+            model.eval()
+            model.train()
+            for x in DataLoader(dataset):
+                print(model(x))  # <-
+        """)
+    assert hot is not None
+    assert hot.kind == "step"
+
+
+def test_a_decoding_loop_is_a_rollout():
+    decoding = """
+        {decorator}
+        def generate(net: nn.Linear, tokens, length):
+            for _ in range(length):
+                tokens = net(tokens)
+                print(tokens)  # <-
+        """
+    hot = hot_at(decoding.format(decorator="@torch.no_grad()"))
+    assert hot is not None
+    assert (hot.kind, hot.confidence) == ("rollout", Confidence.CERTAIN)
+    assert "calls the module `net`" in hot.because
+    assert hot_at(decoding.format(decorator="")) is None
+
+
+@pytest.mark.parametrize(
+    ("loader", "confidence"),
+    [
+        ("DataLoader(dataset)", Confidence.CERTAIN),
+        ("dataset.train_loader", Confidence.LIKELY),
+    ],
+)
+def test_a_loader_by_its_name_is_less_sure(loader, confidence):
+    hot = hot_at(f"""
+        def run(model, dataset):
+            loader = {loader}
+            for x in loader:
+                print(model(x.cuda()))  # <-
+        """)
+    assert hot is not None
+    assert hot.confidence is confidence
+
+
+def test_a_loader_by_its_name_whose_batches_stay_is_only_possible():
+    hot = hot_at("""
+        def run(model, train_loader):
+            for x in train_loader:
+                print(model(x))  # <-
+        """)
+    assert hot is not None
+    assert hot.confidence is Confidence.POSSIBLE
+
+
+COLD_LOOPS = {
+    "a loop over anything": "def report(rows):\n    for row in rows:\n        print(row)  # <-",
+    "eight turns": "def probe(model, x):\n    for _ in range(8):\n        model(x).backward()\n        print(x)  # <-",
+    "a literal list": "def probe(m):\n    for p in [1, 2, 3]:\n        m(p).backward()\n        print(p)  # <-",
+    "enumerate of a literal": (
+        "def probe(m):\n    for i, p in enumerate((1, 2)):\n        m(p).backward()\n        print(p)  # <-"
+    ),
+    "after the loop": (
+        "def train(m, xs):\n    for x in xs:\n        loss = m(x)\n        loss.backward()\n    print(loss)  # <-"
+    ),
+    "before the loop": "def train(m, xs):\n    print(xs)  # <-\n    for x in xs:\n        m(x).backward()",
+    "for-else": ("def train(m, xs):\n    for x in xs:\n        m(x).backward()\n    else:\n        print('all')  # <-"),
+    "the step of a scheduler": (
+        "def anneal(scheduler, n):\n    for _ in range(n):\n        scheduler.step()\n        print(n)  # <-"
+    ),
+    "a loop that always leaves": (
+        "def first(dataset):\n    for x in DataLoader(dataset):\n        print(x)  # <-\n        break"
+    ),
+    "a loop in a plotting function": (
+        "def plot_batches(dataset):\n    for x in DataLoader(dataset):\n        print(x)  # <-"
+    ),
+    "a loop in a benchmark": (
+        "def benchmark(m, xs):\n    for x in xs:\n        m(x).backward()\n        print(x)  # <-"
+    ),
+}
+
+
+@pytest.mark.parametrize("code", COLD_LOOPS.values(), ids=COLD_LOOPS)
+def test_code_outside_of_step_loops_is_not_hot(code):
+    assert hot_at(code) is None
+
+
+def test_nine_turns_are_more_than_a_few():
+    assert hot_at("def f(m, x):\n    for _ in range(9):\n        m(x).backward()\n        print(x)  # <-") is not None
+
+
+# -- guards ----------------------------------------------------------------------------------------
+
+GUARDS = {
+    "step % n == 0": "if step % log_every == 0:\n    print(loss)  # <-",
+    "not step % n": "if not step % log_every:\n    print(loss)  # <-",
+    "not step % n == 0: continue": "if not step % 10 == 0:\n    continue\nprint(loss)  # <-",
+    "(step + 1) % n == 0": "if (step + 1) % log_every == 0:\n    print(loss)  # <-",
+    "a modulus and more": "if config.verbose_at and step % 10 == 0:\n    print(loss)  # <-",
+    "a modulus or the last": "if step % 10 == 0 or step == len(loader) - 1:\n    print(loss)  # <-",
+    "else of an unequal modulus": "if step % 10 != 0:\n    pass\nelse:\n    print(loss)  # <-",
+    "else of a bare modulus": "if step % 10:\n    pass\nelse:\n    print(loss)  # <-",
+    "!= 0: continue": "if step % log_every != 0:\n    continue\nprint(loss)  # <-",
+    "a bare modulus: continue": "if step % log_every:\n    continue\nprint(loss)  # <-",
+    "not should_log: continue": "if not config.should_log(step):\n    continue\nprint(loss)  # <-",
+    "should_log": "if config.should_log(step):\n    print(loss)  # <-",
+    "do_log": "if state.do_log:\n    print(loss)  # <-",
+    "a name that says how often": "if config.log_interval_reached:\n    print(loss)  # <-",
+    "a throttle by time": "if time.time() - state.last > 10:\n    print(loss)  # <-",
+    "a throttle by a clock": "if perf_counter() > state.due:\n    print(loss)  # <-",
+    "the first step": "if step == 0:\n    print(loss)  # <-",
+    "the last step": "if step == len(loader) - 1:\n    print(loss)  # <-",
+    "a flag for the last step": "if state.is_last_step:\n    print(loss)  # <-",
+    "milestones": "if step in config.milestones:\n    print(loss)  # <-",
+    "a debug flag": "if config.debug:\n    print(loss)  # <-",
+    "a verbose flag": "if config.verbose:\n    print(loss)  # <-",
+    "a dry run": "if config.dry_run and step > 3:\n    print(loss)  # <-",
+    "tracing": "if torch.jit.is_tracing():\n    print(loss)  # <-",
+    "a memory switch": "if config.cpu_offload:\n    print(loss)  # <-",
+    "a cache on the host": "if state.cpu_cache:\n    print(loss)  # <-",
+    "another device": 'if x.device.type == "mps":\n    print(loss)  # <-',
+    "one of other devices": 'if x.device.type in ("mps", "npu"):\n    print(loss)  # <-',
+    "not on cuda": 'if x.device.type != "cpu":\n    pass\nelse:\n    print(loss)  # <-',
+    "set up once: len": 'if len(state) == 0:\n    state["m"] = torch.zeros(3)  # <-',
+    "set up once: not": 'if not state:\n    state["m"] = torch.zeros(3)  # <-',
+    "set up once: not in": 'if "m" not in state:\n    state["m"] = torch.zeros(3)  # <-',
+    "set up once: None": "if state.m is None:\n    state.m = torch.zeros(3)  # <-",
+    "set up once: hasattr": 'if not hasattr(state, "m"):\n    state.m = torch.zeros(3)  # <-',
+    "except": "try:\n    pass\nexcept RuntimeError:\n    print(loss)  # <-",
+    "before raise": "if config.broken:\n    print(loss)  # <-\n    raise RuntimeError",
+    "before return": "if config.stopped:\n    print(loss)  # <-\n    return loss",
+    "before break": "if config.stopped:\n    print(loss)  # <-\n    break",
+    "before sys.exit": "if config.stopped:\n    print(loss)  # <-\n    sys.exit(1)",
+    "after assert False": "assert False\nprint(loss)  # <-",
+    "a profiler": "with torch.profiler.record(step):\n    print(loss)  # <-",
+    "a class body": "class Result:\n    value = print(loss)  # <-",
+    "guarded twice over": "if config.wide:\n    if step % 10 == 0:\n        print(loss)  # <-",
+    "a loop in a guard": "if step % 10 == 0:\n    for name in state:\n        print(name)  # <-",
+}
+
+
+@pytest.mark.parametrize("block", GUARDS.values(), ids=GUARDS)
+def test_a_guarded_line_is_not_hot(block):
+    assert hot_at(in_step_loop(block)) is None
+
+
+OFTEN = {
+    "the other branch of a modulus": "if step % 10 == 0:\n    pass\nelse:\n    print(loss)  # <-",
+    "an unequal modulus": "if step % 10 != 0:\n    print(loss)  # <-",
+    "a bare modulus": "if step % 10:\n    print(loss)  # <-",
+    "a negated modulus": "if not step % 10 == 0:\n    print(loss)  # <-",
+    "not step % n: continue": "if not step % 10:\n    continue\nprint(loss)  # <-",
+    "after a guarded block": "if step % 10 == 0:\n    pass\nprint(loss)  # <-",
+    "== 0: continue": "if step % 10 == 0:\n    continue\nprint(loss)  # <-",
+    "a modulus or anything": "if step % 10 == 0 or config.wide:\n    print(loss)  # <-",
+    "not debug": "if not config.debug:\n    print(loss)  # <-",
+    "any test": "if config.wide:\n    print(loss)  # <-",
+    "the other device": 'if x.device.type != "cpu":\n    print(loss)  # <-',
+    "cuda": 'if x.device.type == "cuda":\n    print(loss)  # <-',
+    "text formatted with %": 'if "%d" % step == config.name:\n    print(loss)  # <-',
+    "a local that starts as None": "if best is None:\n    best = print(loss)  # <-",
+    "what is missing stays missing": 'if len(state) == 0:\n    config["m"] = print(loss)  # <-',
+    "try": "try:\n    print(loss)  # <-\nexcept RuntimeError:\n    pass",
+    "finally": "try:\n    pass\nfinally:\n    print(loss)  # <-",
+    "a loop in the step that is left": "for name in state:\n    print(name)  # <-\n    if name:\n        break",
+    "the elif of a modulus": "if step % 10 == 0:\n    pass\nelif config.wide:\n    print(loss)  # <-",
+    "a match case": "match config.mode:\n    case 1:\n        print(loss)  # <-",
+}
+
+
+@pytest.mark.parametrize("block", OFTEN.values(), ids=OFTEN)
+def test_a_line_that_runs_on_most_turns_stays_hot(block):
+    assert hot_at(in_step_loop(block)) is not None
+
+
+def test_a_break_in_an_inner_loop_leaves_only_that_loop():
+    """The code before the break runs once a step."""
+    hot = hot_at(
+        in_step_loop("for name in state:\n    if name == config.name:\n        print(name)  # <-\n        break")
+    )
+    assert hot is not None
+
+
+def test_a_return_in_an_inner_loop_leaves_the_step_loop_too():
+    block = "for name in state:\n    if name == config.name:\n        print(name)  # <-\n        return loss"
+    assert hot_at(in_step_loop(block)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "hot"),
+    [
+        ("print(loss)  # <-\n    if step % 10 == 0\n    else None", False),
+        ("print(loss)  # <-\n    if config.wide\n    else None", True),
+        ("0\n    if not config.debug\n    else\n    print(loss)  # <-", False),
+        ("0\n    if config.debug\n    else\n    print(loss)  # <-", True),
+    ],
+)
+def test_a_conditional_expression_guards_too(value, hot):
+    assert (hot_at(in_step_loop(f"value = (\n    {value}\n)")) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("block", "optional"),
+    [
+        ("if meter is not None:\n    print(loss)  # <-", True),
+        ("if meter:\n    print(loss)  # <-", True),
+        ("if trace:\n    print(loss)  # <-", True),
+        ("if meter and config.wide:\n    print(loss)  # <-", True),
+        ("if size:\n    print(loss)  # <-", False),
+        ("if config:\n    print(loss)  # <-", False),
+        ("if meter is None:\n    print(loss)  # <-", False),
+        ("print(loss)  # <-", False),
+    ],
+)
+def test_a_branch_behind_a_parameter_that_is_off_by_default_is_optional(block, optional):
+    hot = hot_at(in_step_loop(block))
+    assert hot is not None
+    assert hot.optional is optional
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+ROLES = {
+    "forward of a module": ("forward", "class Net(nn.Module):\n    def forward(self, x):\n        print(x)  # <-"),
+    "forward of an indirect module": (
+        "forward",
+        "class Base(nn.Module):\n    pass\n\nclass Net(Base):\n    def forward(self, x):\n        print(x)  # <-",
+    ),
+    "training_step": ("step", "class Task:\n    def training_step(self, batch):\n        print(batch)  # <-"),
+    "validation_step": ("eval", "class Task:\n    def validation_step(self, batch):\n        print(batch)  # <-"),
+    "compute_loss": ("step", "class Task:\n    def compute_loss(self, batch):\n        print(batch)  # <-"),
+    "a loss function": ("step", "def focal_loss(logits, y):\n    print(logits)  # <-"),
+    "collate_fn": ("data", "def collate_fn(rows):\n    print(rows)  # <-"),
+    "__getitem__ of a data set": (
+        "data",
+        "class Rows(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        print(i)  # <-",
+    ),
+    "step of an optimizer": (
+        "update",
+        "class Lion(torch.optim.Optimizer):\n    def step(self):\n        print(self)  # <-",
+    ),
+    "update of a meter": ("update", "class LossMeter:\n    def update(self, value):\n        print(value)  # <-"),
+    "an autograd function": (
+        "forward",
+        "class Sign(torch.autograd.Function):\n    @staticmethod\n    def backward(ctx, g):\n        print(g)  # <-",
+    ),
+    "a function that trains without a loop": (
+        "step",
+        "def learn(model, x, optimizer):\n    loss = model(x)\n    loss.backward()\n    print(loss)  # <-",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "code"), ROLES.values(), ids=ROLES)
+def test_a_function_that_somebody_calls_per_step_is_hot(kind, code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == kind
+
+
+COLD_FUNCTIONS = {
+    "the constructor of a module": "class Net(nn.Module):\n    def __init__(self, x):\n        print(x)  # <-",
+    "a method nobody calls": "class Net(nn.Module):\n    def sizes(self, x):\n        print(x)  # <-",
+    "forward of no module": "class Player:\n    def forward(self, x):\n        print(x)  # <-",
+    "update of no meter": "class Config:\n    def update(self, x):\n        print(x)  # <-",
+    "step of no optimizer": "class Env:\n    def step(self, x):\n        print(x)  # <-",
+    "a loss without gradients": "@torch.no_grad()\ndef val_loss(x):\n    print(x)  # <-",
+    "after the guard in forward": (
+        "class Net(nn.Module):\n    def forward(self, x):\n        if self.debug:\n            print(x)  # <-"
+    ),
+    "a module's repr": "class Net(nn.Module):\n    def extra_repr(self):\n        return str(self)  # <-",
+}
+
+
+@pytest.mark.parametrize("code", COLD_FUNCTIONS.values(), ids=COLD_FUNCTIONS)
+def test_other_functions_are_not_hot(code):
+    assert hot_at(code) is None
+
+
+TRAIN = """
+    from helpers import measure
+
+    def train(model, loader, optimizer):
+        for x in loader:
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            measure(loss)
+    """
+
+
+def test_a_function_called_from_a_loop_in_another_file_is_hot_and_the_reason_names_the_loop():
+    hot = hot_at({"helpers.py": "def measure(loss):\n    print(loss)  # <-", "train.py": TRAIN})
+    assert hot is not None
+    assert (hot.kind, hot.depth, hot.path) == ("step", 1, "train.py")
+    assert "for x in loader" in hot.because
+    assert f"train.py:{hot.line}" in hot.because
+    assert f"train.py:{hot.line}" in hot.when
+
+
+def test_the_reason_names_places_of_the_readers_own_file_by_line_only():
+    hot = hot_at("""
+        def measure(loss):
+            print(loss)  # <-
+
+        def train(model, loader):
+            for x in loader:
+                model(x).backward()
+                measure(x)
+        """)
+    assert hot is not None
+    assert f"line {hot.line}" in hot.because
+    assert "a.py" not in hot.because
+
+
+def test_hotness_passes_on_through_calls_and_tells_the_way():
+    hot = hot_at(
+        {
+            "deep.py": "def show(loss):\n    print(loss)  # <-",
+            "helpers.py": "from deep import show\n\ndef measure(loss):\n    show(loss)",
+            "train.py": TRAIN,
+        }
+    )
+    assert hot is not None
+    assert hot.depth == 2
+    assert "by `measure`" in hot.because
+    assert "helpers.py:" in hot.because
+    assert "for x in loader" in hot.because
+
+
+NOT_PASSED_ON = {
+    "behind a guard": "def measure(loss, step=0):\n    if step % 10 == 0:\n        show(loss)",
+    "by a cold name": "def save_checkpoint(loss):\n    show(loss)\n\nmeasure = None",
+    "in a handler": "def measure(loss):\n    try:\n        pass\n    except ValueError:\n        show(loss)",
+    "never": "def measure(loss):\n    pass\n\ndef other(loss):\n    show(loss)",
+}
+
+
+@pytest.mark.parametrize("caller", NOT_PASSED_ON.values(), ids=NOT_PASSED_ON)
+def test_hotness_is_not_passed_on(caller):
+    code = {
+        "deep.py": "def show(loss):\n    print(loss)  # <-",
+        "helpers.py": f"from deep import show\n\n{caller}",
+        "train.py": TRAIN,
+    }
+    assert hot_at(code) is None
+
+
+def test_a_guarded_call_does_not_make_its_function_hot():
+    guarded = TRAIN.replace(
+        "            measure(loss)", "            if x.step % 10 == 0:\n                measure(loss)"
+    )
+    assert guarded != TRAIN
+    assert hot_at({"helpers.py": "def measure(loss):\n    print(loss)  # <-", "train.py": guarded}) is None
+
+
+def test_a_cold_name_stays_cold_when_called_every_step():
+    code = TRAIN.replace("measure", "save_checkpoint")
+    assert hot_at({"helpers.py": "def save_checkpoint(loss):\n    print(loss)  # <-", "train.py": code}) is None
+
+
+def test_merging_of_adapters_is_not_hot_though_forward_calls_it():
+    assert (
+        hot_at("""
+        class Lora(nn.Module):
+            def unmerge(self):
+                print(self)  # <-
+
+            def forward(self, x):
+                if self.merged:
+                    self.unmerge()
+                return x
+        """)
+        is None
+    )
+
+
+def test_a_training_loop_explains_more_than_an_evaluation_loop():
+    hot = hot_at("""
+        def measure(loss):
+            print(loss)  # <-
+
+        def evaluate(model, dataset):
+            for x in DataLoader(dataset):
+                measure(x)
+
+        def train(model, xs):
+            for x in xs:
+                model(x).backward()
+                measure(x)
+        """)
+    assert hot is not None
+    assert hot.kind == "step"
+
+
+def test_overrides_of_a_called_method_are_hot():
+    hot = hot_at("""
+        class Base:
+            def advance(self, x):
+                raise NotImplementedError
+
+        class Child(Base):
+            def advance(self, x):
+                print(x)  # <-
+
+        class Trainer:
+            def __init__(self):
+                self.agent = Base()
+
+            def run(self, xs):
+                for x in xs:
+                    x.backward()
+                    self.agent.advance(x)
+        """)
+    assert hot is not None
+    assert hot.depth == 1
+
+
+def test_a_submodule_called_by_forward_is_hot():
+    hot = hot_at("""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = Inner()
+
+            def forward(self, x):
+                return self.inner.attend(x)
+
+        class Inner:
+            def attend(self, x):
+                print(x)  # <-
+        """)
+    assert hot is not None
+    assert (hot.kind, hot.depth) == ("forward", 1)
+
+
+def test_recursion_ends():
+    hot = hot_at("""
+        def walk(x):
+            print(x)  # <-
+            walk(x)
+            step(x)
+
+        def step(x):
+            walk(x)
+
+        def train(xs):
+            for x in xs:
+                x.backward()
+                step(x)
+        """)
+    assert hot is not None
+    assert hot.depth == 2
+
+
+def test_a_comprehension_inside_the_step_is_as_hot_as_the_step():
+    hot = hot_at(in_step_loop("values = [\n    print(v)  # <-\n    for v in state\n]"))
+    assert hot is not None
+    assert "enumerate(loader)" in hot.because

@@ -1,0 +1,848 @@
+"""What kind of value an expression is and where it lives; what nothing shows stays unknown."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from snippets import value_of
+
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    HOST,
+    NOTHING,
+    PLAIN,
+    UNKNOWN,
+    Value,
+    as_called,
+    join,
+    sequence,
+    tensor,
+    unpacked,
+)
+from torchperf_lint.model import Confidence
+
+
+def shown(value):
+    return (value.kind, value.device)
+
+
+def check(code, expression, kind, device):
+    value = value_of(code, expression)
+    assert value.kind == kind, value
+    if device is not None:
+        assert value.device == device, value
+
+
+SHAPE_ITEM = pytest.mark.xfail(
+    strict=True, reason="values.subscript: an item of something plain, such as `x.shape[0]`, counts as unknown"
+)
+FROM_THE_END = pytest.mark.xfail(
+    strict=True, reason="values._element: `-1` is no ast.Constant, so an index from the end finds no single element"
+)
+
+
+# -- expressions on one line -----------------------------------------------------------------------
+
+EXPRESSIONS = [
+    # factories
+    ("torch.zeros(3)", "tensor", HOST),
+    ("torch.randn(3, 4)", "tensor", HOST),
+    ("torch.arange(10)", "tensor", HOST),
+    ("torch.zeros(3, device=device)", "tensor", DEVICE),
+    ("torch.zeros(3, device='cuda')", "tensor", DEVICE),
+    ("torch.zeros(3, device='cuda:1')", "tensor", DEVICE),
+    ("torch.zeros(3, device=0)", "tensor", DEVICE),
+    ("torch.zeros(3, device='cpu')", "tensor", HOST),
+    ("torch.zeros(3, device=torch.device('cpu'))", "tensor", HOST),
+    ("torch.zeros(3, device=torch.device('cuda', 0))", "tensor", DEVICE),
+    ("torch.zeros(3, device=f'cuda:{rank}')", "tensor", DEVICE),
+    ("torch.zeros(3, device='cuda' if use else 'cpu')", "tensor", DEVICE),
+    ("torch.zeros(3, device=gpu_tensor.device)", "tensor", DEVICE),
+    ("torch.zeros(3, device=host_tensor.device)", "tensor", HOST),
+    ("torch.zeros(3, **options)", "tensor", ANYWHERE),
+    ("torch.tensor([1, 2])", "tensor", HOST),
+    ("torch.from_numpy(array)", "tensor", HOST),
+    ("torch.as_tensor(array)", "tensor", HOST),
+    ("torch.as_tensor(gpu_tensor)", "tensor", DEVICE),
+    ("torch.FloatTensor(3)", "tensor", HOST),
+    ("torch.cuda.FloatTensor(3)", "tensor", DEVICE),
+    ("torch.zeros_like(gpu_tensor)", "tensor", DEVICE),
+    ("torch.zeros_like(host_tensor)", "tensor", HOST),
+    ("torch.zeros_like(host_tensor, device='cuda')", "tensor", DEVICE),
+    ("nn.Parameter(torch.zeros(3))", "tensor", ANYWHERE),
+    # moves
+    ("torch.zeros(3).to(device)", "tensor", DEVICE),
+    ("torch.zeros(3).to('cuda')", "tensor", DEVICE),
+    ("torch.zeros(3).to(device=device)", "tensor", DEVICE),
+    ("torch.zeros(3).to(rank)", "tensor", DEVICE),
+    ("torch.zeros(3).to(gpu_tensor)", "tensor", DEVICE),
+    ("torch.zeros(3).to(gpu_tensor.device)", "tensor", DEVICE),
+    ("torch.zeros(3).to(torch.float16)", "tensor", HOST),
+    ("torch.zeros(3).to(dtype=torch.float16)", "tensor", HOST),
+    ("torch.zeros(3).to(gpu_tensor.dtype)", "tensor", HOST),
+    ("torch.zeros(3).cuda()", "tensor", DEVICE),
+    ("torch.zeros(3).cuda().cpu()", "tensor", HOST),
+    ("gpu_tensor.cpu()", "tensor", HOST),
+    ("gpu_tensor.to('cpu')", "tensor", HOST),
+    ("gpu_tensor.to(torch.device('cpu'))", "tensor", HOST),
+    ("gpu_tensor.float()", "tensor", DEVICE),
+    ("gpu_tensor.detach().clone()", "tensor", DEVICE),
+    # arithmetic
+    ("gpu_tensor + 1", "tensor", DEVICE),
+    ("1 - gpu_tensor", "tensor", DEVICE),
+    ("gpu_tensor * host_tensor", "tensor", None),
+    ("host_tensor + host_tensor", "tensor", HOST),
+    ("-gpu_tensor", "tensor", DEVICE),
+    ("~gpu_tensor", "tensor", DEVICE),
+    ("gpu_tensor @ gpu_tensor", "tensor", DEVICE),
+    ("gpu_tensor > 0", "tensor", DEVICE),
+    ("0 < host_tensor", "tensor", HOST),
+    ("gpu_tensor is None", "plain", None),
+    ("1 in gpu_tensor", "plain", None),
+    ("not gpu_tensor", "plain", None),
+    ("1 + 2", "plain", None),
+    ("array * 2", "array", None),
+    ("gpu_tensor[0]", "tensor", DEVICE),
+    ("gpu_tensor[mask, 1:]", "tensor", DEVICE),
+    ("(gpu_tensor if use else None)", "tensor", DEVICE),
+    ("gpu_tensor or 0", "tensor", DEVICE),
+    ("(y := gpu_tensor)", "tensor", DEVICE),
+    ("gpu_tensor + array", "unknown", None),
+    ("gpu_tensor + nothing_known", "tensor", DEVICE),
+    ("'%s' % gpu_tensor", "plain", None),
+    ("f'{gpu_tensor}'", "plain", None),
+    # functions of tensors
+    ("torch.cat([gpu_tensor, gpu_tensor])", "tensor", DEVICE),
+    ("torch.stack([host_tensor])", "tensor", HOST),
+    ("F.relu(gpu_tensor)", "tensor", DEVICE),
+    ("F.cross_entropy(gpu_tensor, nothing_known)", "tensor", DEVICE),
+    ("torch.exp(host_tensor)", "tensor", HOST),
+    ("torch.max(gpu_tensor)", "tensor", DEVICE),
+    ("torch.max(gpu_tensor, 1)", "sequence", DEVICE),
+    ("torch.max(gpu_tensor, dim=1)[0]", "tensor", DEVICE),
+    ("torch.unbind(gpu_tensor)[0]", "tensor", DEVICE),
+    ("torch.linalg.norm(gpu_tensor)", "tensor", DEVICE),
+    ("torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)", "tensor", ANYWHERE),
+    ("torch.equal(gpu_tensor, host_tensor)", "plain", None),
+    ("torch.is_tensor(gpu_tensor)", "plain", None),
+    ("torch.load(path)", "unknown", None),
+    # methods of tensors
+    ("gpu_tensor.sum().item()", "plain", None),
+    ("gpu_tensor.tolist()", "sequence", HOST),
+    ("gpu_tensor.tolist()[0]", "plain", None),
+    ("gpu_tensor.numpy()", "array", None),
+    ("gpu_tensor.size(0)", "plain", None),
+    ("gpu_tensor.numel()", "plain", None),
+    ("gpu_tensor.shape", "plain", None),
+    pytest.param("gpu_tensor.shape[0]", "plain", None, marks=SHAPE_ITEM),
+    ("gpu_tensor.is_cuda", "plain", None),
+    ("gpu_tensor.dtype", "dtype", None),
+    ("gpu_tensor.device", "torch_device", DEVICE),
+    ("gpu_tensor.grad", "tensor", DEVICE),
+    ("gpu_tensor.T", "tensor", DEVICE),
+    ("gpu_tensor.max(1)", "sequence", DEVICE),
+    ("gpu_tensor.max()", "tensor", DEVICE),
+    ("gpu_tensor.chunk(2)[0]", "tensor", DEVICE),
+    # modules
+    ("nn.Linear(3, 3)", "module", ANYWHERE),
+    ("nn.Linear(3, 3).to(device)", "module", DEVICE),
+    ("nn.Linear(3, 3).cuda()", "module", DEVICE),
+    ("nn.Linear(3, 3).cpu()", "module", HOST),
+    ("net(gpu_tensor)", "tensor", DEVICE),
+    ("net.cuda()(host_tensor)", "tensor", DEVICE),
+    ("net.cpu()(host_tensor)", "tensor", HOST),
+    ("net(nothing_known)", "tensor", ANYWHERE),
+    ("net(nothing_known).loss", "tensor", ANYWHERE),
+    ("net.weight", "tensor", ANYWHERE),
+    ("net.forward(gpu_tensor)", "tensor", DEVICE),
+    ("net.eval()", "module", ANYWHERE),
+    ("torch.compile(net)", "module", ANYWHERE),
+    ("nn.CrossEntropyLoss()(gpu_tensor, gpu_tensor)", "tensor", DEVICE),
+    ("nn.DataParallel(net)", "module", ANYWHERE),
+    # other things
+    ("torch.optim.Adam(net.parameters())", "optimizer", None),
+    ("DataLoader(rows)", "loader", None),
+    ("torch.device('cuda')", "torch_device", DEVICE),
+    ("torch.device('cpu')", "torch_device", HOST),
+    ("len(gpu_tensor)", "plain", None),
+    ("float(gpu_tensor)", "plain", None),
+    ("sum([gpu_tensor, gpu_tensor])", "tensor", DEVICE),
+    ("max(gpu_tensor, gpu_tensor)", "tensor", DEVICE),
+    ("list(gpu_tensor)", "tensor", DEVICE),
+    ("np.zeros(3)", "array", None),
+    ("np.zeros(3).mean()", "array", None),
+    ("np.zeros(3).shape", "plain", None),
+    ("array.item()", "plain", None),
+    ("pd.read_csv(path)", "array", None),
+    ("pd.DataFrame()['x'].mean()", "array", None),
+    ("'a,b'.split(',')", "plain", None),
+    ("'%d'", "plain", None),
+    ("[gpu_tensor, gpu_tensor]", "sequence", DEVICE),
+    ("[gpu_tensor, 1][0]", "tensor", DEVICE),
+    ("[gpu_tensor, 1][1]", "plain", None),
+    pytest.param("(gpu_tensor, host_tensor)[-1]", "tensor", HOST, marks=FROM_THE_END),
+    ("{'x': gpu_tensor}['x']", "tensor", DEVICE),
+    ("{'x': gpu_tensor}.values()", "sequence", DEVICE),
+    ("[t.float() for t in [gpu_tensor]]", "sequence", DEVICE),
+    # what nothing shows
+    ("nothing_known", "unknown", None),
+    ("nothing_known + 1", "unknown", None),
+    ("nothing_known()", "unknown", None),
+    ("nothing_known.item()", "unknown", None),
+    ("nothing_known[0]", "unknown", None),
+    ("nothing_known > 1", "unknown", None),
+    ("lambda: 1", "unknown", None),
+]
+
+
+@pytest.mark.parametrize(("expression", "kind", "device"), EXPRESSIONS, ids=str)
+def test_an_expression(expression, kind, device):
+    code = f"""
+        def f(nothing_known, use, rank, options, path, rows, mask):
+            device = torch.device("cuda")
+            net = nn.Linear(3, 3)
+            array = np.zeros(3)
+            host_tensor = torch.zeros(3)
+            gpu_tensor = torch.zeros(3, device="cuda")
+            see({expression})
+        """
+    check(code, expression, kind, device)
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+VARIABLES = {
+    "an assignment": ("x = torch.zeros(3, device='cuda')\nsee(x)", "x", "tensor", DEVICE),
+    "the last assignment": ("x = torch.zeros(3, device='cuda')\nx = 3\nsee(x)", "x", "plain", HOST),
+    "a later assignment does not count": ("x = 3\nsee(x)\nx = torch.zeros(3)", "x", "plain", HOST),
+    "a chain of assignments": ("x = torch.zeros(3).cuda()\ny = x\nz = y + 1\nsee(z)", "z", "tensor", DEVICE),
+    "an augmented assignment": ("x = 0\nx += torch.zeros(3).cuda()\nsee(x)", "x", "tensor", DEVICE),
+    "several targets": ("a = b = torch.zeros(3).cuda()\nsee(b)", "b", "tensor", DEVICE),
+    "a walrus": ("if (x := torch.zeros(3).cuda()) is not None:\n    see(x)", "x", "tensor", DEVICE),
+    "an annotated assignment": ("x: object = torch.zeros(3).cuda()\nsee(x)", "x", "tensor", DEVICE),
+    "both branches": ("if p:\n    x = torch.zeros(3).cuda()\nelse:\n    x = None\nsee(x)", "x", "tensor", DEVICE),
+    "both branches, two devices": (
+        "if p:\n    x = torch.zeros(3).cuda()\nelse:\n    x = torch.zeros(3)\nsee(x)",
+        "x",
+        "tensor",
+        ANYWHERE,
+    ),
+    "only the branch we are in": (
+        "x = 0\nif p:\n    x = torch.zeros(3).cuda()\nelse:\n    see(x)",
+        "x",
+        "plain",
+        HOST,
+    ),
+    "a tensor or an array": (
+        "if p:\n    x = torch.zeros(3)\nelse:\n    x = np.zeros(3)\nsee(x)",
+        "x",
+        "unknown",
+        None,
+    ),
+    "with a branch without assignment": (
+        "x = torch.zeros(3).cuda()\nif p:\n    x = None\nsee(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "try and except": (
+        "try:\n    x = torch.zeros(3).cuda()\nexcept ValueError:\n    x = None\nsee(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "carried around a loop": (
+        "x = None\nfor i in range(9):\n    see(x)\n    x = torch.zeros(3).cuda()",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "accumulated in a loop": (
+        "total = 0\nfor i in range(9):\n    total = total + torch.zeros(3).cuda()\nsee(total)",
+        "total",
+        "tensor",
+        DEVICE,
+    ),
+    "reassigned before use in a loop": (
+        "for i in range(9):\n    x = 3\n    see(x)\n    x = torch.zeros(3).cuda()",
+        "x",
+        "plain",
+        HOST,
+    ),
+    "a name that depends on itself": (
+        "def f(x):\n    for i in range(9):\n        x = x + 1\n    see(x)",
+        "x",
+        "unknown",
+        None,
+    ),
+    "a counter": ("n = 0\nfor i in range(9):\n    n += 1\nsee(n)", "n", "plain", HOST),
+    "a global": ("def g():\n    return see(LIMIT)\n\nLIMIT = torch.zeros(3).cuda()", "LIMIT", "tensor", DEVICE),
+    "a variable of the enclosing function": (
+        "def g():\n    def h():\n        return see(x)\n    x = torch.zeros(3).cuda()\n    return h",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "deleted names are unknown": ("import x\nsee(x)", "x", "unknown", None),
+    # unpacking
+    "a pair": ("a, b = torch.zeros(3).cuda(), 4\nsee(b)", "b", "plain", HOST),
+    "a nested pair": ("a, (b, c) = 1, (2, torch.zeros(3).cuda())\nsee(c)", "c", "tensor", DEVICE),
+    "values and indices": ("top, where = torch.zeros(3, 3).cuda().max(1)\nsee(where)", "where", "tensor", DEVICE),
+    "chunks": ("q, k = torch.zeros(3, 3).cuda().chunk(2)\nsee(k)", "k", "tensor", DEVICE),
+    "a shape": ("b, c = torch.zeros(3, 3).cuda().shape\nsee(b)", "b", "plain", HOST),
+    "a starred rest": ("a, *rest = torch.zeros(3).cuda()\nsee(rest)", "rest", "unknown", None),
+    "a pair that a function returns": (
+        "def pair():\n    return torch.zeros(3).cuda(), 4\n\ndef use():\n    t, n = pair()\n    see(t)\n    see(n)",
+        "n",
+        "plain",
+        HOST,
+    ),
+    "the tensor of that pair": (
+        "def pair():\n    return torch.zeros(3).cuda(), 4\n\ndef use():\n    t, n = pair()\n    see(t)\n    see(n)",
+        "t",
+        "tensor",
+        DEVICE,
+    ),
+    # containers
+    "a list filled item by item": (
+        "def f():\n    xs = []\n    for i in range(9):\n        xs.append(torch.zeros(3).cuda())\n    see(xs[0])",
+        "xs[0]",
+        "tensor",
+        DEVICE,
+    ),
+    "a dict filled item by item": (
+        "def f():\n    logs = {}\n    logs['a'] = torch.zeros(3).cuda()\n    see(logs['a'])",
+        "logs['a']",
+        "tensor",
+        DEVICE,
+    ),
+    "a dict of numbers": (
+        "def f():\n    logs = dict()\n    logs['a'] = torch.zeros(3).cuda().item()\n    see(logs['a'])",
+        "logs['a']",
+        "plain",
+        HOST,
+    ),
+    "the items of a dict": (
+        "logs = {'a': torch.zeros(3).cuda()}\nfor name, value in logs.items():\n    see(value)",
+        "value",
+        "tensor",
+        DEVICE,
+    ),
+    "the keys of such a dict": (
+        "logs = {'a': torch.zeros(3).cuda()}\nfor name, value in logs.items():\n    see(name)",
+        "name",
+        "plain",
+        HOST,
+    ),
+    "an element in enumerate": (
+        "for i, x in enumerate([torch.zeros(3).cuda()]):\n    see(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "the counter of enumerate": ("for i, x in enumerate([torch.zeros(3).cuda()]):\n    see(i)", "i", "plain", HOST),
+    "elements in zip": (
+        "for x, y in zip([torch.zeros(3).cuda()], range(3)):\n    see(y)",
+        "y",
+        "plain",
+        HOST,
+    ),
+    "the tensor in zip": (
+        "for x, y in zip([torch.zeros(3).cuda()], range(3)):\n    see(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    "a variable of a comprehension": ("r = [see(x) for x in [torch.zeros(3).cuda()]]", "x", "tensor", DEVICE),
+    "a comprehension's variable hides ours": (
+        "x = torch.zeros(3).cuda()\nr = [see(x) for x in range(3)]",
+        "x",
+        "plain",
+        HOST,
+    ),
+    "a loop over a tensor": ("for row in torch.zeros(3).cuda():\n    see(row)", "row", "tensor", DEVICE),
+    # devices as variables
+    "a device variable": ("dev = torch.device('cuda')\nx = torch.zeros(3, device=dev)\nsee(x)", "x", "tensor", DEVICE),
+    "a host device variable": ("dev = torch.device('cpu')\nx = torch.zeros(3).to(dev)\nsee(x)", "x", "tensor", HOST),
+    "a device string": ("device = 'cpu'\nx = torch.zeros(3).cuda().to(device)\nsee(x)", "x", "tensor", HOST),
+    "a device that is asked for": (
+        "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nx = torch.zeros(3, device=device)\nsee(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+    # uses
+    "what backward is called on": ("def f(loss):\n    loss.backward()\n    see(loss)", "loss", "tensor", ANYWHERE),
+    "what goes into backward": (
+        "def f(a, b, scaler):\n    scaler.scale(a + b).backward()\n    see(b)",
+        "b",
+        "tensor",
+        ANYWHERE,
+    ),
+    "what only tensors can": ("def f(x):\n    y = x.unsqueeze(0)\n    see(x)", "x", "tensor", ANYWHERE),
+    "what is used as a module": ("def f(thing):\n    thing.zero_grad()\n    see(thing)", "thing", "module", ANYWHERE),
+    "what arrays can, too": ("def f(x):\n    y = x.mean()\n    see(x)", "x", "unknown", None),
+    "an optimizer's step counter": ("def f(state):\n    see(state['step'])", "state['step']", "tensor", HOST),
+    "a name like a module's, given a tensor": (
+        "def f(backbone):\n    x = torch.zeros(3).cuda()\n    see(backbone(x))",
+        "backbone(x)",
+        "tensor",
+        DEVICE,
+    ),
+    "a name like a module's, given anything": (
+        "def f(backbone, x):\n    see(backbone(x))",
+        "backbone(x)",
+        "unknown",
+        None,
+    ),
+    "a scaled loss": (
+        "scaler = torch.cuda.amp.GradScaler()\nx = scaler.scale(torch.zeros(3).cuda())\nsee(x)",
+        "x",
+        "tensor",
+        DEVICE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "expression", "kind", "device"), VARIABLES.values(), ids=VARIABLES)
+def test_a_variable(code, expression, kind, device):
+    check(code, expression, kind, device)
+
+
+# -- loaders ---------------------------------------------------------------------------------------
+
+BATCHES = {
+    "a plain loop": ("for x in loader:\n    see(x)", "x"),
+    "a pair": ("for x, y in loader:\n    see(y)", "y"),
+    "enumerate": ("for i, (x, y) in enumerate(loader):\n    see(y)", "y"),
+    "enumerate from one": ("for i, x in enumerate(loader, 1):\n    see(x)", "x"),
+    "tqdm": ("for x in tqdm(loader):\n    see(x)", "x"),
+    "tqdm with words": ("for x in tqdm(loader, desc='train', leave=False):\n    see(x)", "x"),
+    "enumerate of tqdm": ("for i, x in enumerate(tqdm(loader)):\n    see(x)", "x"),
+    "tqdm of enumerate": ("for i, x in tqdm(enumerate(loader)):\n    see(x)", "x"),
+    "a progress bar in a variable": ("bar = tqdm(loader)\nfor x in bar:\n    see(x)", "x"),
+    "zip": ("for x, n in zip(loader, range(9)):\n    see(x)", "x"),
+    "zip of two loaders": ("for (x, y), u in zip(loader, loader):\n    see(u)", "u"),
+    "iter and next": ("it = iter(loader)\nx = next(it)\nsee(x)", "x"),
+    "iter and next, a pair": ("it = iter(loader)\nx, y = next(it)\nsee(y)", "y"),
+    "next of iter": ("x, _ = next(iter(loader))\nsee(x)", "x"),
+    "islice": ("for x in itertools.islice(loader, 20):\n    see(x)", "x"),
+    "a dict": ("for batch in loader:\n    see(batch['image'])", "batch['image']"),
+    "items of a dict": ("for batch in loader:\n    for k, v in batch.items():\n        see(v)", "v"),
+    "get": ("for batch in loader:\n    see(batch.get('image'))", "batch.get('image')"),
+    "a tuple": ("for batch in loader:\n    see(batch[1])", "batch[1]"),
+    "a tuple, unpacked later": ("for batch in loader:\n    x, y = batch\n    see(y)", "y"),
+    "an attribute": ("for batch in loader:\n    see(batch.edge_index)", "batch.edge_index"),
+    "a comprehension": ("r = [see(x) for x, y in loader]", "x"),
+    "a cast": ("for x in loader:\n    x = x.float()\n    see(x)", "x"),
+}
+LOADER = "import itertools\nfrom tqdm import tqdm\n\nloader = DataLoader(range(9))\n"
+
+
+@pytest.mark.parametrize(("code", "expression"), BATCHES.values(), ids=BATCHES)
+def test_a_batch_is_on_the_host_and_knows_its_loader(code, expression):
+    value = value_of(LOADER + code, expression)
+    assert shown(value) == ("batch", HOST)
+    assert [path for path, _, _ in value.origins] == ["a.py"]
+    assert "DataLoader" in value.because
+
+
+@pytest.mark.parametrize(
+    ("code", "expression", "kind", "device"),
+    [
+        ("for x in loader:\n    x = x.cuda()\n    see(x)", "x", "tensor", DEVICE),
+        ("for x, y in loader:\n    x, y = x.to(device), y.to(device)\n    see(y)", "y", "tensor", DEVICE),
+        (
+            "for b in loader:\n    b = {k: v.to(device) for k, v in b.items()}\n    see(b['x'])",
+            "b['x']",
+            "tensor",
+            DEVICE,
+        ),
+        ("for b in loader:\n    b = [t.to(device) for t in b]\n    see(b[0])", "b[0]", "tensor", DEVICE),
+        ("for x, y in loader:\n    see(net(x.to(device)))", "net(x.to(device))", "tensor", DEVICE),
+        ("for i, x in enumerate(loader):\n    see(i)", "i", "plain", HOST),
+        pytest.param("for x in loader:\n    see(x.shape[0])", "x.shape[0]", "plain", HOST, marks=SHAPE_ITEM),
+        ("for x in loader:\n    see(len(x))", "len(x)", "plain", HOST),
+        ("see(len(loader))", "len(loader)", "plain", HOST),
+        ("for x in loader:\n    n = x.sum().item()\n    see(n)", "n", "plain", HOST),
+        ("for x in loader:\n    see(x.numpy())", "x.numpy()", "array", HOST),
+        ("see(loader.dataset)", "loader.dataset", "unknown", None),
+    ],
+)
+def test_what_becomes_of_a_batch(code, expression, kind, device):
+    check(f"{LOADER}device = torch.device('cuda')\nnet = nn.Linear(3, 3)\n{code}", expression, kind, device)
+
+
+@pytest.mark.parametrize("parts", ["net, sgd, loader", "net, loader", "loader, net"])
+def test_accelerate_prepares_loaders_whose_batches_are_on_the_device(parts):
+    code = f"""
+        from accelerate import Accelerator
+
+        def train(rows):
+            accelerator = Accelerator()
+            net = nn.Linear(3, 3)
+            sgd = torch.optim.SGD(net.parameters())
+            loader = DataLoader(rows)
+            {parts} = accelerator.prepare({parts})
+            for x, y in loader:
+                see(x, net(x))
+        """
+    assert shown(value_of(code, "x")) == ("batch", DEVICE)
+    assert shown(value_of(code, "net(x)"))[0] == "tensor"
+    assert value_of(code, "net").device == DEVICE
+
+
+def test_the_batch_of_a_lightning_step_is_on_the_device():
+    code = """
+        from lightning import LightningModule
+
+        class Task(LightningModule):
+            def training_step(self, batch, index):
+                x, y = batch
+                see(x)
+        """
+    value = value_of(code, "x")
+    assert shown(value) == ("batch", DEVICE)
+    assert value.on_device
+
+
+def test_a_loader_of_the_project_is_a_loader():
+    code = "class Mine(DataLoader):\n    pass\n\nfor x in Mine([1]):\n    see(x)"
+    value = value_of(code, "x")
+    assert value.kind == "batch"
+    assert value.origins
+
+
+def test_a_loader_that_a_function_returns_keeps_its_place():
+    code = {
+        "data.py": "def make(rows):\n    return DataLoader(rows)",
+        "train.py": "from data import make\n\nfor x in make([1]):\n    see(x)",
+    }
+    assert [path for path, _, _ in value_of(code, "x").origins] == ["data.py"]
+
+
+def test_two_loaders_may_have_made_a_batch():
+    code = "if p:\n    loader = DataLoader([1])\nelse:\n    loader = DataLoader([2])\nfor x in loader:\n    see(x)"
+    assert len(value_of(code, "x").origins) == 2
+
+
+# -- classes and parameters ------------------------------------------------------------------------
+
+MODULE = """
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.inner = nn.Linear(width, width)
+            self.width = width * 2
+            self.scale = nn.Parameter(torch.ones(3))
+            self.names = ["a"]
+            self.table = torch.zeros(3)
+            self.gpu = torch.zeros(3).cuda()
+            self.later = None
+            self.register_buffer("mean", torch.zeros(3))
+
+        def set(self):
+            self.later = torch.zeros(3).cuda()
+
+        def forward(self, x):
+            see({expression})
+            return self.inner(x), self.width, x.shape[0]
+    """
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "device"),
+    [
+        ("self", "module", ANYWHERE),
+        ("self.inner", "module", ANYWHERE),
+        ("self.inner(x)", "tensor", ANYWHERE),
+        ("self.inner.weight", "tensor", ANYWHERE),
+        ("self.scale", "tensor", ANYWHERE),
+        ("self.scale + 1", "tensor", ANYWHERE),
+        ("self.mean", "tensor", ANYWHERE),
+        ("self.table", "tensor", HOST),
+        ("self.gpu", "tensor", DEVICE),
+        ("self.later", "tensor", DEVICE),
+        ("self.names", "sequence", HOST),
+        ("self.names[0]", "plain", HOST),
+        ("self.nothing_known", "unknown", None),
+    ],
+)
+def test_an_attribute_of_a_module(expression, kind, device):
+    check(MODULE.format(expression=expression), expression, kind, device)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind", "device"),
+    [
+        ("out", "tensor", DEVICE),
+        ("width", "plain", HOST),
+        pytest.param("rows", "plain", HOST, marks=SHAPE_ITEM),
+    ],
+)
+def test_a_module_of_the_project_gives_what_its_forward_returns(expression, kind, device):
+    called = f"\nout, width, rows = Net(3).cuda()(x)\nsee({expression})\n"
+    check(dedent(MODULE.format(expression="x")) + called, expression, kind, device)
+
+
+def test_attributes_of_base_classes_and_of_objects():
+    code = """
+        class Base:
+            def __init__(self):
+                self.state = torch.zeros(3).cuda()
+                self.count = 0
+
+        class Child(Base):
+            def read(self):
+                return self.state
+
+        child = Child()
+        see(child.state, child.count, child.read())
+        """
+    assert shown(value_of(code, "child.state")) == ("tensor", DEVICE)
+    assert shown(value_of(code, "child.count")) == ("plain", HOST)
+    assert shown(value_of(code, "child.read()")) == ("tensor", DEVICE)
+
+
+ANNOTATED = [
+    ("torch.Tensor", "tensor", ANYWHERE),
+    ("'torch.Tensor'", "tensor", ANYWHERE),
+    ("torch.Tensor | None", "tensor", ANYWHERE),
+    ("Optional[torch.Tensor]", "tensor", ANYWHERE),
+    ("torch.LongTensor", "tensor", ANYWHERE),
+    ("np.ndarray", "array", HOST),
+    ("pd.DataFrame", "array", HOST),
+    ("int", "plain", HOST),
+    ("float", "plain", HOST),
+    ("str", "plain", HOST),
+    ("nn.Module", "module", ANYWHERE),
+    ("nn.Linear", "module", ANYWHERE),
+    ("torch.optim.Optimizer", "optimizer", None),
+    ("DataLoader", "loader", None),
+    ("torch.device", "torch_device", DEVICE),
+    ("Box", "object", None),
+    ("Unheard", "unknown", None),
+    ("dict", "unknown", None),
+]
+
+
+@pytest.mark.parametrize(("annotation", "kind", "device"), ANNOTATED, ids=[a[0] for a in ANNOTATED])
+def test_an_annotation_is_believed(annotation, kind, device):
+    code = f"from typing import Optional\n\nclass Box:\n    pass\n\ndef f(x: {annotation}):\n    see(x)"
+    check(code, "x", kind, device)
+
+
+PASSED = {
+    "a device tensor": ("g(torch.zeros(3).cuda())", "tensor", DEVICE),
+    "a host tensor": ("g(torch.zeros(3))", "tensor", HOST),
+    "by keyword": ("g(x=torch.zeros(3).cuda())", "tensor", DEVICE),
+    "a number": ("g(3)", "plain", HOST),
+    "an array": ("g(np.zeros(3))", "array", HOST),
+    "two devices": ("g(torch.zeros(3).cuda())\ng(torch.zeros(3))", "tensor", ANYWHERE),
+    "a tensor or a number": ("g(torch.zeros(3).cuda())\ng(3)", "tensor", DEVICE),
+    "a tensor or an array": ("g(torch.zeros(3).cuda())\ng(np.zeros(3))", "unknown", None),
+    "unpacked": ("g(*args)", "unknown", None),
+    "nobody calls": ("pass", "unknown", None),
+}
+
+
+@pytest.mark.parametrize(("calls", "kind", "device"), PASSED.values(), ids=PASSED)
+def test_a_parameter_is_what_callers_pass(calls, kind, device):
+    check({"b.py": "def g(x):\n    see(x)", "a.py": f"from b import g\n\n{calls}"}, "x", kind, device)
+
+
+def test_the_reason_of_a_parameter_names_the_call():
+    value = value_of({"b.py": "def g(x):\n    see(x)", "a.py": "from b import g\n\ng(torch.zeros(3).cuda())"}, "x")
+    assert "passed by the call at a.py:" in value.because
+
+
+def test_a_parameter_of_a_method_skips_self():
+    code = """
+        class Meter:
+            def update(self, name, value):
+                see(name, value)
+
+        meter = Meter()
+        meter.update("loss", torch.zeros(3).cuda())
+        """
+    assert shown(value_of(code, "value")) == ("tensor", DEVICE)
+    assert shown(value_of(code, "name")) == ("plain", HOST)
+
+
+def test_a_tensor_that_not_every_caller_is_known_to_pass_is_only_likely():
+    code = {"b.py": "def g(x):\n    see(x)", "a.py": "from b import g\n\ng(torch.zeros(3).cuda())\ng(unheard)"}
+    value = value_of(code, "x")
+    assert shown(value) == ("tensor", DEVICE)
+    assert value.confidence is Confidence.LIKELY
+
+
+TWO_CALLERS = """
+    def error(a, b):
+        return (a - b).abs().mean()
+
+    def both(a):
+        return a, error(a, a)
+
+    device = torch.device("cuda")
+    on_device = error(torch.zeros(3, device=device), torch.ones(3, device=device))
+    on_host = error(torch.zeros(3), torch.ones(3))
+    by_name = error(b=torch.zeros(3), a=torch.ones(3))
+    pair = both(torch.zeros(3))
+    see(on_device, on_host, by_name, pair[1])
+    """
+
+
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [("on_device", DEVICE), ("on_host", HOST), ("by_name", HOST), ("pair[1]", HOST)],
+)
+def test_each_call_of_a_helper_has_its_own_device(expression, device):
+    check(TWO_CALLERS, expression, "tensor", device)
+
+
+def test_what_a_helper_makes_itself_does_not_depend_on_the_call():
+    code = """
+        def made(x):
+            return torch.zeros(3).cuda()
+
+        see(made(torch.zeros(3)))
+        """
+    check(code, "made(torch.zeros(3))", "tensor", DEVICE)
+
+
+def test_a_device_taken_from_a_parameter_is_the_calls():
+    code = """
+        def mask(x):
+            return torch.arange(3, device=x.device) < 2
+
+        device = torch.device("cuda")
+        here = mask(torch.zeros(3))
+        there = mask(torch.zeros(3, device=device))
+        see(here, there)
+        """
+    check(code, "here", "tensor", HOST)
+    check(code, "there", "tensor", DEVICE)
+
+
+@pytest.mark.parametrize("returns", ["float", "int", "bool", "str"])
+def test_a_function_annotated_to_return_a_number_is_believed(returns):
+    code = f"def f(x) -> {returns}:\n    return torch.zeros(3)\n\nsee(f(1))"
+    check(code, "f(1)", "plain", HOST)
+
+
+# -- isinstance ------------------------------------------------------------------------------------
+
+NARROWED = {
+    "it holds": ("if isinstance(x, torch.Tensor):\n    see(x)", "x", "tensor"),
+    "it does not hold": ("if isinstance(x, torch.Tensor):\n    pass\nelse:\n    see(x)", "x", "unknown"),
+    "not": ("if not isinstance(x, torch.Tensor):\n    see(x)", "x", "unknown"),
+    "not, else": ("if not isinstance(x, torch.Tensor):\n    pass\nelse:\n    see(x)", "x", "tensor"),
+    "a number": ("if isinstance(x, (int, float)):\n    see(x)", "x", "unknown"),
+    "not a number": ("if not isinstance(x, (int, float)):\n    see(x)", "x", "tensor"),
+    "and": ("if p and isinstance(x, torch.Tensor):\n    see(x)", "x", "tensor"),
+    "a conditional": ("y = see(x) if isinstance(x, torch.Tensor) else 0", "x", "tensor"),
+    "the other side of a conditional": ("y = 0 if isinstance(x, torch.Tensor) else see(x)", "x", "unknown"),
+    "after the test": ("if isinstance(x, (int, float)):\n    pass\nsee(x)", "x", "tensor"),
+    "another name": ("if isinstance(y, (int, float)):\n    see(x)", "x", "tensor"),
+}
+
+
+@pytest.mark.parametrize(("code", "expression", "kind"), NARROWED.values(), ids=NARROWED)
+def test_isinstance_narrows(code, expression, kind):
+    body = "".join(f"    {line}\n" for line in code.splitlines())
+    check(f"def f(x, y, p):\n{body}\nf(torch.zeros(3).cuda(), 1, 2)", expression, kind, None)
+
+
+def test_isinstance_tells_of_what_nobody_knows():
+    value = value_of("def f(x):\n    if isinstance(x, torch.Tensor):\n        see(x)", "x")
+    assert shown(value) == ("tensor", ANYWHERE)
+    assert value.confidence is Confidence.LIKELY
+    assert "isinstance(x, torch.Tensor)" in value.because
+
+
+# -- the lattice -----------------------------------------------------------------------------------
+
+GPU, CPU = tensor(DEVICE, "made"), tensor(HOST, "made")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([], "nothing"),
+        ([NOTHING], "nothing"),
+        ([NOTHING, GPU], "tensor"),
+        ([GPU, PLAIN], "tensor"),
+        ([GPU, UNKNOWN], "tensor"),
+        ([GPU, Value("array", HOST)], "unknown"),
+        ([GPU, Value("module")], "unknown"),
+        ([GPU, Value("batch", HOST)], "tensor"),
+        ([PLAIN, UNKNOWN], "unknown"),
+        ([Value("array", HOST), PLAIN], "array"),
+    ],
+)
+def test_join_keeps_what_all_agree_on(values, expected):
+    assert join(values).kind == expected
+    assert join(reversed(values)).kind == expected
+
+
+def test_join_of_devices_and_confidence():
+    assert join([GPU, CPU]).device == ANYWHERE
+    assert join([GPU, tensor(ANYWHERE, "")]).device == DEVICE
+    assert join([CPU, tensor(ANYWHERE, "")]).device == ANYWHERE
+    assert join([GPU, UNKNOWN]).confidence is Confidence.LIKELY
+    assert join([GPU, GPU.weaker(Confidence.POSSIBLE)]).confidence is Confidence.POSSIBLE
+    assert join([GPU, PLAIN]).confidence is Confidence.CERTAIN
+
+
+def test_unpacking_knows_elements_and_stops_at_the_unknown():
+    pair = sequence(UNKNOWN, (PLAIN, sequence(GPU, (CPU, GPU))))
+    assert unpacked(pair, (0,)) == PLAIN
+    assert unpacked(pair, (1, 0)) == CPU
+    assert unpacked(pair, (1, 7)) == GPU
+    assert unpacked(GPU, (0, 1)) == GPU
+    assert unpacked(Value("module"), (0,)) == UNKNOWN
+
+
+def test_as_called_replaces_only_what_is_borrowed():
+    from dataclasses import replace
+
+    borrowed = replace(GPU, borrowed=True)
+    assert as_called(borrowed, [CPU]).device == HOST
+    assert as_called(borrowed, [CPU, GPU]).device == DEVICE
+    assert as_called(borrowed, [PLAIN]).device == ANYWHERE
+    assert as_called(GPU, [CPU]).device == DEVICE
+    assert [v.device for v in as_called(sequence(borrowed, (borrowed, GPU)), [CPU]).items] == [HOST, DEVICE]
+
+
+# -- it always ends --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "expression"),
+    [
+        ("def f(x):\n    return f(x)\n\nsee(f(1))", "f(1)"),
+        ("def f(x):\n    return g(x)\n\ndef g(x):\n    return f(x)\n\nsee(f(1))", "f(1)"),
+        ("a = b\nb = a\nsee(a)", "a"),
+        ("for i in see:\n    a, b = b, a\nsee(a)", "a"),
+        ("class A:\n    def __init__(self):\n        self.x = self.y\n        self.y = self.x\n\nsee(A().x)", "A().x"),
+        ("def f(x):\n    see(x)\n    f(x)", "x"),
+    ],
+)
+def test_what_is_defined_by_itself_stays_unknown(code, expression):
+    assert value_of(code, expression).kind in ("unknown", "nothing")
+
+
+def test_deep_expressions_do_not_recurse_without_end():
+    sums = " + ".join(["x"] * 900)
+    assert value_of(f"x = torch.zeros(3).cuda()\ny = {sums}\nsee(y)", "y").kind == "tensor"
+    calls = "x" + ".float()" * 60
+    assert value_of(f"x = torch.zeros(3).cuda()\ny = {calls}\nsee(y)", "y").kind in ("tensor", "unknown")
+
+
+def test_an_answer_does_not_depend_on_what_was_asked_before():
+    code = TWO_CALLERS
+    alone = value_of(code, "on_host")
+    value_of(code, "on_device")
+    assert value_of(code, "on_host") == alone
