@@ -56,8 +56,7 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        if not _has_modulus(test.operand):
-            negated = not negated
+        negated = not negated
         test = test.operand
     kind = _kind(test)
     if kind is None:
@@ -127,12 +126,15 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
     """`if step % n != 0: continue` makes the rest of its block rare; after `assert False` nothing runs."""
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
         return Guard("raise", "assert False")
-    if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) > 2:
+    if not isinstance(statement, ast.If) or statement.orelse:
         return None
     if not isinstance(statement.body[-1], ast.Continue | ast.Return):
         return None
     found = guard(statement.test)
-    return found._replace(otherwise=False) if found and found.otherwise else None
+    # A long body that returns is one of two ways through a function, unless it is the way for other devices.
+    if found is None or not found.otherwise or (len(statement.body) > 2 and found.kind != "elsewhere"):
+        return None
+    return found._replace(otherwise=False)
 
 
 def _kind(test: ast.expr) -> str | None:
@@ -156,7 +158,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
         return _kind_of_one(test.operand)
-    if _names_another_device(test):
+    if _names_another_device(test) or any(_ELSEWHERE_NAME.search(name) for name in _names(test)):
         return "elsewhere"
     if any(name in ("isnan", "isinf", "has_nan", "has_inf") for name in _names(test)):
         return "except"
@@ -179,6 +181,9 @@ def _names_another_device(test: ast.expr) -> bool:
     other = test.comparators[0]
     words = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
     return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
+
+
+_ELSEWHERE_NAME = re.compile(r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu)$", re.IGNORECASE)
 
 
 def _is_negative(test: ast.expr) -> bool:

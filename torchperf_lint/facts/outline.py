@@ -349,8 +349,9 @@ class _Outliner:
                 postponed.update(_kept_lambdas(node, calls[-1].callee))
             elif kind is ast.Lambda and node in postponed:
                 here = self.region("lambda", here, [node])
-            elif kind is ast.IfExp:
-                here = self.ternary(node, here)  # type: ignore[arg-type]
+            elif kind is ast.IfExp or kind is ast.BoolOp:
+                stack.extend(self.guarded_parts(node, here))
+                continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
             for child in children_of(node):
@@ -362,13 +363,25 @@ class _Outliner:
         assert isinstance(node, ast.Call)
         return Call(chain(node.func), *self.at(node.lineno, node.col_offset), context.region, context.function)
 
-    def ternary(self, node: ast.IfExp, context: _Context) -> _Context:
-        guard = guards.guard(node.test)
-        if guard is None:
-            return context
-        kept = node.orelse if guard.otherwise else node.body
-        self.region(guard.kind, context, [kept], guard.text)
-        return context
+    def guarded_parts(self, node: ast.AST, context: _Context) -> list[tuple[ast.AST, _Context]]:
+        """The parts of `a if step % n == 0 else b` and of `step % n == 0 and a`, the rare ones in their region."""
+        if isinstance(node, ast.IfExp):
+            guard = guards.guard(node.test)
+            body = orelse = context
+            if guard is not None and guard.otherwise:
+                orelse = self.region(guard.kind, context, [node.orelse], guard.text)
+            elif guard is not None:
+                body = self.region(guard.kind, context, [node.body], guard.text)
+            return [(node.test, context), (node.body, body), (node.orelse, orelse)]
+        assert isinstance(node, ast.BoolOp)
+        parts: list[tuple[ast.AST, _Context]] = []
+        for value in node.values:
+            parts.append((value, context))
+            guard = guards.guard(value) if isinstance(node.op, ast.And) else None
+            if guard is not None and not guard.otherwise and value is not node.values[-1]:
+                rest = node.values[node.values.index(value) + 1 :]
+                context = self.region(guard.kind, context, rest, guard.text)
+        return parts
 
     def comprehension(self, node: ast.AST, context: _Context) -> _Context:
         first = node.generators[0]  # type: ignore[attr-defined]
