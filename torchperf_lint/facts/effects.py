@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain
 
 
@@ -136,6 +137,8 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 
 def _deciding_parts(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
+        return []  # a safety check, not the algorithm
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     if isinstance(node, ast.Subscript):

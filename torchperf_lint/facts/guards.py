@@ -46,6 +46,7 @@ _COUNTER_NAME = re.compile(
     re.IGNORECASE,
 )
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
+_NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
 
@@ -130,9 +131,13 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
         return None
     if not isinstance(statement.body[-1], ast.Continue | ast.Return):
         return None
-    found = guard(statement.test)
+    # What comes after `if a or b: return` runs only where neither holds.
+    either = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
+    alone = isinstance(statement.test, ast.BoolOp) and isinstance(statement.test.op, ast.And)
+    tests = [statement.test] if alone else either
+    found = next((g for g in map(guard, tests) if g is not None and g.otherwise), None)
     # A long body that returns is one of two ways through a function, unless it is the way for other devices.
-    if found is None or not found.otherwise or (len(statement.body) > 2 and found.kind != "elsewhere"):
+    if found is None or (len(statement.body) > 2 and found.kind != "elsewhere"):
         return None
     return found._replace(otherwise=False)
 
@@ -160,7 +165,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind_of_one(test.operand)
     if _names_another_device(test) or any(_ELSEWHERE_NAME.search(name) for name in _names(test)):
         return "elsewhere"
-    if any(name in ("isnan", "isinf", "has_nan", "has_inf") for name in _names(test)):
+    if any(name in _NOT_FINITE for name in _names(test)):
         return "except"
     if _has_modulus(test) or _is_single_turn(test) or _is_throttle(test):
         return "cadence"
@@ -188,6 +193,11 @@ _ELSEWHERE_NAME = re.compile(r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_
 
 def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
+
+
+def checks_for_nan(test: ast.expr) -> bool:
+    """Whether a test looks for values that are not finite."""
+    return any(name in _NOT_FINITE or name in ("isfinite", "is_finite") for name in _names(test))
 
 
 def _is_finite_check(test: ast.expr) -> bool:
