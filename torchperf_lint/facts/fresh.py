@@ -33,12 +33,10 @@ class Fresh(NamedTuple):
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a `.to(...)` or `.cuda()` call, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
-    if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
-        return None
     made = _origin(values, node.func.value, frame)
     if made is None:
         made = _assigned_before(values, node.func.value, frame)
-    if made is None:
+    if made is None or (node.func.attr == "to" and target_device(values, node, frame) != DEVICE):
         return None
     call, factory = made
     because = f"made on the host by `torch.{factory}` (line {call.lineno})"
