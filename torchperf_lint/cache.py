@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import chains, guards, outline, records
+from torchperf_lint.facts import chains, guards, outline, records, signatures
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.settings import Settings
 
@@ -67,7 +67,14 @@ class Cache:
                 return {name: (digest, found) for name, (digest, found) in held["entries"].items()}
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # a torn or foreign file
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+        ) as error:  # a torn or foreign file
             logger.debug("cannot use %s: %s", self.file, error)
         return {}
 
@@ -81,7 +88,7 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in (outline, guards, chains, records)]
+    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in (outline, guards, chains, records, signatures)]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 
 

@@ -118,9 +118,6 @@ def test_where_an_isinstance_test_holds(code, expected):
     assert narrowed(code) == expected
 
 
-@pytest.mark.xfail(
-    strict=True, reason="bodies.narrow: after `if not isinstance(x, A): return`, x is not known to be an A"
-)
 def test_an_early_return_narrows_the_rest():
     assert narrowed("if not isinstance(x, A):\n    return 0\nuse()") == ("A", True)
 

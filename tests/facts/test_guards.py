@@ -8,13 +8,6 @@ import pytest
 
 from torchperf_lint.facts import guards
 
-IN_AN_ITEM = pytest.mark.xfail(
-    strict=True, reason="set_up_once: what an item of a container lacks (`self.state[p]`) is not recognised when filled"
-)
-ANY_LENGTH = pytest.mark.xfail(
-    strict=True, reason="guards._missing: `len(x) == n` counts as a test for emptiness whatever `n` is"
-)
-
 
 def expression(code):
     return ast.parse(code, mode="eval").body
@@ -165,8 +158,8 @@ def test_a_branch_that_only_some_callers_ask_for(test, is_optional):
         ("if not state: state['m'] = 1", True),
         ("if 'm' not in state: state['m'] = 1", True),
         ("if self.cache[k] is None: self.cache[k] = f()", True),
-        pytest.param("if 'm' not in self.state[p]: self.state[p]['m'] = 1", True, marks=IN_AN_ITEM),
-        pytest.param("if len(self.state[p]) == 0: self.state[p]['m'] = 1", True, marks=IN_AN_ITEM),
+        ("if 'm' not in self.state[p]: self.state[p]['m'] = 1", True),
+        ("if len(self.state[p]) == 0: self.state[p]['m'] = 1", True),
         ("if self.cache is None: self.cache = f()", True),
         ("if not self.ready: self.ready = True", True),
         ("if not hasattr(self, 'cache'): self.cache = f()", True),
@@ -175,8 +168,8 @@ def test_a_branch_that_only_some_callers_ask_for(test, is_optional):
         ("if not ready: ready = True", False),
         ("if self.cache is None: self.other = f()", False),
         ("if len(state) == 0: print(state)", False),
-        pytest.param("if len(state) == 1: state['m'] = 1", False, marks=ANY_LENGTH),
-        pytest.param("if len(queue) == size: queue[0] = x", False, marks=ANY_LENGTH),
+        ("if len(state) == 1: state['m'] = 1", False),
+        ("if len(queue) == size: queue[0] = x", False),
         ("if self.cache is not None: self.cache = f()", False),
         ("if 'm' in state: state['m'] = 1", False),
         ("if x not in seen: counts[x] = 1", False),
@@ -258,7 +251,6 @@ def test_how_often_a_literal_loop_turns(iterable, turns):
     assert guards.literal_turns(expression(iterable)) == turns
 
 
-@pytest.mark.xfail(strict=True, reason="literal_turns: `-1` is no ast.Constant, so bounds below zero count as unknown")
 def test_how_often_a_literal_loop_turns_downwards():
     assert guards.literal_turns(expression("range(3, -1, -1)")) == 4
 

@@ -278,18 +278,6 @@ def test_overrides_are_those_of_all_descendants():
     assert base is not None
     found = [f"{key.path}:{index.function(key).qualname}" for key in index.overrides(base)]
     assert found == ["base.py:Base.forward", "main.py:Child.forward", "main.py:Grandchild.forward"]
-    assert len(index_of(CLASSES).overrides(base, limit=2)) == 2
-
-
-@pytest.mark.xfail(
-    strict=True, reason="Index.overrides: answers are kept by key alone, so a later `limit` is not heeded"
-)
-def test_the_limit_of_overrides_holds_whatever_was_asked_before():
-    index = index_of(CLASSES)
-    base = index.method(the_class(index, "Base", "base.py"), "forward")
-    assert base is not None
-    index.overrides(base)
-    assert len(index.overrides(base, limit=2)) == 2
 
 
 def test_a_plain_function_has_no_overrides():

@@ -35,14 +35,6 @@ def check(code, expression, kind, device):
         assert value.device == device, value
 
 
-SHAPE_ITEM = pytest.mark.xfail(
-    strict=True, reason="values.subscript: an item of something plain, such as `x.shape[0]`, counts as unknown"
-)
-FROM_THE_END = pytest.mark.xfail(
-    strict=True, reason="values._element: `-1` is no ast.Constant, so an index from the end finds no single element"
-)
-
-
 # -- expressions on one line -----------------------------------------------------------------------
 
 EXPRESSIONS = [
@@ -136,7 +128,7 @@ EXPRESSIONS = [
     ("gpu_tensor.size(0)", "plain", None),
     ("gpu_tensor.numel()", "plain", None),
     ("gpu_tensor.shape", "plain", None),
-    pytest.param("gpu_tensor.shape[0]", "plain", None, marks=SHAPE_ITEM),
+    ("gpu_tensor.shape[0]", "plain", None),
     ("gpu_tensor.is_cuda", "plain", None),
     ("gpu_tensor.dtype", "dtype", None),
     ("gpu_tensor.device", "torch_device", DEVICE),
@@ -182,7 +174,7 @@ EXPRESSIONS = [
     ("[gpu_tensor, gpu_tensor]", "sequence", DEVICE),
     ("[gpu_tensor, 1][0]", "tensor", DEVICE),
     ("[gpu_tensor, 1][1]", "plain", None),
-    pytest.param("(gpu_tensor, host_tensor)[-1]", "tensor", HOST, marks=FROM_THE_END),
+    ("(gpu_tensor, host_tensor)[-1]", "tensor", HOST),
     ("{'x': gpu_tensor}['x']", "tensor", DEVICE),
     ("{'x': gpu_tensor}.values()", "sequence", DEVICE),
     ("[t.float() for t in [gpu_tensor]]", "sequence", DEVICE),
@@ -463,7 +455,7 @@ def test_a_batch_is_on_the_host_and_knows_its_loader(code, expression):
         ("for b in loader:\n    b = [t.to(device) for t in b]\n    see(b[0])", "b[0]", "tensor", DEVICE),
         ("for x, y in loader:\n    see(net(x.to(device)))", "net(x.to(device))", "tensor", DEVICE),
         ("for i, x in enumerate(loader):\n    see(i)", "i", "plain", HOST),
-        pytest.param("for x in loader:\n    see(x.shape[0])", "x.shape[0]", "plain", HOST, marks=SHAPE_ITEM),
+        ("for x in loader:\n    see(x.shape[0])", "x.shape[0]", "plain", HOST),
         ("for x in loader:\n    see(len(x))", "len(x)", "plain", HOST),
         ("see(len(loader))", "len(loader)", "plain", HOST),
         ("for x in loader:\n    n = x.sum().item()\n    see(n)", "n", "plain", HOST),
@@ -579,7 +571,7 @@ def test_an_attribute_of_a_module(expression, kind, device):
     [
         ("out", "tensor", DEVICE),
         ("width", "plain", HOST),
-        pytest.param("rows", "plain", HOST, marks=SHAPE_ITEM),
+        ("rows", "plain", HOST),
     ],
 )
 def test_a_module_of_the_project_gives_what_its_forward_returns(expression, kind, device):

@@ -228,17 +228,12 @@ CHANGES = [
     corrupt_nothing,
     foreign_version,
     no_entries,
-    pytest.param(
-        entries_as_a_list, marks=pytest.mark.xfail(strict=True, reason="Cache._load: entries that are no object raise")
-    ),
+    entries_as_a_list,
     an_entry_of_another_kind,
     outlines_cut_short,
     outlines_of_text,
     regions_of_numbers,
-    pytest.param(
-        imports_of_numbers,
-        marks=pytest.mark.xfail(strict=True, reason="records.from_json: imports, stars and tops are taken unseen"),
-    ),
+    imports_of_numbers,
     another_files_digest,
     lambda held: [],
     lambda held: None,
@@ -331,9 +326,6 @@ def test_nothing_reads_a_format_that_can_run_code():
         assert not imported_names(path) & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}, path
 
 
-@pytest.mark.xfail(
-    strict=True, reason="cache._made_by: facts/signatures.py shapes outlines, too, and is not in the stamp"
-)
 def test_an_outline_depends_on_every_module_that_makes_it():
     """A changed module must make the cache cold, or a new version answers with old outlines."""
     needed, queue = set(), [SOURCE / "facts" / "outline.py"]

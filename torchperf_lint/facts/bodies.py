@@ -269,6 +269,13 @@ def _shares_loop(later: Definition, block: BlockPath, dominating: Definition | N
     return dominating is None or len(dominating.block) <= loops[-1]
 
 
+def _leaves(statement: ast.stmt) -> bool:
+    """`if test: return`, after which the test is known not to hold."""
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    return isinstance(statement.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
 class _Collector:
     """Walks one scope's statements with a stack of its own and records every binding."""
 
@@ -285,8 +292,11 @@ class _Collector:
             block, path = self.stack.pop()
             if path and block:
                 self.spans.append((self.body.at(block[0]), self.body.at(block[-1], end=True), path))
-            for statement in block:
+            for number, statement in enumerate(block):
                 self.statement(statement, path)
+                if number + 1 < len(block) and _leaves(statement):
+                    assert isinstance(statement, ast.If)
+                    self.narrow(statement.test, block[number + 1], block[-1], False)
 
     def inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
         if statements:

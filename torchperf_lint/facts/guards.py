@@ -97,7 +97,7 @@ def set_up_once(node: ast.If) -> bool:
             written = chain(target)
             if written == missing and "." in missing:
                 return True
-            if isinstance(target, ast.Subscript) and chain(target.value) == missing.removesuffix("[]"):
+            if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
                 return True
     return False
 
@@ -118,7 +118,14 @@ def _missing(test: ast.expr) -> str | None:
         return chain(left)
     if isinstance(operator, ast.NotIn):
         return chain(right)
-    if isinstance(operator, ast.Eq) and isinstance(left, ast.Call) and chain(left.func) == "len" and left.args:
+    empty = isinstance(right, ast.Constant) and right.value == 0
+    if (
+        empty
+        and isinstance(operator, ast.Eq)
+        and isinstance(left, ast.Call)
+        and chain(left.func) == "len"
+        and left.args
+    ):
         return chain(left.args[0])
     return None
 
@@ -284,8 +291,11 @@ def literal_turns(iterable: ast.expr) -> int | None:
         return literal_turns(iterable.args[0])
     if iterable.func.id != "range":
         return None
-    bounds = [a.value for a in iterable.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
-    if len(bounds) != len(iterable.args) or 0 in bounds[2:] or len(bounds) > 3:
+    try:
+        bounds = [ast.literal_eval(argument) for argument in iterable.args]
+    except ValueError:
+        return None
+    if not all(type(bound) is int for bound in bounds) or 0 in bounds[2:] or len(bounds) > 3:
         return None
     return len(range(*bounds))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.records import Call, Class, Function, Outline
 
+MAX_OVERRIDES = 40
 MAX_HOPS = 8
 """How many re-exports, bindings or bases are followed before a name counts as unknown."""
 
@@ -202,19 +203,19 @@ class Index:
                     below.setdefault((base.path, base.index), []).append(Thing("class", path, index))
         return {key: tuple(found) for key, found in below.items()}
 
-    def overrides(self, key: FunctionKey, limit: int = 40) -> list[FunctionKey]:
+    def overrides(self, key: FunctionKey) -> list[FunctionKey]:
         """The method and those that override it in subclasses: what a call through a base may run."""
         if key not in self._overrides:
-            self._overrides[key] = self._find_overrides(key, limit)
-        return self._overrides[key]
+            self._overrides[key] = self._find_overrides(key)
+        return list(self._overrides[key])
 
-    def _find_overrides(self, key: FunctionKey, limit: int) -> list[FunctionKey]:
+    def _find_overrides(self, key: FunctionKey) -> list[FunctionKey]:
         found = [key]
         index = self.function(key).class_index
         queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []
         name = self.function(key).name
         seen: set[Thing] = set()
-        while queue and len(found) < limit:
+        while queue and len(found) < MAX_OVERRIDES:
             cls = queue.pop(0)
             if cls in seen:
                 continue

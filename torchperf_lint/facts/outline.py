@@ -18,9 +18,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
 
-MAX_BRACKETS = 200
 MAX_DEPTH = 1_000
-"""Deeper expressions crash libcst's native parser; the caps are the same on every Python."""
+"""Deeper expressions crash libcst's native parser; the cap is the same on every Python. CPython refuses brackets
+nested more than 200 deep by itself."""
 
 FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NO_FIELDS: tuple[str, ...] = ()
@@ -47,18 +47,7 @@ def parse(text: str) -> ast.Module:
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     """The outline of `text`. Raises CannotCheck."""
-    check_brackets(text)
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
-
-
-_BRACKETS = re.compile(rf"[\[({{]{{{MAX_BRACKETS + 1}}}")
-
-
-def check_brackets(text: str) -> None:
-    """Refuse what some Pythons crash on before their tokenizer's own cap is reached."""
-    match = _BRACKETS.search(text)
-    if match:
-        raise CannotCheck(f"more than {MAX_BRACKETS} nested brackets", text.count("\n", 0, match.start()) + 1)
 
 
 def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
@@ -107,6 +96,7 @@ class _Outliner:
         self.lines = [] if self.ascii else _byte_lines(text)
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
+        self.returned: list[tuple[int, int, str]] = []
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -117,6 +107,7 @@ class _Outliner:
         while self.blocks:
             self.block(self.blocks.pop())
         out.calls.sort(key=lambda call: (call.line, call.column))
+        out.returns = [(function, value) for _, function, value in sorted(self.returned)]
         out.bindings.sort(key=lambda binding: binding.line)
         return out
 
@@ -329,7 +320,7 @@ class _Outliner:
             return
         value = chain(node.value)
         if "?" not in value:
-            self.out.returns.append((context.function, value))
+            self.returned.append((node.lineno, context.function, value))
         self.expressions(node.value, context)
 
     def expressions(self, root: ast.AST, context: _Context) -> None:

@@ -120,6 +120,8 @@ def to_json(found: Outline) -> list[object]:
 def from_json(held: object) -> Outline:
     """The outline that `to_json` wrote. Raises TypeError, ValueError, KeyError or IndexError for anything else."""
     path, imports, stars, regions, calls, bindings, returns, tops, functions, classes = cast("list[Any]", held)
+    if not (isinstance(imports, dict) and isinstance(stars, list) and isinstance(tops, dict) and isinstance(path, str)):
+        raise TypeError("not an outline")
     found = Outline(path, imports, stars)
     found.regions = [Region(r[0], r[1], tuple(r[2]), tuple(r[3]), *r[4:]) for r in regions]
     found.calls = [Call(*c) for c in calls]

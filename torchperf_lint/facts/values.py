@@ -119,7 +119,7 @@ class Values:
         if base.kind == "sequence":
             found = _element(base, node.slice)
             return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)
-        if base.kind in ("tensor", "batch", "array", "module"):
+        if base.kind in ("tensor", "batch", "array", "module", "plain"):
             return base
         if base.kind == "loader":
             return UNKNOWN
@@ -186,11 +186,19 @@ class Values:
 
 
 def _element(base: Value, index: ast.expr) -> Value:
-    if isinstance(index, ast.Constant) and isinstance(index.value, int) and base.items:
-        return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    position = _integer(index)
+    if position is not None and base.items:
+        return base.items[position] if -len(base.items) <= position < len(base.items) else UNKNOWN
     if isinstance(index, ast.Slice):
         return replace(base, items=())
     return base.item or UNKNOWN
+
+
+def _integer(node: ast.expr) -> int | None:
+    """A literal integer, `-1` too."""
+    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return sign * inner.value if isinstance(inner, ast.Constant) and type(inner.value) is int else None
 
 
 _PREFERENCE = (DEVICE, HOST, ANYWHERE)
