@@ -57,7 +57,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return value
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
-        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.LIKELY)
+        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.POSSIBLE)
     return UNKNOWN if value.kind in ("tensor", "batch") else value
 
 
