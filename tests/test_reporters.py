@@ -49,7 +49,7 @@ def finding(location=None, **changes):
         "why_tensor": "`loss` is what `criterion(...)` returns (line 4)",
         "why_hot": "runs every training step: in the loop over `loader` (line 3)",
         "instead": "add up `loss.detach()` and read it once after the loop",
-        "url": "https://example.org/rules/#tpl101",
+        "url": "torchperf-lint --explain TPL101",
     }
     return Finding(**{**values, **changes})
 
@@ -82,7 +82,7 @@ def test_full_says_where_what_and_why():
         "  instead     add up `loss.detach()` and read it once after the loop\n"
         "  why tensor  `loss` is what `criterion(...)` returns (line 4)\n"
         "  why hot     runs every training step: in the loop over `loader` (line 3)\n"
-        "  read more   https://example.org/rules/#tpl101\n"
+        "  read more   torchperf-lint --explain TPL101\n"
         "\n"
         "1 finding (1 warning) in 1 file\n"
     )
