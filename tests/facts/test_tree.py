@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from textwrap import dedent
 
 import libcst as cst
@@ -11,8 +12,10 @@ import pytest
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.outline import outline, parse
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.text import split_lines
-from torchperf_lint.facts.tree import outermost, unit_of
+from torchperf_lint.facts.tree import TooDeepToLocate, outermost, unit_of
 
 
 def calls_of_ast(text):
@@ -151,9 +154,34 @@ def test_deep_expressions_have_positions(expression):
     text = f"def g(x):\n    return {expression}\n"
     found = outline("a.py", text)
     unit = unit_of(found, split_lines(text), 1)
-    call = unit.call_at((2, 12), "f")
+    try:
+        call = unit.call_at((2, 12), "f")
+    except TooDeepToLocate:
+        # Python 3.12 bounds recursion in C by itself; the order of calls is known all the same.
+        assert sys.version_info[:2] == (3, 12)
+        assert len(unit.calls_named("f")) == 1
+        return
     assert call is not None
     assert unit.span(call) == ((2, 12), (2, 16))
+
+
+def test_a_finding_in_a_deep_expression_has_its_place_on_every_python():
+    deep = " + ".join(["a"] * 900)
+    text = (
+        "def train(model, loader, a):\n"
+        "    for x in loader:\n"
+        "        loss = model(x)\n"
+        "        loss.backward()\n"
+        f"        total = {deep} + loss.item() + loss.item()\n"
+    )
+    file = SourceFile(Project.of_texts({"a.py": text}), "a.py", text)
+    found = [site.location for site in file.hot_calls("item")]
+    column = text.splitlines()[4].index("loss.item()") + 1
+    assert [(at.line, at.column, at.end_column) for at in found] == [
+        (5, column, column + 11),
+        (5, column + 14, column + 25),
+    ]
+    assert [type(site.node).__name__ for site in file.hot_calls("item")] == ["Call", "Call"]
 
 
 @pytest.mark.parametrize("indent", ["", "    "])

@@ -19,7 +19,7 @@ from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.text import split_lines
-from torchperf_lint.facts.tree import Unit, outermost, unit_of
+from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Location, Related
 
@@ -58,15 +58,32 @@ class Site:
     @property
     def node(self) -> cst.Call:
         """The call in its libcst tree. Raises CannotCheck."""
-        found = self.unit.call_at(self.start, last_part(self.record.callee))
+        name = last_part(self.record.callee)
+        try:
+            found = self.unit.call_at(self.start, name)
+        except TooDeepToLocate:
+            found = self._by_order(name)
         if found is None:
             raise CannotCheck("libcst and ast disagree about a call", self.record.line)
         return found
 
+    def _by_order(self, name: str) -> cst.Call | None:
+        """The call found by its order among those of the same name, where libcst cannot say where anything stands."""
+        outline = self.file.outline
+        number = outermost(outline, self.record.function)
+        same = [c for c in outline.calls if last_part(c.callee) == name and outermost(outline, c.function) == number]
+        same.sort(key=lambda call: (call.line, call.column, -len(call.callee)))
+        nodes = self.unit.calls_named(name)
+        return nodes[same.index(self.record)] if len(nodes) == len(same) else None
+
     @property
     def location(self) -> Location:
         """The exact span of the call."""
-        return Location(self.file.shown, *[n for position in self.unit.span(self.node) for n in position])
+        try:
+            start, end = self.unit.span(self.node)
+        except TooDeepToLocate:
+            start, end = self.file.span(self.call)
+        return Location(self.file.shown, *start, *end)
 
     def line_of(self, code: str) -> str:
         """A root cause that all findings of one rule on one line share: four reads in one log line are one finding."""
@@ -161,6 +178,10 @@ class SourceFile:
         body = self.project.body(self.path)
         assert body is not None
         return body.at(node, end)
+
+    def span(self, node: ast.expr) -> tuple[Position, Position]:
+        """Start and end of an expression, 1-based, the end exclusive."""
+        return self._at(node), self._at(node, end=True)
 
     def source(self, node: ast.expr) -> str:
         """The text of an expression as it stands in the file."""

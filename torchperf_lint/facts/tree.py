@@ -6,9 +6,10 @@ points of the file, whatever part of it was parsed.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -49,6 +50,10 @@ _NOT_CODE = (
 _FIELDS: dict[type[cst.CSTNode], tuple[str, ...]] = {}
 
 
+class TooDeepToLocate(CannotCheck):
+    """This Python's limit on recursion in C ends libcst's writing of code; our own walks go on."""
+
+
 class _Positions(PositionProvider):
     """libcst's own positions, without the wrapper's second walk over the tree."""
 
@@ -87,6 +92,10 @@ class Unit:
         """The call of something called `name` that begins at a place; of several, the innermost."""
         return self._calls.get((start, name))
 
+    def calls_named(self, name: str) -> list[cst.Call]:
+        """The calls of something called `name`, in source order, outer before inner; needs no positions."""
+        return [node for node in self.nodes if isinstance(node, cst.Call) and _called_name(node) == name]
+
     @cached_property
     def _calls(self) -> dict[tuple[Position, str], cst.Call]:
         calls = [node for node in self.nodes if isinstance(node, cst.Call)]
@@ -121,7 +130,14 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
-        names = _FIELDS[kind] = tuple(n for n in kind.__dataclass_fields__ if not n.startswith(_NOT_CODE))
+        # libcst keeps the fields of these two in another order than the source.
+        known = {
+            cst.IfExp: ("body", "test", "orelse"),
+            cst.FunctionDef: ("decorators", "name", "params", "returns", "body"),
+        }
+        names = _FIELDS[kind] = known.get(kind) or tuple(
+            n for n in kind.__dataclass_fields__ if not n.startswith(_NOT_CODE)
+        )
     for name in names:
         value = getattr(node, name)
         if isinstance(value, cst.CSTNode):
@@ -167,18 +183,23 @@ def _hollowed(outline: Outline, lines: list[str]) -> list[str]:
     return kept
 
 
-def _with_a_deep_stack(resolve: object) -> dict[cst.CSTNode, CodeRange]:
+def _with_a_deep_stack(resolve: Callable[[], dict[cst.CSTNode, CodeRange]]) -> dict[cst.CSTNode, CodeRange]:
     """libcst writes code recursively; the outline's caps bound how deep, this gives it the room."""
     found: list[dict[cst.CSTNode, CodeRange]] = []
+
+    def work() -> None:
+        with contextlib.suppress(RecursionError):
+            found.append(resolve())
+
     limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK_BYTES)
     try:
         sys.setrecursionlimit(_DEEP_RECURSION)
-        thread = threading.Thread(target=lambda: found.append(resolve()))  # type: ignore[operator]
+        thread = threading.Thread(target=work)
         thread.start()
         thread.join()
     finally:
         sys.setrecursionlimit(limit)
         threading.stack_size(size)
     if not found:
-        raise CannotCheck("nested too deeply to locate its parts")
+        raise TooDeepToLocate("nested too deeply for libcst to say where its parts stand")
     return found[0]
