@@ -22,9 +22,6 @@ MAX_DEPTH = 1_000
 """Deeper expressions crash libcst's native parser; the cap is the same on every Python. CPython refuses brackets
 nested more than 200 deep by itself."""
 
-FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef)
-_NO_FIELDS: tuple[str, ...] = ()
-
 
 def parse(text: str) -> ast.Module:
     """The syntax tree of a file's text.

@@ -36,7 +36,6 @@ TENSOR_NAMESPACES = tuple(
     "torch.nn.functional. torch.linalg. torch.fft. torch.special. torch.nn.init. torch.signal.".split()
 )
 
-HOST_READS = frozenset(["item", "tolist"])
 PLAIN_METHODS = frozenset(
     "size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous "
     "is_floating_point is_complex is_pinned get_device type_as_string backward register_hook requires_grad_ "
@@ -46,7 +45,6 @@ PLAIN_ATTRIBUTES = frozenset(
     "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names "
     "is_cpu is_meta is_mps is_xpu output_nr".split()
 )
-TENSOR_ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "data", "grad", "real", "imag"])
 
 TENSOR_ONLY_METHODS = frozenset(
     "view permute unsqueeze unsqueeze_ contiguous detach detach_ backward expand expand_as masked_fill "

@@ -64,11 +64,6 @@ class Value:
     """(path, 1-based line, 1-based column) of each call that may have made a loader; batches carry their loader's."""
 
     @property
-    def is_tensor(self) -> bool:
-        """Whether it is a tensor, on whichever device."""
-        return self.kind == "tensor"
-
-    @property
     def on_device(self) -> bool:
         """Whether reading it on the host may wait for an accelerator."""
         return (self.kind == "tensor" and self.device != HOST) or (self.kind == "batch" and self.device == DEVICE)
