@@ -15,7 +15,7 @@ from functools import cached_property
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, Role, is_cold, role_of
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -235,7 +235,8 @@ class Hotness:
     def _steps_itself(self, key: FunctionKey) -> Role | None:
         """A function that does a training step outside any loop of its own is called once a step."""
         action = self.loops.trains(key, 1)
-        if action is None or self.index.function(key).name == "backward":
+        name = self.index.function(key).name
+        if action is None or name == "backward" or WHOLE_RUN_NAME.search(name):
             return None
         because = f"does a training step itself: `{action.callee}()` (line {action.line})"
         return Role("step", because, "every training step", Confidence.LIKELY)

@@ -75,7 +75,6 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
         if any(parameter.name == name for parameter in functions[scope].parameters):
             return _from_parameter(values, name, frame._replace(function=scope), body)
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
-        at = (functions[scope].end_line + 1, 1) if functions[scope].parent <= 0 else at
         at = (10**9, 1)
         scope = functions[scope].parent
     return from_thing(values, values.types.thing(path, frame.function, name), name)

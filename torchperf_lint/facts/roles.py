@@ -26,6 +26,9 @@ NOT_TRAINING_NAME = re.compile(
 )
 """Functions whose own loops are not hot either."""
 
+WHOLE_RUN_NAME = re.compile(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
+"""Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
+
 
 class Role(NamedTuple):
     """A function that is hot by what it is."""

@@ -170,7 +170,8 @@ class Values:
     def element(self, value: Value, index: tuple[int, ...] = ()) -> Value:
         """One element of what a loop iterates, then unpacked along `index`."""
         if value.kind == "loader":
-            because = f"a batch from {value.because or 'a loader'}"
+            told = value.because or "a loader"
+            because = f"a batch from a loader: {told}" if told.startswith("`") else f"a batch from {told}"
             found = Value("batch", value.device, because, value.confidence, origins=value.origins)
         elif value.kind == "sequence":
             found = value.item or UNKNOWN
