@@ -1,0 +1,165 @@
+"""The events file: what a watched run leaves behind. Append-only JSON lines, readable without torch.
+
+Every line is an object with a `record` key. Definitions (`site`, `event`, `loader`) are written once; figures are
+cumulative counters, so that the last one wins and a run that was killed is complete up to its last flush:
+
+    header      first line: version, tool, python, pid, rank, argv (redacted), settings
+    source      path and SHA-256 of a file of the project that was imported
+    site        id, place (path, line, columns, function), via (the project's line, for places in packages)
+    event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
+    count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
+    steps       step counts and the histogram of step times
+    time        host time by phase and by the lines that bound it, in ms, after the warm-up
+    loader      a DataLoader: where it was made, its settings; then its counters
+    lines       how often lines of one file ran (counting stops at `cap`); complete or not
+    state       a fact about the process (key, value), e.g. the devices
+    probe       what watches, what cannot and why, what failed
+    utilisation, finding, judged, ended    written by the parent after the run (`judged`: all findings are there)
+
+Times are milliseconds unless a key says otherwise; lines and columns are 1-based; paths are POSIX and, inside the
+working directory of the run, relative to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+VERSION = 1
+SUFFIX = ".events.jsonl"
+Record = dict[str, Any]
+
+_SECRET_NAME = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|pwd|auth|credentials?)(?:$|[-_])")
+_SECRET_VALUE = re.compile(r"^(hf_|sk-|ghp_|gho_|xox[a-z]-|AKIA|eyJ)[\w.-]{8,}$|://[^/\s]*:[^/\s]*@")
+HIDDEN = "***"
+
+
+class UnreadableRecordError(Exception):
+    """A file is no events file, or one of a later version."""
+
+
+class Writer:
+    """Appends records; each `write` is one system call, so that a kill tears at most the last line."""
+
+    def __init__(self, path: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        self._file = os.open(path, flags, 0o644)
+
+    def write(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Append records. Raises OSError where the disk says no."""
+        text = "".join(json.dumps(record, separators=(",", ":"), default=str) + "\n" for record in records)
+        data = text.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def close(self) -> None:
+        """Release the file."""
+        os.close(self._file)
+
+
+@dataclass
+class RawRun:
+    """One events file, its records sorted by what they are; the last of each counter."""
+
+    path: str
+    header: Record
+    sources: dict[str, str] = field(default_factory=dict)
+    """Path -> SHA-256 of what was imported, hexadecimal."""
+    sites: dict[int, Record] = field(default_factory=dict)
+    events: dict[int, Record] = field(default_factory=dict)
+    counts: dict[int, Record] = field(default_factory=dict)
+    loaders: dict[int, Record] = field(default_factory=dict)
+    """Definition and last counters of each, merged."""
+    lines: dict[str, Record] = field(default_factory=dict)
+    """Path -> {"complete": bool, "cap": int, "ran": {line: times}}."""
+    state: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, Record] = field(default_factory=dict)
+    steps: Record = field(default_factory=dict)
+    time: Record = field(default_factory=dict)
+    utilisation: Record | None = None
+    findings: list[Record] | None = None
+    """None where the run's parent did not get to judge it."""
+    ended: Record | None = None
+    torn: bool = False
+    """Whether the last line is incomplete: the process was killed while it wrote."""
+
+
+def read(path: str) -> RawRun:
+    """One events file. Raises UnreadableRecordError, and OSError where it cannot be opened."""
+    with open(path, "rb") as file:  # noqa: PTH123 -- read as bytes: a torn line may end within a character
+        lines = file.read().split(b"\n")
+    torn = lines.pop() != b""
+    records = [_record(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not records or records[0].get("record") != "header":
+        raise UnreadableRecordError(f"{path} is not an events file of torchperf-lint")
+    if records[0].get("version") != VERSION:
+        raise UnreadableRecordError(f"{path} has version {records[0].get('version')}; this one reads version {VERSION}")
+    run = RawRun(path, records[0], torn=torn)
+    for record in records[1:]:
+        take = _TAKERS.get(record["record"])
+        if take is not None:
+            take(run, record)
+    return run
+
+
+def _record(path: str, number: int, line: bytes) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        record = None
+    if not isinstance(record, dict) or "record" not in record:
+        raise UnreadableRecordError(f"{path}, line {number}: not a record of an events file")
+    return record
+
+
+def _lines(run: RawRun, record: Record) -> None:
+    known = run.lines.setdefault(record["path"], {"complete": False, "cap": record["cap"], "ran": {}})
+    known["complete"] = record["complete"]
+    known["ran"].update({int(line): times for line, times in record["ran"].items()})
+
+
+def _finding(run: RawRun, record: Record) -> None:
+    run.findings = [*(run.findings or ()), record["finding"]]
+
+
+def _judged(run: RawRun, record: Record) -> None:
+    del record
+    run.findings = run.findings or []
+
+
+_TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
+    "source": lambda run, r: run.sources.__setitem__(r["path"], r["sha256"]),
+    "site": lambda run, r: run.sites.__setitem__(r["id"], r),
+    "event": lambda run, r: run.events.__setitem__(r["id"], r),
+    "count": lambda run, r: run.counts.__setitem__(r["id"], r),
+    "loader": lambda run, r: run.loaders.setdefault(r["id"], {}).update(r),
+    "lines": _lines,
+    "state": lambda run, r: run.state.__setitem__(r["key"], r["value"]),
+    "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
+    "steps": lambda run, r: setattr(run, "steps", r),
+    "time": lambda run, r: setattr(run, "time", r),
+    "utilisation": lambda run, r: setattr(run, "utilisation", r),
+    "finding": _finding,
+    "judged": _judged,
+    "ended": lambda run, r: setattr(run, "ended", r),
+}
+
+
+def redacted(arguments: Iterable[str]) -> list[str]:
+    """A command line without what looks like a secret: by the option's name, or by the value's shape."""
+    shown = []
+    hide_next = False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if hide_next and not argument.startswith("-"):
+            shown.append(HIDDEN)
+        elif equals and (_SECRET_NAME.search(name) or _SECRET_VALUE.search(argument.partition("=")[2])):
+            shown.append(f"{name}={HIDDEN}")
+        else:
+            shown.append(HIDDEN if _SECRET_VALUE.search(argument) else argument)
+        hide_next = argument.startswith("-") and not equals and bool(_SECRET_NAME.search(name))
+    return shown

@@ -1,0 +1,1 @@
+"""Watching a run: the parent that starts it, the probes that record it, and the judgement of the record."""

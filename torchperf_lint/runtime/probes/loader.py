@@ -1,0 +1,205 @@
+"""How long training waits for data: the time inside `next()` of a DataLoader's iterator.
+
+Also where each loader was made and with what settings; and, with no workers, how much of the fetch the main thread
+was computing (its CPU time) rather than waiting for storage.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterator
+from time import perf_counter, thread_time
+from typing import TYPE_CHECKING, Any
+
+from torchperf_lint.events import Record
+
+if TYPE_CHECKING:
+    from torchperf_lint.runtime.session import Session
+    from torchperf_lint.runtime.sites import Key
+
+NAME = "loader"
+_SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
+
+
+class Watched:
+    """One DataLoader: its settings and what has been counted."""
+
+    def __init__(self, number: int, settings: Record) -> None:
+        self.number = number
+        self.settings = settings
+        self.figures: dict[str, float] = dict.fromkeys(_SLOTS, 0)
+        self.background = False
+        """Whether a thread other than the training one reads it."""
+        self.changed = True
+
+    def record(self) -> Record:
+        """Definition and counters: `wait_ms` over all batches, `first_wait_ms` the first of each pass."""
+        figures = {name: round(value, 3) for name, value in self.figures.items()}
+        return {"record": "loader", "id": self.number, **self.settings, **figures, "background": self.background}
+
+
+class Loaders:
+    """All DataLoaders of the process, by identity; kept after they are gone."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.restart()
+
+    def restart(self) -> None:
+        """A forked child has its own."""
+        self._known: dict[int, tuple[weakref.ref[Any], Watched]] = {}
+        self._all: list[Watched] = []
+
+    def of(self, loader: Any, key: Key | None = None) -> Watched:  # noqa: ANN401
+        """What is kept about `loader`; made when it is first seen."""
+        entry = self._known.get(id(loader))
+        if entry is not None and entry[0]() is loader:
+            return entry[1]
+        watched = Watched(len(self._all) + 1, _settings(loader) | {"site": self.session.recorder.site(key)})
+        self._known[id(loader)] = (weakref.ref(loader), watched)
+        self._all.append(watched)
+        return watched
+
+    def records(self) -> Iterator[Record]:
+        """Loaders whose counters changed."""
+        for watched in self._all:
+            if watched.changed:
+                watched.changed = False
+                yield watched.record()
+
+
+def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
+    """Watch construction, `iter()` and `next()` of every DataLoader."""
+    del torch
+    loaders = session.loaders = Loaders(session)
+    session.restarts.append(loaders.restart)
+    session.recorder.sources.append(loaders.records)
+    session.after_import("torch.utils.data.dataloader", lambda module: _watch(session, loaders, module))
+    return None
+
+
+def _watch(session: Session, loaders: Loaders, module: Any) -> None:  # noqa: ANN401
+    _watch_construction(session, loaders, module.DataLoader)
+    _watch_iter(session, loaders, module.DataLoader)
+    _watch_next(session, loaders, module._BaseDataLoaderIter)
+
+
+def _watch_construction(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
+    original = cls.__init__
+    note = session.guarded(NAME, lambda loader: loaders.of(loader, session.sites.key()))
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        original(self, *args, **kwargs)
+        note(self)
+
+    cls.__init__ = init
+
+
+def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
+    """The start of a pass: workers are started and the first indices sent here."""
+    original = cls.__iter__
+    timeline = session.timeline
+    begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
+
+    def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
+        timeline.iter_ends(session.sites.key())
+        watched = loaders.of(loader)
+        watched.figures["epochs"] += 1
+        watched.figures["start_ms"] += (perf_counter() - started) * 1000
+        iterator._torchperf_lint = watched
+        iterator._torchperf_lint_first = True
+
+    ends = session.guarded(NAME, ended)
+
+    @functools.wraps(original)
+    def iter_(self: Any) -> Any:  # noqa: ANN401
+        begins()
+        started = perf_counter()
+        iterator = original(self)
+        ends(self, iterator, started)
+        return iterator
+
+    cls.__iter__ = iter_
+
+
+def _watch_next(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
+    original = cls.__next__
+    fetches = _Fetches(session, loaders)
+    begins, ends = session.guarded(NAME, fetches.begins), session.guarded(NAME, fetches.ends)
+
+    @functools.wraps(original)
+    def next_(self: Any) -> Any:  # noqa: ANN401
+        began = begins()
+        try:
+            batch = original(self)
+        except BaseException:
+            ends(self, began, False)
+            raise
+        ends(self, began, True)
+        return batch
+
+    cls.__next__ = next_
+
+
+class _Fetches:
+    """One `next()`: its wait, and the thread's CPU time in it."""
+
+    def __init__(self, session: Session, loaders: Loaders) -> None:
+        self.session = session
+        self.loaders = loaders
+
+    def begins(self) -> tuple[bool, Key | None, float, float]:
+        key = self.session.sites.key()
+        foreground = self.session.timeline.fetch_begins(key)
+        return foreground, key, perf_counter(), thread_time()
+
+    def ends(self, iterator: Any, began: tuple[bool, Key | None, float, float] | None, got: bool) -> None:  # noqa: ANN401
+        if began is None:
+            return
+        foreground, key, started, cpu_started = began
+        ms, cpu_ms = (perf_counter() - started) * 1000, (thread_time() - cpu_started) * 1000
+        watched = getattr(iterator, "_torchperf_lint", None)
+        if watched is not None and got:
+            self._count(iterator, watched, ms, cpu_ms)
+            watched.background = not foreground
+        if foreground:
+            self.session.timeline.fetch_ends(key, iterator, got)
+        self.session.recorder.tick()
+
+    def _count(self, iterator: Any, watched: Watched, ms: float, cpu_ms: float) -> None:  # noqa: ANN401
+        figures = watched.figures
+        figures["batches"] += 1
+        figures["wait_ms"] += ms
+        figures["cpu_ms"] += cpu_ms
+        if iterator._torchperf_lint_first:
+            iterator._torchperf_lint_first = False
+            figures["first_wait_ms"] += ms
+        elif self.session.recorder.scopes.steady:
+            figures["steady_batches"] += 1
+            figures["steady_wait_ms"] += ms
+        watched.changed = True
+
+
+def _settings(loader: Any) -> Record:  # noqa: ANN401
+    dataset = getattr(loader, "dataset", None)
+    context = getattr(loader, "multiprocessing_context", None)
+    return {
+        "class": type(loader).__name__,
+        "dataset": type(dataset).__name__,
+        "samples": _length(dataset),
+        "num_workers": getattr(loader, "num_workers", None),
+        "batch_size": getattr(loader, "batch_size", None),
+        "pin_memory": getattr(loader, "pin_memory", None),
+        "prefetch_factor": getattr(loader, "prefetch_factor", None),
+        "persistent_workers": getattr(loader, "persistent_workers", None),
+        "start_method": getattr(context, "_name", None),
+    }
+
+
+def _length(dataset: Any) -> int | None:  # noqa: ANN401
+    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost."""
+    if not hasattr(type(dataset), "__getitem__") or not hasattr(type(dataset), "__len__"):
+        return None
+    return len(dataset)

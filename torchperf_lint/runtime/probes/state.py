@@ -1,0 +1,111 @@
+"""Facts about the process that explain its speed: devices, build, switches, threads.
+
+Taken once at the third step (or the tenth batch where nothing trains), and again at the end: a script sets its
+switches before it trains.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from torchperf_lint.events import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchperf_lint.runtime.session import Session
+
+NAME = "state"
+_VARIABLES = (
+    "CUDA_LAUNCH_BLOCKING",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "CUDA_VISIBLE_DEVICES",
+)
+"""What of the environment is recorded; nothing else is."""
+
+
+def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
+    """Note facts when a step or a flush comes; nothing is asked of a device that the script does not use."""
+    looker = _Looker(session, torch)
+    session.recorder.sources.append(looker.records)
+    session.restarts.append(looker.restart)
+    session.timeline.on_step.append(session.guarded(NAME, looker.look_at_step))
+    session.recorder.state("build", _build(torch))
+    return None
+
+
+class _Looker:
+    def __init__(self, session: Session, torch: Any) -> None:  # noqa: ANN401
+        self.session = session
+        self.torch = torch
+        self.restart()
+
+    def restart(self) -> None:
+        """A forked child looks for itself."""
+        self._shown: dict[str, Any] = {}
+        self._now: dict[str, Any] = {}
+
+    def look_at_step(self, steps: int) -> None:
+        if steps in (3, self.session.timeline.warmup) or steps % 1000 == 0:
+            self._now = facts(self.torch, self.session.simulated)
+
+    def records(self) -> Iterator[Record]:
+        """What has changed since it was last written."""
+        if not self._now and self.session.timeline.batches:
+            self._now = facts(self.torch, self.session.simulated)
+        for key, value in self._now.items():
+            if self._shown.get(key, self) != value:
+                self._shown[key] = value
+                yield {"record": "state", "key": key, "value": value}
+
+
+def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN401
+    """Every fact this machine can tell; a fact that cannot be had is left out."""
+    found: dict[str, Any] = {
+        "threads": torch.get_num_threads(),
+        "anomaly_mode": torch.is_anomaly_enabled(),
+        "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "start_method": _start_method(),
+        "gpus": [] if simulated else _gpus(torch),
+    }
+    cudnn = getattr(torch.backends, "cudnn", None)
+    if cudnn is not None:
+        found["cudnn_benchmark"] = bool(cudnn.benchmark)
+    if hasattr(torch, "get_float32_matmul_precision"):
+        found["matmul_precision"] = torch.get_float32_matmul_precision()
+    return found
+
+
+def _build(torch: Any) -> dict[str, Any]:  # noqa: ANN401
+    version = torch.version
+    return {"cuda": version.cuda, "hip": getattr(version, "hip", None), "debug": bool(version.debug)}
+
+
+def _gpus(torch: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """The devices this process has opened, by UUID; asking must not open them."""
+    if not torch.cuda.is_initialized():
+        return []
+    found = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        uuid = getattr(properties, "uuid", None)
+        found.append(
+            {
+                "index": index,
+                "name": properties.name,
+                "uuid": f"GPU-{uuid}" if uuid is not None else None,
+                "memory_bytes": properties.total_memory,
+                "multiprocessors": properties.multi_processor_count,
+            }
+        )
+    return found
+
+
+def _start_method() -> str | None:
+    import multiprocessing
+
+    return multiprocessing.get_start_method(allow_none=True)

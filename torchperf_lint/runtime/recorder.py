@@ -1,0 +1,256 @@
+"""Counts what the probes see, and writes it down about once a second from within their callbacks.
+
+No thread of ours lives in the training process: one would make forked loader workers warn on Python 3.12 and later.
+Torch-free. A callback costs a walk of the stack, a dictionary look-up and a few additions.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import Any
+
+from torchperf_lint.events import SUFFIX, Record, Writer
+from torchperf_lint.runtime.scopes import Scope, Scopes
+from torchperf_lint.runtime.sites import Key, Sites
+
+Attributes = tuple[tuple[str, Any], ...]
+_FLUSH_EVERY_S = 1.0
+_FLUSHES_AT_FULL_RATE = 120
+"""After two minutes the interval grows with the run, so that a week of training writes no more than a few MB."""
+
+
+class Counter:
+    """What happened at one site, in one way."""
+
+    __slots__ = (
+        "dirty",
+        "eval_turns",
+        "id",
+        "ms",
+        "n",
+        "nbytes",
+        "scope",
+        "steady",
+        "steady_ms",
+        "train_turns",
+        "turn",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.n = self.steady = self.train_turns = self.eval_turns = self.nbytes = 0
+        self.ms: float | None = None
+        self.steady_ms: float | None = None
+        self.scope: Scope | None = None
+        self.turn = -1
+        self.dirty = False
+
+    def record(self) -> Record:
+        """The cumulative figures as the events file has them."""
+        return {
+            "record": "count",
+            "id": self.id,
+            "n": self.n,
+            "steady": self.steady,
+            "train_turns": self.train_turns,
+            "eval_turns": self.eval_turns,
+            "ms": _rounded(self.ms),
+            "steady_ms": _rounded(self.steady_ms),
+            "bytes": self.nbytes,
+        }
+
+
+class Recorder:
+    """One per process. Every public method may be called from any thread, and never raises for what is recorded."""
+
+    def __init__(self, path: str, header: Mapping[str, Any], sites: Sites, eager: bool = True) -> None:
+        """`eager`: write the header now; else (child processes) once there is something to say."""
+        self.path = path
+        self.sites = sites
+        self.scopes = Scopes()
+        self.muted = False
+        """True where nothing may be recorded: loader workers, and while we look at the run ourselves."""
+        self.sources: list[Callable[[], Iterable[Record]]] = []
+        """Called at each flush: more records, cumulative, only what changed."""
+        self._header = dict(header)
+        self._lock = threading.RLock()
+        self._reset(eager)
+        if eager:
+            self.flush()
+
+    def _reset(self, matters: bool) -> None:
+        self._matters = matters
+        self._counters: dict[tuple[str, str, Attributes, Key | None], Counter] = {}
+        self._definitions: list[Record] = []
+        self._sites: dict[Key, int] = {}
+        self._unresolved: list[tuple[int, Key]] = []
+        self._touched: list[Counter] = []
+        self._pending: list[Record] = [{"record": "header", **self._header, "pid": os.getpid()}]
+        self._writer: Writer | None = None
+        self._flushes = 0
+        self._started = perf_counter()
+        self._next_flush = self._started + _FLUSH_EVERY_S
+
+    def event(
+        self,
+        kind: str,
+        what: str,
+        *,
+        ms: float | None = None,
+        nbytes: int = 0,
+        attributes: Attributes = (),
+        depth: int = 2,
+        key: Key | None = None,
+    ) -> None:
+        """Count one event at the site of the caller `depth` frames up, or at `key`."""
+        if self.muted:
+            return
+        if key is None:
+            key = self.sites.key(depth + 1)
+        with self._lock:
+            self._matters = True
+            counter = self._counters.get((kind, what, attributes, key))
+            if counter is None:
+                counter = self._new_counter(kind, what, attributes, key)
+            self._add(counter, ms, nbytes)
+            now = perf_counter()
+            if now >= self._next_flush:
+                self.flush()
+
+    def _add(self, counter: Counter, ms: float | None, nbytes: int) -> None:
+        counter.n += 1
+        counter.nbytes += nbytes
+        if ms is not None:
+            counter.ms = (counter.ms or 0.0) + ms
+        if self.scopes.steady:
+            counter.steady += 1
+            if ms is not None:
+                counter.steady_ms = (counter.steady_ms or 0.0) + ms
+        scope = self.scopes.current
+        if counter.turn != scope.turn or counter.scope is not scope:
+            counter.scope, counter.turn = scope, scope.turn
+            scope.touched[counter] = scope.touched.get(counter, 0) + 1
+        self._touch(counter)
+
+    def _touch(self, counter: Counter) -> None:
+        if not counter.dirty:
+            counter.dirty = True
+            self._touched.append(counter)
+
+    def _new_counter(self, kind: str, what: str, attributes: Attributes, key: Key | None) -> Counter:
+        counter = self._counters[(kind, what, attributes, key)] = Counter(len(self._counters) + 1)
+        site = self.site(key)
+        self._definitions.append(
+            {"record": "event", "id": counter.id, "kind": kind, "what": what, "site": site, **dict(attributes)}
+        )
+        return counter
+
+    def site(self, key: Key | None) -> int | None:
+        """The number that stands for a site in the events file."""
+        if key is None:
+            return None
+        with self._lock:
+            number = self._sites.get(key)
+            if number is None:
+                number = self._sites[key] = len(self._sites) + 1
+                self._unresolved.append((number, key))
+            return number
+
+    def note(self, record: Record) -> None:
+        """Write this record, as it is, at the next flush."""
+        if not self.muted:
+            with self._lock:
+                self._pending.append(record)
+
+    def state(self, key: str, value: Any) -> None:  # noqa: ANN401 -- whatever JSON can hold
+        """Note a fact about the process; the last one said wins."""
+        self.note({"record": "state", "key": key, "value": value})
+
+    def probe(self, name: str, state: str, reason: str | None = None) -> None:
+        """Note that a probe watches, is unavailable or has failed, and why."""
+        self.note({"record": "probe", "name": name, "state": state, "reason": reason})
+
+    def matters(self) -> None:
+        """There is something to say: from now on a child process writes its file, too."""
+        self._matters = True
+
+    def tick(self) -> None:
+        """Flush when it is time to; for callbacks that count elsewhere."""
+        if not self.muted and perf_counter() >= self._next_flush:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what changed since the last time. A disk that refuses ends the recording, not the run."""
+        if self.muted or not self._matters:
+            return
+        with self._lock:
+            try:
+                records = list(self._changed())
+                if records:
+                    if self._writer is None:
+                        self._writer = Writer(self.path)
+                    self._writer.write(records)
+            except OSError:
+                self.muted = True
+            self._schedule()
+
+    def _changed(self) -> Iterable[Record]:
+        for counter in self.scopes.settle():
+            self._touch(counter)
+        extra = [record for source in self.sources for record in source()]
+        pending, self._pending = self._pending, []
+        yield from pending
+        unresolved, self._unresolved = self._unresolved, []
+        for number, key in unresolved:
+            yield self._site_record(number, key)
+        definitions, self._definitions = self._definitions, []
+        yield from definitions
+        touched, self._touched = self._touched, []
+        for counter in touched:
+            counter.dirty = False
+            yield counter.record()
+        yield from extra
+
+    def _site_record(self, number: int, key: Key) -> Record:
+        site = self.sites.resolve(key)
+        place = site.place
+        return {
+            "record": "site",
+            "id": number,
+            "path": place.path,
+            "line": place.line,
+            "column": place.column,
+            "end_line": place.end_line,
+            "end_column": place.end_column,
+            "function": place.function,
+            "via": [site.via.path, site.via.line] if site.via is not None else None,
+        }
+
+    def _schedule(self) -> None:
+        self._flushes += 1
+        now = perf_counter()
+        interval = _FLUSH_EVERY_S
+        if self._flushes > _FLUSHES_AT_FULL_RATE:
+            interval = max(interval, (now - self._started) / _FLUSHES_AT_FULL_RATE)
+        self._next_flush = now + interval
+
+    def forked(self, restart: Iterable[Callable[[], None]] = ()) -> None:
+        """In a forked child: what the parent counted is the parent's; this process has a file of its own."""
+        self._lock = threading.RLock()
+        self.path = path_of_child(self.path, os.getpid())
+        self.scopes.restart()
+        self._reset(matters=False)
+        for again in restart:
+            again()
+
+
+def path_of_child(path: str, pid: int) -> str:
+    """Where a process that the watched one started writes: `run.events.jsonl` -> `run.<pid>.events.jsonl`."""
+    return f"{path.removesuffix(SUFFIX)}.{pid}{SUFFIX}"
+
+
+def _rounded(ms: float | None) -> float | None:
+    return None if ms is None else round(ms, 3)

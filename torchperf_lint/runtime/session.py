@@ -1,0 +1,179 @@
+"""The watched process: sets up the recorder, installs the probes once the script has imported torch.
+
+`prepare` is called by the start-up hook, before the script; it imports nothing heavy. Nothing here may raise into
+the script: a probe that cannot watch is noted as unavailable, one that fails is noted as failed and left alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import platform
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from torchperf_lint import __version__, events
+from torchperf_lint.runtime.imports import after_import
+from torchperf_lint.runtime.recorder import Recorder
+from torchperf_lint.runtime.sites import Sites
+from torchperf_lint.runtime.timeline import Timeline
+
+Answer = TypeVar("Answer")
+WARMUP = 10
+_PATIENCE = 10
+"""A probe that failed this often is not asked again."""
+
+
+running: list[Session] = []
+"""The session of this process, if it is watched."""
+
+
+class Stop(SystemExit):
+    """Ends the script after `--steps N` steps, the way `sys.exit()` does: `finally` and `atexit` run."""
+
+
+class Session:
+    """What probes get to work with."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        """`spec`: what the parent asks for, see request.py."""
+        cwd = os.getcwd()
+        self.spec = spec
+        self.simulated = bool(spec.get("simulate"))
+        self.primary = spec.get("owner_pid") == os.getppid()
+        self.sites = Sites(spec.get("project_root"), cwd)
+        path = spec["events"] if self.primary else _path_of_this(spec["events"])
+        self.recorder = Recorder(path, self._header(cwd), self.sites, eager=self.primary)
+        self.timeline = Timeline(self.recorder, spec.get("warmup", WARMUP))
+        self.loaders: Any = None
+        """The loader probe's registry, which other probes share."""
+        self.restarts: list[Callable[[], None]] = [self.timeline.restart]
+        """What else starts afresh in a forked child."""
+        self._failures: dict[str, int] = {}
+
+    def _header(self, cwd: str) -> dict[str, Any]:
+        spec = self.spec
+        return {
+            "version": events.VERSION,
+            "tool": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "argv": events.redacted(sys.orig_argv[1:]),
+            "cwd": cwd,
+            "rank": spec.get("rank"),
+            "world": spec.get("world"),
+            "primary": self.primary,
+            "simulated": self.simulated,
+            "settings": {"warmup": spec.get("warmup", WARMUP), "steps": spec.get("steps")},
+        }
+
+    def guarded(self, probe: str, callback: Callable[..., Answer]) -> Callable[..., Answer | None]:
+        """`callback`, with its exceptions noted in place of raised; None is returned then."""
+
+        @functools.wraps(callback)
+        def safe(*args: Any, **kwargs: Any) -> Answer | None:  # noqa: ANN401
+            if self._failures.get(probe, 0) >= _PATIENCE:
+                return None
+            try:
+                return callback(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 -- the border of a probe: the user's run goes on
+                self.failed(probe, error)
+                return None
+
+        return safe
+
+    def after_import(self, module: str, callback: Callable[[Any], object]) -> None:
+        """Call `callback` with the module once it has been imported; at once if it has been."""
+        after_import(module, callback, on_error=lambda error: self.failed(module, error))
+
+    def failed(self, probe: str, error: BaseException) -> None:
+        """Note that a probe's own code raised."""
+        self._failures[probe] = self._failures.get(probe, 0) + 1
+        if self._failures[probe] == 1:
+            self.recorder.probe(probe, "failed", _told(error))
+
+    def install(self, torch: Any) -> None:  # noqa: ANN401
+        """Install every probe; the simulated device first, if asked for."""
+        from torchperf_lint.runtime import probes
+
+        self.recorder.state("torch", str(torch.__version__))
+        if self.simulated:
+            self._simulate()
+        for probe in probes.names():
+            try:
+                reason = probes.load(probe).install(self, torch)
+            except Exception as error:  # noqa: BLE001 -- the border of a probe
+                self.failed(probe, error)
+            else:
+                self.recorder.probe(probe, "unavailable" if reason else "watching", reason)
+
+    def _simulate(self) -> None:
+        from torchperf_lint.runtime import simulated
+        from torchperf_lint.runtime.sink import RecordingSink
+
+        try:
+            simulated.install(RecordingSink(self.recorder))
+        except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so
+            self.failed("simulated", error)
+        else:
+            self.recorder.probe("simulated", "watching")
+
+    def stop_after(self, steps: int) -> None:
+        """End the script when so many steps have closed."""
+
+        def count(closed: int) -> None:
+            if closed >= steps:
+                self.recorder.state("stopped_after", closed)
+                _leave_process_group()
+                raise Stop(0)
+
+        self.timeline.on_step.append(count)
+
+
+def prepare(spec: dict[str, Any]) -> Session:
+    """Record this process; called by the start-up hook before the script runs."""
+    session = Session(spec)
+    running.append(session)
+    recorder = session.recorder
+    atexit.register(recorder.flush)
+    os.register_at_fork(after_in_child=lambda: recorder.forked(session.restarts))
+    _flush_before_exit(recorder)
+    if spec.get("steps"):
+        session.stop_after(int(spec["steps"]))
+    after_import("torch", session.install, on_error=lambda error: session.failed("session", error))
+    return session
+
+
+def _flush_before_exit(recorder: Recorder) -> None:
+    """`os._exit` runs neither `finally` nor `atexit`."""
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def flush_and_leave(status: int) -> None:
+        recorder.flush()
+        leave(status)
+
+    os._exit = flush_and_leave  # type: ignore[assignment]
+
+
+def _leave_process_group() -> None:
+    """Without it a rank that ends early was seen to abort (SIGABRT) once in two runs."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
+
+
+def _path_of_this(path: str) -> str:
+    from torchperf_lint.runtime.recorder import path_of_child
+
+    return path_of_child(path, os.getpid())
+
+
+def _told(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})" if trace is not None else ""
+    return f"{type(error).__name__}: {error}{at}"

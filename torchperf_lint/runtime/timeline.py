@@ -1,0 +1,240 @@
+"""Where the host's time goes in a step: marks come in, time between two marks gets a name.
+
+Torch-free, driven by probes. Only the thread of the first mark counts: a loader read by a background thread is not
+what training waits for. All times are the host's: on a device-bound run they show where the host waits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from math import floor, log
+from time import perf_counter
+
+from torchperf_lint.events import Record
+from torchperf_lint.runtime.recorder import Recorder
+from torchperf_lint.runtime.scopes import Totals
+from torchperf_lint.runtime.sites import Key
+
+FETCH, FETCHED = "fetch", "fetched"
+ITER, ITERED = "iter", "itered"
+BACKWARD, BACKWARDED = "backward", "backwarded"
+STEP, STEPPED = "step", "stepped"
+_OWN = {
+    FETCHED: "data",
+    ITERED: "loader start",
+    BACKWARD: "forward",
+    BACKWARDED: "backward",
+    STEPPED: "optimizer",
+}
+"""What the time before a mark is called, whatever came before."""
+_AFTER = {
+    (STEP, BACKWARDED): "gradients",
+    (STEP, STEPPED): "between optimizers",
+    (STEP, FETCHED): "forward",
+    (FETCH, STEPPED): "after the step",
+    (FETCH, BACKWARDED): "after backward",
+    (FETCH, FETCHED): "no backward",
+    (ITER, STEPPED): "after the step",
+}
+OTHER = "other"
+WAIT = "waiting for the device"
+BUCKET = 0.02
+"""Step times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
+_MOST_SEGMENTS = 200
+_MOST_WRITTEN = 40
+
+
+class Timeline:
+    """One per process."""
+
+    def __init__(self, recorder: Recorder, warmup: int, clock: Callable[[], float] = perf_counter) -> None:
+        """`warmup`: how many steps (batches, where nothing trains) are left out of times."""
+        self.recorder = recorder
+        self.warmup = warmup
+        self.on_step: list[Callable[[int], None]] = []
+        """Called with the number of steps after each that closes."""
+        self._clock = clock
+        self.restart()
+        recorder.sources.append(self.records)
+
+    def restart(self) -> None:
+        """Forget everything: a forked child starts afresh."""
+        self.steps = 0
+        self.batches = 0
+        self.backwards = 0
+        self._thread: int | None = None
+        self._last: tuple[str, float, Key | None] | None = None
+        self._waited = 0.0
+        self._depth = {FETCH: 0, BACKWARD: 0}
+        self._optimizers: dict[int, int] = {}
+        self._first: int | None = None
+        self._closed_at: float | None = None
+        self._histogram: dict[int, int] = {}
+        self._shown: tuple[object, ...] = ()
+
+    def fetch_begins(self, key: Key | None) -> bool:
+        """A loader is asked for a batch; False where it is not what training waits for."""
+        if not self._mine():
+            return False
+        self._depth[FETCH] += 1
+        if self._depth[FETCH] == 1:
+            self._mark(FETCH, key)
+        return True
+
+    def fetch_ends(self, key: Key | None, iterator: object, got: bool) -> None:
+        """The batch is there, or (`got` False) there is none."""
+        self._depth[FETCH] -= 1
+        if self._depth[FETCH]:
+            return
+        scopes = self.recorder.scopes
+        scope = scopes.of(iterator)
+        scopes.current = scope
+        self._mark(FETCHED, key)
+        if not got:
+            scopes.exhausted(scope)
+            return
+        scopes.fetched(scope)
+        self.batches += 1
+        if not self.steps and not self.backwards:
+            scopes.steady = self.batches >= self.warmup
+        self.recorder.matters()
+
+    def iter_begins(self, key: Key | None) -> None:
+        """A pass over a loader is being set up; workers start now."""
+        if self._mine():
+            self._mark(ITER, key)
+
+    def iter_ends(self, key: Key | None) -> None:
+        """The pass is set up."""
+        if self._mine():
+            self._mark(ITERED, key)
+
+    def backward_begins(self, key: Key | None) -> None:
+        """A backward pass begins."""
+        if not self._mine():
+            return
+        self._depth[BACKWARD] += 1
+        if self._depth[BACKWARD] > 1:
+            return
+        self.backwards += 1
+        if not self.steps:
+            self.recorder.scopes.steady = self.warmup == 0
+        self._mark(BACKWARD, key)
+        self.recorder.scopes.trains()
+
+    def backward_ends(self, key: Key | None) -> None:
+        """A backward pass has been queued, or run where there is no device."""
+        if self._mine():
+            self._depth[BACKWARD] -= 1
+            if not self._depth[BACKWARD]:
+                self._mark(BACKWARDED, key)
+
+    def step_begins(self, key: Key | None) -> None:
+        """An optimizer begins its step."""
+        if self._mine():
+            self._mark(STEP, key)
+
+    def step_ends(self, key: Key | None, optimizer: int) -> None:
+        """An optimizer has stepped; the one seen first closes a step of the run."""
+        if not self._mine():
+            return
+        self._mark(STEPPED, key)
+        self._optimizers[optimizer] = self._optimizers.get(optimizer, 0) + 1
+        if self._first is None:
+            self._first = optimizer
+        if optimizer == self._first:
+            self._close()
+
+    def waited(self, ms: float) -> None:
+        """The host stood still for the device meanwhile."""
+        if threading.get_ident() == self._thread:
+            self._waited += ms / 1000
+
+    def _mine(self) -> bool:
+        thread = threading.get_ident()
+        if self._thread is None:
+            self._thread = thread
+        return thread == self._thread and not self.recorder.muted
+
+    def _mark(self, name: str, key: Key | None) -> None:
+        now = self._clock()
+        last, self._last = self._last, (name, now, key)
+        waited, self._waited = self._waited, 0.0
+        scopes = self.recorder.scopes
+        if last is None or not scopes.steady:
+            return
+        phase = _AFTER.get((name, last[0])) or _OWN.get(name) or OTHER
+        segments = scopes.current.segments
+        spent = now - last[1]
+        self._spend(segments, (phase, last[2], key), max(spent - waited, 0.0))
+        if waited:
+            self._spend(segments, (WAIT, None, None), min(waited, spent))
+
+    @staticmethod
+    def _spend(
+        segments: dict[tuple[str, Key | None, Key | None], list[float]],
+        segment: tuple[str, Key | None, Key | None],
+        seconds: float,
+    ) -> None:
+        total = segments.get(segment)
+        if total is None:
+            if len(segments) >= _MOST_SEGMENTS:
+                segment = (segment[0], None, None)
+            total = segments.setdefault(segment, [0.0, 0])
+        total[0] += seconds
+        total[1] += 1
+
+    def _close(self) -> None:
+        now = self._clock()
+        self.steps += 1
+        scopes = self.recorder.scopes
+        if self._closed_at is not None and self.steps > self.warmup:
+            ms = (now - self._closed_at) * 1000
+            bucket = floor(log(max(ms, 1e-6)) / BUCKET)
+            self._histogram[bucket] = self._histogram.get(bucket, 0) + 1
+        self._closed_at = now
+        scopes.steady = self.steps >= self.warmup
+        scopes.stepped()
+        self.recorder.matters()
+        for callback in self.on_step:
+            callback(self.steps)
+        self.recorder.tick()
+
+    def records(self) -> Iterator[Record]:
+        """`steps` and `time`, when they have changed."""
+        scopes = self.recorder.scopes
+        shown = (self.steps, self.batches, scopes.train.batches, scopes.evaluation.batches, self.backwards)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        yield {
+            "record": "steps",
+            "steps": self.steps,
+            "warmup": self.warmup,
+            "backwards": self.backwards,
+            "optimizer_calls": list(self._optimizers.values()),
+            "train_batches": scopes.train.batches,
+            "eval_batches": scopes.evaluation.batches,
+            "bucket": BUCKET,
+            "histogram": sorted(self._histogram.items()),
+        }
+        yield {
+            "record": "time",
+            "train": self._segments(scopes.train),
+            "eval": self._segments(scopes.evaluation),
+            "outside": self._segments(scopes.outside),
+        }
+
+    def _segments(self, totals: Totals) -> list[list[object]]:
+        """[phase, from site, to site, ms, times], the longest first; what is left over has no sites."""
+        site = self.recorder.site
+        longest = sorted(totals.segments.items(), key=lambda item: -item[1][0])
+        rest: dict[str, list[float]] = {}
+        for (phase, _, _), (seconds, times) in longest[_MOST_WRITTEN:]:
+            total = rest.setdefault(phase, [0.0, 0])
+            total[0] += seconds
+            total[1] += times
+        shown = [((phase, site(a), site(b)), spent) for (phase, a, b), spent in longest[:_MOST_WRITTEN]]
+        shown += [((phase, None, None), spent) for phase, spent in rest.items()]
+        return [[*segment, round(seconds * 1000, 3), times] for segment, (seconds, times) in shown]
