@@ -151,29 +151,6 @@ class Report:
     """Wall time by phase and rule, in seconds; for --timings only."""
 
 
-@dataclass(frozen=True)
-class Event:
-    """One counter of a recorded run: what happened at a line, how often."""
-
-    kind: str
-    path: str
-    line: int
-    count: int
-    blocked_ms: float | None = None
-    """Host time blocked, in milliseconds; None where it was not measured."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a recorded run shows, as far as rules need it. Torch-free."""
-
-    events: tuple[Event, ...] = ()
-    steps: int = 0
-    """How often the optimizer that stepped first stepped."""
-    ran: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """(path, line) -> how often the line ran; 0 means known not to have run; absent means unknown."""
-
-
 class Outcome(str, Enum):
     """What a run says about a finding."""
 

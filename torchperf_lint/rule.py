@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from torchperf_lint.errors import RuleContractError
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import (
     Confidence,
     Diagnosis,
-    Evidence,
     Finding,
     Fix,
     Location,

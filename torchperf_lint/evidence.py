@@ -1,0 +1,222 @@
+"""What a recorded run shows, as rules and diagnoses read it. Torch-free, standard library only.
+
+Times are milliseconds on the host's clock, after the warm-up, unless a name says otherwise. None is "not measured".
+Of several ranks, an event's figures are those of the rank with the most; `by_rank` keeps all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchperf_lint.model import Location
+
+HOT_SHARE = 0.5
+"""An event happens "every step" when at least half of the steps (or batches) have it."""
+OFTEN_ENOUGH = 3
+"""A line that ran so often without an event does not cause it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at one place in one way, counted over the run."""
+
+    kind: str
+    """One of `sync`, `copy`, `empty-cache`, `data-parallel`, `unsupported`."""
+    what: str
+    """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"."""
+    path: str
+    line: int
+    count: int
+    """The whole run, warm-up included."""
+    column: int | None = None
+    end_line: int | None = None
+    end_column: int | None = None
+    function: str = ""
+    via: tuple[str, int] | None = None
+    """The project's line that led here, where the place is in an installed package."""
+    steady: int = 0
+    """Count after the warm-up."""
+    train_turns: int = 0
+    """In how many training steps (batches, where a loader feeds them) it happened."""
+    eval_turns: int = 0
+    blocked_ms: float | None = None
+    """Host time blocked after the warm-up, summed."""
+    nbytes: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    by_rank: tuple[int, ...] = ()
+    """Counts of each rank, in rank order; empty for one process."""
+
+
+@dataclass(frozen=True)
+class LoaderRun:
+    """One DataLoader of the run; of several ranks, the one that waited longest."""
+
+    path: str | None
+    line: int | None
+    """Where it was constructed."""
+    settings: Mapping[str, Any]
+    """class, dataset, samples, num_workers, batch_size, pin_memory, prefetch_factor, persistent_workers."""
+    batches: int
+    epochs: int
+    steady_batches: int
+    """Batches after the warm-up, the first of each pass left out."""
+    steady_wait_ms: float
+    first_wait_ms: float
+    """Sum over passes: workers start and the first batch is made."""
+    start_ms: float
+    wait_ms: float
+    cpu_ms: float
+    """CPU time of the waiting thread within all waits."""
+    background: bool
+    """Read by a thread other than the training one."""
+    worker: Mapping[str, float | None] | None
+    """Sums over workers: batches, wall_ms, cpu_ms, queued_ms, read_bytes, faults; None without workers."""
+
+    @property
+    def wait_per_batch_ms(self) -> float | None:
+        """Median-free mean wait after the warm-up; None where no batch came after it."""
+        return self.steady_wait_ms / self.steady_batches if self.steady_batches else None
+
+    @property
+    def workers(self) -> int:
+        """`num_workers` as it was at run time."""
+        return int(self.settings.get("num_workers") or 0)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Host time between two marks of the loop."""
+
+    phase: str
+    start: tuple[str, int] | None
+    """(path, line) of the mark it begins at."""
+    end: tuple[str, int] | None
+    ms: float
+    times: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A distribution in two numbers, ms; accurate to 2 %."""
+
+    median: float
+    p95: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One training process."""
+
+    rank: int | None
+    pid: int
+    steps: int
+    step_ms: Spread | None
+    wait_ms: float
+    """Time in loaders, after the warm-up."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything a run's record says."""
+
+    events: tuple[Event, ...] = ()
+    steps: int = 0
+    """How often the optimizer that stepped first stepped."""
+    warmup: int = 10
+    train_batches: int = 0
+    eval_batches: int = 0
+    step_ms: Spread | None = None
+    segments: tuple[Segment, ...] = ()
+    """Of training steps."""
+    eval_segments: tuple[Segment, ...] = ()
+    loaders: tuple[LoaderRun, ...] = ()
+    lines: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Path -> line -> how often it ran; counting stops at `OFTEN_ENOUGH`."""
+    complete: frozenset[str] = frozenset()
+    """Files of which every line that ran is known."""
+    device: str | None = None
+    """Name of the device; "simulated"; None where there was none."""
+    simulated: bool = False
+    torch: str | None = None
+    unwatched: Mapping[str, str] = field(default_factory=dict)
+    """Probe -> why it saw nothing, or not all."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Path -> SHA-256 of what ran."""
+    utilisation: Mapping[str, Any] | None = None
+    ranks: tuple[Rank, ...] = ()
+    missing_ranks: tuple[int, ...] = ()
+    returncode: int | None = None
+    """How the script ended: its code, or minus the signal; None where nobody saw."""
+    wall_s: float | None = None
+    argv: tuple[str, ...] = ()
+    torn: bool = False
+
+    def at(self, location: Location, *kinds: str) -> tuple[Event, ...]:
+        """Events of these kinds at a finding's place, or in a package called from exactly there."""
+        return tuple(e for e in self.events if e.kind in kinds and (_within(e, location) or _from(e, location)))
+
+    def ran(self, location: Location) -> int | None:
+        """How often the span's first line that ran did run, at most OFTEN_ENOUGH; 0: known not to; None: unknown."""
+        lines = self.lines.get(location.path, {})
+        times = [lines[n] for n in range(location.line, location.end_line + 1) if n in lines]
+        if times:
+            return max(times)
+        seen = [e.count for e in self.events if _within(e, location)]
+        if seen:
+            return min(max(seen), OFTEN_ENOUGH)
+        return 0 if location.path in self.complete else None
+
+    def turns(self, events: Iterable[Event]) -> tuple[int, int]:
+        """In how many training turns, and evaluation turns, the most frequent of the events happened."""
+        chosen = tuple(events)
+        return max((e.train_turns for e in chosen), default=0), max((e.eval_turns for e in chosen), default=0)
+
+    def every_step(self, events: Iterable[Event]) -> bool:
+        """Whether the events happen in at least half of the training steps, or of the evaluation batches."""
+        train, evaluation = self.turns(events)
+        needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
+        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.eval_batches) >= HOT_SHARE
+
+    def loader_at(self, location: Location) -> tuple[LoaderRun, ...]:
+        """DataLoaders that were constructed within a span."""
+        return tuple(
+            loader
+            for loader in self.loaders
+            if loader.path == location.path
+            and loader.line is not None
+            and location.line <= loader.line <= location.end_line
+        )
+
+    @property
+    def step_total_ms(self) -> float:
+        """Host time of training after the warm-up: what shares are shares of."""
+        return sum(segment.ms for segment in self.segments)
+
+    @property
+    def steady_steps(self) -> int:
+        """Steps after the warm-up."""
+        return max(self.steps - self.warmup, 0)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _within(event: Event, location: Location) -> bool:
+    if event.path != location.path or not location.line <= event.line <= location.end_line:
+        return False
+    if event.column is None or event.end_line is None or event.end_column is None:
+        return True
+    starts_before_end = (event.line, event.column) < (location.end_line, location.end_column)
+    ends_after_start = (event.end_line, event.end_column) > (location.line, location.column)
+    return starts_before_end and ends_after_start
+
+
+def _from(event: Event, location: Location) -> bool:
+    return (
+        event.via is not None and event.via[0] == location.path and location.line <= event.via[1] <= location.end_line
+    )
