@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import hot_read
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -112,6 +114,10 @@ class ItemInHotLoop(SourceRule):
                 severity=read.severity,
                 root_cause=site.line_of(self.code),
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the line."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
 def _instead(written: str) -> str:

@@ -6,10 +6,12 @@ import ast
 import math
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, hot_read
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Confidence, Finding
+from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 _CONVERSIONS = frozenset({"float", "int", "bool", "complex"})
@@ -117,6 +119,10 @@ class ScalarConversionInHotLoop(SourceRule):
                 confidence=Confidence.POSSIBLE if _lists_for_the_host(site, read) else None,
                 root_cause=site.line_of(self.code),
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the line."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
 def _lists_for_the_host(site: Site, read: Read) -> bool:

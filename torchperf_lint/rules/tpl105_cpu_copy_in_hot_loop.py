@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, hot_read
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Severity
+from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -82,7 +84,7 @@ class CpuCopyInHotLoop(SourceRule):
     There is no automatic fix: the computation on the host has to be written with torch.
 
     ## Confirmed by
-    A synchronisation and a copy to the host at the line in at least half of the recorded steps.
+    A synchronisation at the line, which a blocking copy to the host makes, in at least half of the recorded steps.
 
     ## References
     - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
@@ -113,6 +115,10 @@ class CpuCopyInHotLoop(SourceRule):
                 severity=_severity(file, read),
                 root_cause=site.line_of(self.code),
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the line, which a blocking copy to the host makes."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
 def _copied(site: Site) -> ast.expr | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Finding, Related, Severity
+from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _OWN_CONTAINERS = ("torch_geometric", "dgl", "transformers", "tensordict", "ignite", "monai")
@@ -76,7 +78,7 @@ class BlockingBatchTransfer(SourceRule):
     wait for the copy.
 
     ## Confirmed by
-    A synchronisation at the line, and a copy from pageable or pinned memory, in at least half of the recorded steps.
+    A blocking copy to the device at the line in at least half of the recorded steps.
 
     ## References
     - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
@@ -85,7 +87,7 @@ class BlockingBatchTransfer(SourceRule):
 
     code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
     triggers = (".to(", ".cuda(")
-    probes = ("host-sync", "transfers")
+    probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot blocking copy of a batch."""
@@ -95,6 +97,11 @@ class BlockingBatchTransfer(SourceRule):
             batch = batch_copy(project.values, site.call, site.frame)
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By blocking copies to the device at the line."""
+        seen = copies(run, finding.location, "h2d", lambda copy: copy.attributes.get("blocking") is not False)
+        return by_events(finding, run, seen, "blocking copy to the device", probes=("transfers",))
 
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 _DEFAULT_DEVICE = re.compile(r"set_default_device|with torch\.device\(|set_default_tensor_type")
@@ -76,7 +78,7 @@ class FactoryThenDevice(SourceRule):
     the device's generator gives other numbers than the host's.
 
     ## Confirmed by
-    A copy from pageable memory to the device at the line in at least half of the recorded steps.
+    A copy to the device at the line in at least half of the recorded steps.
 
     ## References
     - PyTorch performance tuning guide, "Create tensors directly on the target device".
@@ -104,6 +106,11 @@ class FactoryThenDevice(SourceRule):
                 value=fresh.value,
                 hot=site.hot,
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By copies to the device at the line."""
+        seen = copies(run, finding.location, "h2d", lambda copy: True)
+        return by_events(finding, run, seen, "copy to the device", probes=self.probes)
 
 
 def _instead(fresh: Fresh) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import priced, silent
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.loaders import LoaderUse
 from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -99,6 +101,23 @@ class LoaderWithoutWorkers(SourceRule):
             uses = project.loaders.uses((file.path, *site.start))
             if uses:
                 yield from self._judged(file, project, site, uses)
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By what the loader made at the line was, and how long the loop waited for it; needs no device."""
+        made = run.loader_at(finding.location)
+        if not made:
+            return silent(run, finding.location, "loader")
+        read = [loader for loader in made if loader.batches]
+        if not read:
+            return Verdict(Outcome.NOT_REACHED, "no batch was read from the loader")
+        if all(loader.workers for loader in read):
+            return Verdict(Outcome.REFUTED, f"it ran with {read[0].workers} workers")
+        alone = [loader for loader in read if not loader.workers]
+        waited, batches = sum(loader.steady_wait_ms for loader in alone), sum(loader.steady_batches for loader in alone)
+        if not batches:
+            return Verdict(Outcome.CONFIRMED, "no workers; too few batches to say what they cost")
+        reason = f"no workers; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
+        return priced(run, Outcome.CONFIRMED, reason, waited)
 
     def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
         data = site.call.args[0] if site.call.args else site.keyword("dataset")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -93,3 +95,16 @@ class LoaderWithoutPinnedMemory(SourceRule):
                 hot=first.hot,
                 related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By copies from pageable memory at the lines that move the batches."""
+        made = run.loader_at(finding.location)
+        if not made:
+            return silent(run, finding.location, "loader")
+        if all(loader.settings.get("pin_memory") for loader in made):
+            return Verdict(Outcome.REFUTED, "it ran with pinned memory")
+        if run.device is None:
+            return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
+        places = [related.location for related in finding.related] or [finding.location]
+        seen = [copy for at in places for copy in copies(run, at, "h2d", lambda c: c.attributes.get("pinned") is False)]
+        return by_events(finding, run, seen, "copy from pageable memory", probes=self.probes)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 _EMPTY_CACHE = frozenset(
@@ -83,7 +85,7 @@ class EmptyCacheInHotLoop(SourceRule):
     full. For fragmentation set `PYTORCH_ALLOC_CONF=expandable_segments:True`.
 
     ## Confirmed by
-    `cudaFree` and `cudaMalloc` counts of the allocator that grow every step.
+    Calls at the line in at least half of the recorded steps.
 
     ## References
     - PyTorch CUDA semantics, "Memory management".
@@ -108,3 +110,8 @@ class EmptyCacheInHotLoop(SourceRule):
                 "PYTORCH_ALLOC_CONF=expandable_segments:True",
                 hot=site.hot,
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By calls at the line; they empty nothing where there is no device, and are seen all the same."""
+        calls = run.at(finding.location, "empty-cache")
+        return by_events(finding, run, calls, "call", needs_device=False, probes=self.probes)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Severity
+from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
@@ -59,7 +61,7 @@ class DataParallel(SourceRule):
     process group and a DistributedSampler.
 
     ## Confirmed by
-    Broadcast kernels and copies between devices in every recorded step.
+    Forward passes over two devices or more in at least half of the recorded steps.
 
     ## References
     - PyTorch documentation of `torch.nn.DataParallel`, its warning.
@@ -68,7 +70,7 @@ class DataParallel(SourceRule):
 
     code, name, since = "TPL751", "data-parallel", "0.1.0"
     triggers = ("DataParallel", "data_parallel")
-    probes = ("state",)
+    probes = ("data-parallel",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
@@ -82,6 +84,16 @@ class DataParallel(SourceRule):
                 "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
                 severity=Severity.INFO if _offered_beside_better(file) or _one_device(site) else None,
             )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By forward passes of the module made at the line, over two devices or more."""
+        if run.simulated:
+            return Verdict(Outcome.UNOBSERVABLE, "the simulated device is one device; DataParallel needs two")
+        forwards = [e for e in run.at(finding.location, "data-parallel") if e.what == "forward"]
+        spread = [e for e in forwards if (e.attributes.get("devices") or 0) > 1]
+        if forwards and not spread and run.device is not None:
+            return Verdict(Outcome.REFUTED, "it ran on one device, where it only calls the module")
+        return by_events(finding, run, spread, "forward pass over several devices", probes=self.probes)
 
 
 def _offered_beside_better(file: SourceFile) -> bool:

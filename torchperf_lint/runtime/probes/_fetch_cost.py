@@ -9,8 +9,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 FIELDS = ("batches", "wall_ms", "cpu_ms", "queued_ms", "read_bytes", "faults")
-"""Per worker; NaN where the system does not say. `queued_ms`: ready to run but without a core, from /proc/thread-self/schedstat; `read_bytes`: what the
-kernel fetched from storage for it (getrusage: blocks of 512 bytes); `faults`: major page faults, which also read."""
+"""Per worker; NaN where the system does not say.
+
+`queued_ms`: ready to run but without a core, from /proc/thread-self/schedstat; `read_bytes`: what the kernel fetched
+from storage for it (getrusage: blocks of 512 bytes); `faults`: major page faults, which also read.
+"""
 _WORKER_ID = 10
 """Where torch's `_worker_loop` has the worker's number among its arguments."""
 _BLOCK = 512

@@ -1,0 +1,91 @@
+"""What rules share when they judge a finding by a recorded run.
+
+The order is always the same: could anything be seen at all, did it happen, how often, and if not, did the line run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence
+from torchperf_lint.model import Finding, Location, Outcome, Verdict
+
+NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
+
+
+def by_events(
+    finding: Finding,
+    run: Evidence,
+    events: Iterable[Event],
+    what: str,
+    *,
+    needs_device: bool = True,
+    probes: Iterable[str] = (),
+) -> Verdict:
+    """Confirmed where `events` happen every step, refuted where the line ran without; `what` says it in a noun.
+
+    `probes`: names of those that had to watch, for a silence to mean something.
+    """
+    if needs_device and run.device is None:
+        return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
+    chosen = tuple(events)
+    if chosen:
+        return happened(run, chosen, what)
+    blind = next((f"{name}: {run.unwatched[name]}" for name in probes if name in run.unwatched), None)
+    if blind is not None:
+        return Verdict(Outcome.UNOBSERVABLE, blind)
+    return silent(run, finding.location, what)
+
+
+def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
+    """The verdict where the events were seen: confirmed if they come every step, or so often as if they did."""
+    count = sum(event.count for event in events)
+    often = f"{count} {what}{'s' if count != 1 else ''}"
+    train, evaluation = run.turns(events)
+    turns = [(train, run.steps, "step"), (evaluation, run.eval_batches, "evaluation batch")]
+    seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
+    reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
+    loops = run.steps or run.eval_batches
+    if run.every_step(events) or (loops and count >= loops / 2) or (not loops and count >= OFTEN_ENOUGH):
+        return _priced(run, events, reason)
+    if not loops:
+        return Verdict(Outcome.UNOBSERVABLE, f"{often}, and no step was seen to compare with")
+    return Verdict(Outcome.REFUTED, f"{reason}: not every step")
+
+
+def silent(run: Evidence, location: Location, what: str) -> Verdict:
+    """The verdict where nothing was seen: what counts is whether the line ran."""
+    ran = run.ran(location)
+    if ran is None:
+        return Verdict(Outcome.UNOBSERVABLE, "no probe could tell whether the line ran (needs Python 3.12)")
+    if ran == 0:
+        return Verdict(Outcome.NOT_REACHED, "the line did not run")
+    if ran < OFTEN_ENOUGH:
+        return Verdict(Outcome.UNOBSERVABLE, f"the line ran {'once' if ran == 1 else 'twice'}, too rarely to judge")
+    return Verdict(Outcome.REFUTED, f"the line ran at least {OFTEN_ENOUGH} times without a {what}")
+
+
+def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
+    blocked = [event.blocked_ms for event in events if event.blocked_ms is not None]
+    if not blocked:
+        return Verdict(Outcome.CONFIRMED, reason)
+    return priced(run, Outcome.CONFIRMED, reason, sum(blocked))
+
+
+def priced(run: Evidence, outcome: Outcome, reason: str, blocked_ms: float) -> Verdict:
+    """A verdict with its price: `blocked_ms` is the sum after the warm-up; null where no step came after it."""
+    if not run.steady_steps:
+        return Verdict(outcome, reason)
+    per_step = blocked_ms / run.steady_steps
+    step = run.step_total_ms / run.steady_steps
+    return Verdict(outcome, reason, blocked_ms_per_step=per_step, share_of_step=per_step / step if step else None)
+
+
+def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:
+    """Copies in a direction ("h2d", "d2h") at a place, of the kind wanted."""
+    return tuple(event for event in run.at(location, "copy") if event.what == direction and wanted(event))
+
+
+def _counted(number: int, noun: str) -> str:
+    plural = noun if number == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number} {plural}"

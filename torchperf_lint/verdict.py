@@ -1,0 +1,68 @@
+"""Findings x evidence -> verdicts. A finding never changes; it gains what the run says about it."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torchperf_lint import catalog
+from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.model import Finding, Outcome, Verdict
+from torchperf_lint.rule import SourceRule
+
+logger = logging.getLogger(__name__)
+NEGLIGIBLE = 0.01
+"""Below this share of the step a confirmed finding is not worth a change."""
+
+
+def judged(findings: Iterable[Finding], run: Evidence, changed: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """The findings, each with a verdict. `changed`: files that are no longer what ran; their lines mean nothing."""
+    rules = {rule.code: rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule)}
+    gone = frozenset(changed)
+    return tuple(replace(f, verdict=_verdict(f, rules.get(f.code), run, gone)) for f in findings)
+
+
+def _verdict(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Verdict:
+    if finding.location.path in changed:
+        return Verdict(Outcome.UNOBSERVABLE, "the file has changed since it ran")
+    if finding.location.cell is not None:
+        return Verdict(Outcome.UNOBSERVABLE, "a notebook's cell did not run")
+    if rule is None:
+        return Verdict(Outcome.UNOBSERVABLE, f"this version has no rule {finding.code}")
+    blind = next((f"{name}: {run.unwatched[name]}" for name in rule.probes if name in run.unwatched), None)
+    if "torch" in run.unwatched:
+        return Verdict(Outcome.UNOBSERVABLE, run.unwatched["torch"])
+    try:
+        verdict = rule.confirm(finding, run)
+    except Exception as error:
+        logger.debug("%s could not judge", finding.code, exc_info=True)
+        return Verdict(Outcome.UNOBSERVABLE, f"{finding.code} could not judge: {type(error).__name__}: {error}")
+    if blind is not None and verdict.outcome is Outcome.REFUTED:
+        return Verdict(Outcome.UNOBSERVABLE, blind)
+    return verdict
+
+
+def changed_sources(run: Evidence, root: Path) -> tuple[str, ...]:
+    """Files whose text on disk is not what ran; paths as in the record, relative ones from `root`."""
+    return tuple(sorted(path for path, digest in run.sources.items() if digest_of(root / path) != digest))
+
+
+def digest_of(path: Path) -> str | None:
+    """SHA-256 of a file, hexadecimal; None where it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def unfound(findings: Sequence[Finding], run: Evidence, kinds: Mapping[str, str]) -> tuple[Event, ...]:
+    """Events of these kinds (kind -> why it matters) at places where no finding stands, the costliest first.
+
+    That is how a reader, and we, learn what static analysis misses.
+    """
+    told = {id(event) for finding in findings for event in run.at(finding.location, *kinds)}
+    missed = [event for event in run.events if event.kind in kinds and id(event) not in told and event.path]
+    return tuple(sorted(missed, key=lambda e: (-(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what)))
