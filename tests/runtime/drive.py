@@ -1,6 +1,7 @@
 """Runs a script as `torchperf-lint --runtime` will: `drive.py EVENTS RESULT [target ...]`; RESULT gets what was seen.
 
-DRIVE_WITHOUT names functions of `signal` that this platform shall seem to lack; DRIVE_STARTUP another hook.
+DRIVE_WITHOUT names functions of `signal` that this platform shall seem to lack; DRIVE_STARTUP is another directory
+of the hook; DRIVE_REPORT_S is how long making the report takes.
 """
 
 import dataclasses
@@ -8,7 +9,10 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 for name in os.environ.pop("DRIVE_WITHOUT", "").split():
     delattr(signal, name)
@@ -27,6 +31,7 @@ def main():
     except UsageError as error:
         sys.exit(f"usage: {error}")
     Path(result).write_text(json.dumps(dataclasses.asdict(ended)), encoding="utf-8")
+    time.sleep(float(os.environ.get("DRIVE_REPORT_S", "0")))
     launch.end_like(ended.returncode)
 
 

@@ -67,10 +67,10 @@ class Request:
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The child's environment: `inherited`, our start-up directory before its PYTHONPATH, and what to record."""
         startup = str(STARTUP)
-        rest = [entry for entry in inherited.get("PYTHONPATH", "").split(os.pathsep) if entry != startup]
+        before = inherited.get("PYTHONPATH")
         # An empty PYTHONPATH means none to Python, while an empty entry in a longer one means the working directory.
-        path = [startup, *rest] if any(rest) else [startup]
-        return {**inherited, "PYTHONPATH": os.pathsep.join(path), VARIABLE: self._told()}
+        rest = [entry for entry in before.split(os.pathsep) if entry != startup] if before else []
+        return {**inherited, "PYTHONPATH": os.pathsep.join([startup, *rest]), VARIABLE: self._told()}
 
     def _told(self) -> str:
         told = {
