@@ -74,6 +74,9 @@ class LoaderRun:
     worker: Mapping[str, float | None] | None
     """Sums over workers: batches, wall_ms, cpu_ms, queued_ms, read_bytes, faults; None without workers."""
 
+    read_bytes: float | None = None
+    """What the kernel fetched from storage for the waiting thread, whole run; None where it does not say."""
+
     @property
     def wait_per_batch_ms(self) -> float | None:
         """Median-free mean wait after the warm-up; None where no batch came after it."""

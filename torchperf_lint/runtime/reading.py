@@ -161,6 +161,7 @@ def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
         cpu_ms=record["cpu_ms"],
         background=record["background"],
         worker=record.get("worker"),
+        read_bytes=record.get("read_bytes"),
     )
 
 

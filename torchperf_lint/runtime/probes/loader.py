@@ -14,12 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.events import Record
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key
 
 NAME = "loader"
+_BLOCK = 512
+"""Bytes in what getrusage counts as a block, on Linux."""
 _SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
+
+
+_Began = tuple[bool, "Key | None", float, float, "int | None"]
+_COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
 
 
 class Watched:
@@ -29,6 +40,8 @@ class Watched:
         self.number = number
         self.settings = settings
         self.figures: dict[str, float] = dict.fromkeys(_SLOTS, 0)
+        self.read_bytes: float | None = None
+        """What the kernel fetched from storage for the waiting thread; None where it does not say."""
         self.background = False
         """Whether a thread other than the training one reads it."""
         self.changed = True
@@ -36,7 +49,8 @@ class Watched:
     def record(self) -> Record:
         """Definition and counters: `wait_ms` over all batches, `first_wait_ms` the first of each pass."""
         figures = {name: round(value, 3) for name, value in self.figures.items()}
-        return {"record": "loader", "id": self.number, **self.settings, **figures, "background": self.background}
+        rest = {"read_bytes": self.read_bytes, "background": self.background}
+        return {"record": "loader", "id": self.number, **self.settings, **figures, **rest}
 
 
 class Loaders:
@@ -150,20 +164,23 @@ class _Fetches:
         self.session = session
         self.loaders = loaders
 
-    def begins(self) -> tuple[bool, Key | None, float, float]:
+    def begins(self) -> _Began:
         key = self.session.sites.key()
         foreground = self.session.timeline.fetch_begins(key)
-        return foreground, key, perf_counter(), thread_time()
+        return foreground, key, perf_counter(), thread_time(), _blocks_read()
 
-    def ends(self, iterator: Any, began: tuple[bool, Key | None, float, float] | None, got: bool) -> None:  # noqa: ANN401
+    def ends(self, iterator: Any, began: _Began | None, got: bool) -> None:  # noqa: ANN401
         if began is None:
             return
-        foreground, key, started, cpu_started = began
+        foreground, key, started, cpu_started, blocks = began
         ms, cpu_ms = (perf_counter() - started) * 1000, (thread_time() - cpu_started) * 1000
         watched = getattr(iterator, "_torchperf_lint", None)
         if watched is not None and got:
             self._count(iterator, watched, ms, cpu_ms)
             watched.background = not foreground
+            now = _blocks_read()
+            if blocks is not None and now is not None:
+                watched.read_bytes = (watched.read_bytes or 0) + (now - blocks) * _BLOCK
         if foreground:
             self.session.timeline.fetch_ends(key, iterator, got)
         self.session.recorder.tick()
@@ -180,6 +197,11 @@ class _Fetches:
             figures["steady_batches"] += 1
             figures["steady_wait_ms"] += ms
         watched.changed = True
+
+
+def _blocks_read() -> int | None:
+    """Blocks that this thread has had read from storage; None where the system does not count them."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock if _COUNTS_BLOCKS else None
 
 
 def _settings(loader: Any) -> Record:  # noqa: ANN401

@@ -1,0 +1,33 @@
+"""Findings in the events file, so that a record can be judged again where its sources are not at hand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
+
+_PLAIN = ("code", "name", "message", "why_tensor", "why_hot", "instead", "url")
+
+
+def stored(finding: Finding) -> dict[str, Any]:
+    """What JSON can hold of a finding; its verdict is left out, for that is made from the record."""
+    kept = asdict(replace(finding, verdict=None, fix=None))
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def restored(kept: dict[str, Any]) -> Finding:
+    """The finding that `stored` was given. Raises KeyError and TypeError for what it did not write."""
+    return Finding(
+        **{name: kept.get(name) for name in _PLAIN},
+        location=_location(kept["location"]),
+        severity=Severity(kept["severity"]),
+        confidence=Confidence(kept["confidence"]),
+        related=tuple(Related(_location(r["location"]), r["message"]) for r in kept.get("related", ())),
+        root_cause=kept.get("root_cause"),
+        leads=kept.get("leads", True),
+    )
+
+
+def _location(kept: dict[str, Any]) -> Location:
+    return Location(**kept)
