@@ -22,7 +22,8 @@ def after_import(name: str, callback: Callback, on_error: OnError | None = None)
     """Calls `callback(module)` right after module `name` has been executed; at once if that is behind us.
 
     Once per call of this function, on the thread that imports. An import that fails leaves the callback waiting for
-    the next attempt. A namespace package executes nothing, so it is waited for in vain.
+    the next attempt. Waited for in vain are a namespace package, which executes nothing, and a module whose import
+    began before it was first asked for and has not ended.
     What the callback raises goes to `on_error` and never to the script.
     """
     module = sys.modules.get(name)
@@ -63,12 +64,17 @@ class _Finder:
 
     def executed(self, name: str, module: ModuleType) -> None:
         """Calls back whoever waits for `name`, once; takes the finder away with the last of them."""
+        # A callback may ask for the same module again: it is still being imported, as Python sees it.
+        while callbacks := self._take(name):
+            for callback, on_error in callbacks:
+                _call(callback, sys.modules.get(name, module), on_error)
+
+    def _take(self, name: str) -> list[tuple[Callback, OnError | None]]:
         with self._lock:
             callbacks = self._waiting.pop(name, [])
             if not self._waiting and self in sys.meta_path:
                 sys.meta_path.remove(self)
-        for callback, on_error in callbacks:
-            _call(callback, sys.modules.get(name, module), on_error)
+        return callbacks
 
 
 def _search(ours: _Finder, name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
