@@ -1,0 +1,37 @@
+"""A simulated CUDA device: an unmodified CUDA script runs on the host, and every synchronisation and copy is reported.
+
+What the C++ half of torch sees is its PrivateUse1 backend: ordinary tensors, ordinary storages, kernels written here
+that run the host's own kernels over the same memory. What Python sees is CUDA: `x.device` is `cuda:0`. Functions are
+patched; no torch mode is entered, so every thread is covered. Nothing here measures time.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Sink(Protocol):
+    """Hears of each synchronisation and copy when it happens, on the thread where it happens."""
+
+    def sync(self, what: str) -> None:
+        """The host waits for the device: "item", "nonzero", "mask-index", "copy", "device-synchronize" and so on."""
+
+    def copy(self, direction: str, nbytes: int, pinned: bool, blocking: bool) -> None:
+        """A copy "h2d" or "d2h"; `pinned` speaks of the host's side. A blocking one is followed by `sync("copy")`."""
+
+    def unsupported(self, what: str) -> None:
+        """Something that the simulation cannot do as a card would: the counts around it are not complete."""
+
+
+class Unavailable(RuntimeError):
+    """This torch lacks what the simulation rests on, or its spare backend is taken; the message says which."""
+
+
+def install(sink: Sink, *, devices: int = 1) -> None:
+    """Make torch believe in `devices` CUDA devices and report what they do to `sink`; once in a process.
+
+    Call it right after torch was imported, before the script goes on. Raises Unavailable, with torch untouched.
+    """
+    from torchperf_lint.runtime.simulated.setup import set_up
+
+    set_up(sink, devices)

@@ -1,0 +1,50 @@
+"""Functions that make tensors: they take CUDA devices and pinned memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils import _device
+
+from torchperf_lint.runtime.simulated import memory
+from torchperf_lint.runtime.simulated.naming import internal_arguments
+from torchperf_lint.runtime.simulated.patching import REPLACED, overridable, translate
+
+_MORE = ("from_file", "randint_like", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")
+
+
+def patch_factories() -> None:
+    """Patch every function that torch itself knows to take a default device, and those like another tensor."""
+    makers = _device._device_constructors()
+    for owner in (torch, torch.fft, torch.signal.windows):
+        for name in dir(owner):
+            function = getattr(owner, name)
+            if callable(function) and _known(function, makers):
+                setattr(owner, name, _factory(function))
+    for name in _MORE:
+        translate(torch, name)
+    _device._device_constructors.cache_clear()
+    _device._device_constructors().update(makers)
+
+
+def _known(function: Any, makers: Any) -> bool:  # noqa: ANN401
+    try:
+        return function in makers
+    except TypeError:
+        return False
+
+
+def _factory(original: Any) -> Any:  # noqa: ANN401
+    def act(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        args, kwargs = internal_arguments(args, kwargs)
+        if not kwargs.get("pin_memory"):
+            return original(*args, **kwargs)
+        kwargs = {**kwargs, "pin_memory": False}
+        made = original(*args, **kwargs)
+        return memory.pinned_empty(made).copy_(made).requires_grad_(made.requires_grad)
+
+    return overridable(original, act)
+
+
+__all__ = ["REPLACED", "patch_factories"]

@@ -1,0 +1,56 @@
+"""Random numbers of the device: a generator of its own for each, as on a card, so that seeds and states are apart.
+
+Numbers are the host's: after `torch.manual_seed(0)` a tensor drawn on the device equals one drawn on the host first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchperf_lint.runtime.simulated.naming import internal
+
+_HostGenerator = torch._C.Generator
+_devices: list[Generator] = []
+
+
+class _Kind(type(_HostGenerator)):  # type: ignore[misc]
+    """Makes every generator of torch an instance of the class that stands in its place."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _HostGenerator)
+
+
+class Generator(_HostGenerator, metaclass=_Kind):
+    """`torch.Generator` that can be made for the simulated device; the numbers come from the host's algorithm."""
+
+    _index: int | None = None
+
+    def __new__(cls, device: Any = "cpu") -> Generator:  # noqa: ANN401
+        """A generator for `device`."""
+        where = internal(device if device is not None else "cpu")
+        where = torch.device(where)
+        if where.type == "cpu":
+            return super().__new__(cls)
+        made = super().__new__(cls)
+        made._index = where.index
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        """Where its numbers are drawn."""
+        return torch.device("cpu") if self._index is None else torch.device("cuda", self._index)
+
+
+def make_generators(devices: int) -> tuple[Generator, ...]:
+    """The default generators of the devices, seeded as torch's own is now."""
+    _devices[:] = [Generator(f"cuda:{index}") for index in range(devices)]
+    for generator in _devices:
+        generator.manual_seed(torch.initial_seed())
+    return tuple(_devices)
+
+
+def device_generator(index: int) -> Generator:
+    """The default generator of a device."""
+    return _devices[index]

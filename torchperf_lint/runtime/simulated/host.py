@@ -1,0 +1,143 @@
+"""Runs an operator of the device with the host's kernel over the same memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchperf_lint.runtime.simulated.generators import device_generator
+from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, on_device
+from torchperf_lint.runtime.simulated.plan import Plan, plan_of
+from torchperf_lint.runtime.simulated.reports import REPORTS
+
+_TAKE_BOTH = {
+    "aten::index",
+    "aten::_index_put_impl_",
+    "aten::fill_",
+    "aten::_ctc_loss",
+    "aten::_ctc_loss_backward",
+    "aten::segment_reduce",
+    "aten::_segment_reduce_backward",
+}
+"""Operators whose kernels for a card take tensors of the host, too."""
+
+
+class _Call:
+    """One call on its way to the host and back."""
+
+    def __init__(self, op: Any, plan: Plan) -> None:  # noqa: ANN401
+        self.op = op
+        self.plan = plan
+        self.index: int | None = None
+        self.given: dict[str, Any] = {}
+        self.fresh: dict[str, torch.Tensor] = {}
+        self.host_tensor = False
+
+    def argument(self, name: str, value: Any) -> Any:  # noqa: ANN401
+        """The host's side of one argument."""
+        if isinstance(value, torch.Tensor):
+            return self._tensor(name, value)
+        if isinstance(value, list | tuple) and any(isinstance(item, torch.Tensor) for item in value):
+            self.given[name] = value
+            return [self._tensor("", item) if isinstance(item, torch.Tensor) else item for item in value]
+        if isinstance(value, torch.device):
+            return torch.device("cpu")
+        return value
+
+    def _tensor(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        if name:
+            self.given[name] = value
+        if not on_device(value):
+            self.host_tensor = self.host_tensor or value.dim() > 0
+            return value
+        if value.layout != torch.strided:
+            raise cannot(self.op)
+        self._meets(value.get_device())
+        if name in self.plan.outs and value.numel() == 0:
+            self.fresh[name] = torch.empty(0, dtype=value.dtype, device="cpu")
+            return self.fresh[name]
+        return as_host(value)
+
+    def _meets(self, index: int) -> None:
+        if self.index is None:
+            self.index = index
+        elif self.index != index:
+            raise RuntimeError(_apart(f"cuda:{self.index}", f"cuda:{index}"))
+
+    def check(self) -> None:
+        """As on a card: tensors of the host, other than scalars, do not mix with the device's."""
+        if self.host_tensor and self.index is not None and self.op.name().split(".")[0] not in _TAKE_BOTH:
+            raise RuntimeError(_apart(f"cuda:{self.index}", "cpu"))
+
+    def result(self, value: Any, which: int) -> Any:  # noqa: ANN401
+        """The device's side of one result."""
+        name = self.plan.returned[which] if which < len(self.plan.returned) else None
+        if name is not None:
+            return self.given[name]
+        if isinstance(value, torch.Tensor):
+            return self._new(value)
+        if isinstance(value, list | tuple):
+            return [self._new(item) if isinstance(item, torch.Tensor) else item for item in value]
+        return value
+
+    def _new(self, value: torch.Tensor) -> torch.Tensor:
+        if value.layout != torch.strided or value.is_quantized:
+            raise cannot(self.op)
+        return as_device(value, self.index or 0)
+
+
+def _apart(first: str, second: str) -> str:
+    return (
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{first} and {second}! (simulated CUDA device)"
+    )
+
+
+def _numbers(plan: Plan, args: list[Any], kwargs: dict[str, Any], index: int) -> None:
+    """Draw from the device's own generator where the caller named none."""
+    if not plan.draws:
+        return
+    place = plan.names.index("generator")
+    if place < len(args):
+        if args[place] is None:
+            args[place] = device_generator(index)
+    elif kwargs.get("generator") is None:
+        kwargs["generator"] = device_generator(index)
+
+
+def run_on_host(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Call `op` with host tensors over the device tensors' memory; results come back as device tensors.
+
+    Raises RuntimeError where a card would (tensors on different devices) and where the host has no such kernel.
+    """
+    plan = plan_of(op)
+    call = _Call(op, plan)
+    host_args = [call.argument(name, value) for name, value in zip(plan.names, args, strict=False)]
+    host_kwargs = {name: call.argument(name, value) for name, value in kwargs.items()}
+    call.check()
+    _numbers(plan, host_args, host_kwargs, call.index or 0)
+    try:
+        result = op(*host_args, **host_kwargs)
+    except NotImplementedError as error:
+        raise cannot(op) from error
+    _adopt_resized(call)
+    if isinstance(result, tuple):
+        return tuple(call.result(value, which) for which, value in enumerate(result))
+    return call.result(result, 0)
+
+
+def _adopt_resized(call: _Call) -> None:
+    for name, host in call.fresh.items():
+        if host.numel():
+            moved = as_device(host, call.index or 0)
+            adopt(call.given[name], moved, host.size(), host.stride(), 0)
+        elif host.shape != call.given[name].shape:
+            adopt(call.given[name], call.given[name], host.size(), host.stride(), 0)
+
+
+def cannot(op: Any) -> RuntimeError:  # noqa: ANN401
+    """Report an operator that the simulation lacks, and the error to raise for it."""
+    what = f"{op.name().split('::')[1]} has no kernel on the simulated CUDA device"
+    REPORTS.unsupported(what)
+    return RuntimeError(what)

@@ -1,0 +1,65 @@
+"""Names of old: `torch.cuda.FloatTensor` and its kin, and what DataParallel asks of `torch._C`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+_TYPES = {
+    "FloatTensor": torch.float32,
+    "DoubleTensor": torch.float64,
+    "HalfTensor": torch.float16,
+    "BFloat16Tensor": torch.bfloat16,
+    "LongTensor": torch.int64,
+    "IntTensor": torch.int32,
+    "ShortTensor": torch.int16,
+    "CharTensor": torch.int8,
+    "ByteTensor": torch.uint8,
+    "BoolTensor": torch.bool,
+}
+
+
+class _TensorType(type):
+    """A tensor is an instance of the type that says its dtype and its device."""
+
+    dtype: torch.dtype
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, torch.Tensor) and instance.is_cuda and instance.dtype == cls.dtype
+
+    def __call__(cls, *given: Any) -> torch.Tensor:  # noqa: ANN401
+        if len(given) == 1 and not isinstance(given[0], int):
+            data = given[0]
+            if isinstance(data, torch.Tensor | Sequence) and not isinstance(data, torch.Size):
+                return torch.tensor(data, dtype=cls.dtype, device="cuda")
+        size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given
+        return torch.empty(size, dtype=cls.dtype, device="cuda")
+
+
+def patch_legacy() -> None:
+    """Define the tensor types and the collectives of DataParallel."""
+    cuda: Any = torch.cuda
+    for name, dtype in _TYPES.items():
+        setattr(cuda, name, _TensorType(name, (), {"dtype": dtype, "__module__": "torch.cuda"}))
+    parts: Any = torch._C
+    parts._scatter = _scatter
+    parts._gather = _gather
+    parts._broadcast_coalesced = _broadcast_coalesced
+
+
+def _scatter(
+    tensor: torch.Tensor, devices: Sequence[int], sizes: Sequence[int] | None, dim: int, streams: Any = None
+) -> tuple[torch.Tensor, ...]:  # noqa: ANN401
+    chunks = tensor.split(list(sizes), dim) if sizes else tensor.chunk(len(devices), dim)
+    return tuple(chunk.to(f"cuda:{index}", non_blocking=True) for chunk, index in zip(chunks, devices, strict=False))
+
+
+def _gather(tensors: Sequence[torch.Tensor], dim: int, destination: int | None) -> torch.Tensor:
+    device = "cpu" if destination == -1 else f"cuda:{destination or 0}"
+    return torch.cat([tensor.to(device, non_blocking=True) for tensor in tensors], dim)
+
+
+def _broadcast_coalesced(tensors: Sequence[torch.Tensor], devices: Sequence[int], size: int) -> list[list[torch.Tensor]]:
+    return [[tensor.to(f"cuda:{index}", non_blocking=True) for tensor in tensors] for index in devices]

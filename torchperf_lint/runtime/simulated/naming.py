@@ -1,0 +1,45 @@
+"""One device, two names: `cuda` for Python code, torch's spare backend for its C++ half."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+BACKEND = "simulated_cuda"
+"""What the spare backend (PrivateUse1) is called; seen only in C++ error messages."""
+
+
+class Selected(threading.local):
+    """The device that this thread selected (`torch.cuda.set_device`), as an index."""
+
+    index = 0
+
+
+SELECTED = Selected()
+
+
+def internal(device: Any) -> Any:  # noqa: ANN401
+    """The C++ name of a CUDA device given as torch.device or string; anything else unchanged."""
+    if isinstance(device, str):
+        if not device.startswith("cuda"):
+            return device
+        device = torch.device(device)
+    if isinstance(device, torch.device) and device.type == "cuda":
+        return torch.device(BACKEND, SELECTED.index if device.index is None else device.index)
+    return device
+
+
+def shown(device: torch.device) -> torch.device:
+    """The name under which Python code knows a device."""
+    return torch.device("cuda", device.index) if device.type == BACKEND else device
+
+
+def internal_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a call with every CUDA device in them given its C++ name."""
+    if any(isinstance(value, str | torch.device) for value in args):
+        args = tuple(internal(value) for value in args)
+    if kwargs.get("device") is not None:
+        kwargs = {**kwargs, "device": internal(kwargs["device"])}
+    return args, kwargs

@@ -1,0 +1,178 @@
+"""Operators for which a card makes the host wait inside its kernel, and how often (read in ATen/native/cuda).
+
+What waits because its composite kernel calls `.item()` or a copy needs no entry: that kernel runs here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from torchperf_lint.runtime.simulated.memory import on_device
+from torchperf_lint.runtime.simulated.reports import REPORTS
+
+Rule = Callable[..., None]
+_MASKS = (torch.bool, torch.uint8)
+
+UNDECIDED = {
+    "ctc_loss": "reports the lengths' copies; the card's kernel copies three small tables more (cuDNN's none)",
+    "embedding(max_norm=)": "the card counts the distinct rows on the host; reported as one sync",
+    "unique(dim=)": "thrust waits inside calls that torch's own callbacks do not see; reported as one sync",
+    "linalg.svd, eigh, lstsq": "the card's solvers check convergence on the host, some more than once; one sync",
+    "isin": "sorts, and waits twice, where the tested set is large; the card's limit is applied",
+    "masked_scatter, sort, topk, median, cumsum, randperm": "no wait that torch's callbacks see; none reported",
+    "nested, sparse and quantised tensors": "not simulated; using one is named as unsupported",
+}
+"""What could not be decided from the source alone, and what is done about it."""
+
+
+def _waits(what: str, times: int = 1) -> Rule:
+    def rule(*_: Any, **__: Any) -> None:  # noqa: ANN401
+        for _time in range(times):
+            REPORTS.sync(what)
+
+    return rule
+
+
+def _waits_on_some(what: str) -> Rule:
+    def rule(self: torch.Tensor, *_: Any, **__: Any) -> None:  # noqa: ANN401
+        if self.numel():
+            REPORTS.sync(what)
+
+    return rule
+
+
+def _equal(self: torch.Tensor, other: torch.Tensor) -> None:
+    same = self.data_ptr() == other.data_ptr() and self.stride() == other.stride()
+    if self.shape == other.shape and self.numel() and not same:
+        REPORTS.sync("equal")
+
+
+def _bincount(self: torch.Tensor, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    if self.numel():
+        for _extreme in range(1 if self.dtype == torch.uint8 else 2):
+            REPORTS.copy("d2h", self.element_size())
+
+
+def _histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0, **_: Any) -> None:  # noqa: A002, ANN401
+    if min == max and self.numel():
+        for _extreme in range(2):
+            REPORTS.copy("d2h", self.element_size())
+
+
+def _repeat_interleave(repeats: torch.Tensor, *, output_size: int | None = None, **_: Any) -> None:  # noqa: ANN401
+    if output_size is None and repeats.numel():
+        REPORTS.sync("repeat-interleave")
+
+
+def _fill(self: torch.Tensor, value: torch.Tensor, *_: Any) -> None:  # noqa: ANN401
+    if on_device(value) and not on_device(self):
+        REPORTS.sync("item")
+
+
+def _masked_fill(self: torch.Tensor, mask: torch.Tensor, value: torch.Tensor, **_: Any) -> None:  # noqa: ANN401
+    if on_device(value):
+        REPORTS.sync("item")
+
+
+def _index_fill(self: torch.Tensor, dim: int, index: torch.Tensor, value: torch.Tensor, **_: Any) -> None:  # noqa: ANN401
+    if on_device(value):
+        REPORTS.sync("item")
+
+
+def _isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, **_: Any) -> None:  # noqa: ANN401
+    if not isinstance(elements, torch.Tensor) or not isinstance(test_elements, torch.Tensor):
+        return
+    if test_elements.numel() >= 10.0 * elements.numel() ** 0.145 and not assume_unique:
+        REPORTS.sync("unique")
+        REPORTS.sync("unique")
+
+
+def index_copies(indices: Sequence[torch.Tensor | None]) -> None:
+    """What an index made of these tensors costs: a mask is counted on the device, a host's index is copied there."""
+    for index in indices:
+        if index is None:
+            continue
+        if on_device(index):
+            if index.dtype in _MASKS:
+                REPORTS.sync("mask-index")
+        else:
+            _host_index(index)
+
+
+def _host_index(index: torch.Tensor) -> None:
+    parts, rows = (index.dim(), int(index.count_nonzero())) if index.dtype in _MASKS else (1, index.numel())
+    size = 8 if index.dtype in _MASKS else index.element_size()
+    for _part in range(parts if rows else 0):
+        REPORTS.copy("h2d", rows * size)
+
+
+def _index(self: torch.Tensor, indices: Sequence[torch.Tensor | None], **_: Any) -> None:  # noqa: ANN401
+    index_copies(indices)
+
+
+def _index_put(
+    self: torch.Tensor,
+    indices: Sequence[torch.Tensor | None],
+    values: torch.Tensor,
+    accumulate: bool = False,
+    *_: Any,  # noqa: ANN401
+    **__: Any,  # noqa: ANN401
+) -> None:
+    scalar = not on_device(values) and values.numel() == 1
+    masks = [index for index in indices if index is not None]
+    if scalar and not accumulate and len(masks) == 1 and masks[0].dtype in _MASKS:
+        return
+    if scalar and values.dim() == 0:
+        REPORTS.copy("h2d", values.element_size())
+    index_copies(indices)
+
+
+def _rules() -> dict[str, Rule]:
+    rules: dict[str, Rule] = {
+        "aten::_local_scalar_dense": _waits("item"),
+        "aten::nonzero": _waits("nonzero"),
+        "aten::masked_select": _waits("masked-select"),
+        "aten::equal": _equal,
+        "aten::bincount": _bincount,
+        "aten::histc": _histc,
+        "aten::index.Tensor": _index,
+        "aten::index.Tensor_out": _index,
+        "aten::_index_put_impl_": _index_put,
+        "aten::fill_.Tensor": _fill,
+        "aten::masked_fill_.Tensor": _masked_fill,
+        "aten::index_fill_.int_Tensor": _index_fill,
+        "aten::embedding_renorm_": _waits("embedding-max-norm"),
+        "aten::normal.Tensor_Tensor": _normal,
+        "aten::normal.float_Tensor": _normal,
+        "aten::isin.Tensor_Tensor_out": _isin,
+        "aten::isin.Tensor_Tensor": _isin,
+    }
+    for name in ("_unique", "_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive"):
+        rules[f"aten::{name}"] = _waits_on_some("unique")
+    for name in ("_linalg_svd", "_linalg_svd.U", "_linalg_eigh", "_linalg_eigh.eigenvalues", "cholesky"):
+        rules[f"aten::{name}"] = _waits("linalg-check")
+    for name in ("cholesky_inverse", "linalg_lstsq", "linalg_eig", "linalg_eig.out", "_linalg_eigvals"):
+        rules[f"aten::{name}"] = _waits("linalg-check")
+    for name in ("nonzero", "masked_select"):
+        rules[f"aten::{name}.out"] = rules[f"aten::{name}"]
+    rules["aten::repeat_interleave.Tensor"] = _repeat_interleave
+    return rules
+
+
+def _normal(mean: Any, std: torch.Tensor, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    if std.numel():
+        REPORTS.sync("normal-std-check")
+
+
+RULES = _rules()
+"""By the operator's full name, without ".default"."""
+
+
+def report_waits(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Report what a card's kernel of this operator would wait for."""
+    rule = RULES.get(name)
+    if rule is not None:
+        rule(*args, **kwargs)
