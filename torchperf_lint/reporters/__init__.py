@@ -10,8 +10,9 @@ from pathlib import Path
 
 from torchperf_lint.model import Report
 from torchperf_lint.reporters._words import printable, problem, statistics
+from torchperf_lint.run_report import RunReport
 
-__all__ = ["View", "formats", "printable", "problem", "render", "statistics"]
+__all__ = ["View", "formats", "printable", "problem", "render", "render_run", "statistics"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,16 @@ def formats() -> tuple[str, ...]:
 
 def render(format_name: str, report: Report, view: View) -> str:
     """The report in a format of `formats()`, newline at the end unless empty."""
-    # `json_` would otherwise be called as a module of the standard library is.
-    module = "json_" if format_name == "json" else format_name
-    text: str = import_module(f"{__name__}.{module}").render(report, view)
+    text: str = import_module(_module(format_name)).render(report, view)
     return text
+
+
+def render_run(format_name: str, report: RunReport, view: View) -> str:
+    """The report about a run in a format of `formats()`."""
+    text: str = import_module(_module(format_name)).render_run(report, view)
+    return text
+
+
+def _module(format_name: str) -> str:
+    # `json_` would otherwise be called as a module of the standard library is.
+    return f"{__name__}.json_" if format_name == "json" else f"{__name__}.{format_name}"

@@ -8,6 +8,8 @@ from dataclasses import asdict
 
 from torchperf_lint.model import Finding, Problem, Related, Report, Severity
 from torchperf_lint.reporters import View
+from torchperf_lint.reporters._runtime_json import runtime
+from torchperf_lint.run_report import RunReport
 
 VERSION = 1
 
@@ -15,13 +17,22 @@ VERSION = 1
 def render(report: Report, view: View) -> str:
     """Sorted, with no times and no facts about the host."""
     del view
-    whole = {
+    return json.dumps(_static(report), indent=2) + "\n"
+
+
+def render_run(report: RunReport, view: View) -> str:
+    """The same, its findings with their verdicts, and what there is to say about the run under `runtime`."""
+    del view
+    return json.dumps({**_static(report.report), "runtime": runtime(report)}, indent=2) + "\n"
+
+
+def _static(report: Report) -> dict[str, object]:
+    return {
         "version": VERSION,
         "findings": [_finding(finding) for finding in report.findings],
         "errors": [_error(problem) for problem in report.problems],
         "summary": _summary(report),
     }
-    return json.dumps(whole, indent=2) + "\n"
 
 
 def _finding(finding: Finding) -> dict[str, object]:

@@ -1,0 +1,138 @@
+"""Where the time of a recorded run went: the arithmetic that diagnoses and reports share. Torch-free.
+
+Everything here is None where nothing was measured: in a run shorter than its warm-up, and in a simulated one, whose
+times are those of the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torchperf_lint.evidence import Evidence, Segment
+from torchperf_lint.model import Diagnosis
+
+DATA, FORWARD, BACKWARD, OPTIMIZER = "data", "forward", "backward", "optimizer"
+WAITING = "waiting for the device"
+AFTER = "after the step"
+OTHER = "other"
+PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, WAITING, AFTER, OTHER)
+"""What a breakdown tells apart, in the order of a step."""
+_MERGED = {"loader start": DATA, "after backward": AFTER}
+"""Phases of the timeline that a breakdown counts with another; what it does not know is "other"."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a number is worth a word. Shares are of the step's time on the host unless they say otherwise."""
+
+    named: float = 0.10
+    """A share worth naming (TraceML names a loader's wait from 10 % on; PyTorch's TensorBoard profiler from 5 %)."""
+    strong: float = 0.20
+    """A share that bounds the run (TraceML: 20 %)."""
+    computing: float = 0.70
+    """CPU time / wall time of a fetch from which on it computes (our measurement: 0.99 busy, 0.02 asleep)."""
+    asleep: float = 0.30
+    """CPU time / wall time of a fetch up to which it waits."""
+    queued: float = 0.20
+    """Time ready but without a core / wall time, from which on cores are what is short."""
+    headroom: float = 1.1
+    """Workers for this many times the batches that training takes."""
+    busy_device: float = 0.90
+    """GPU utilisation from which on the device is the bound; NVML's rate is an upper bound of how busy it was."""
+    compute: float = 0.50
+    """Share of forward, backward and optimizer from which on a run without a device is bound by them."""
+    disk_sleep: float = 0.10
+    """Share of samples in which a process slept on the disk (state D)."""
+    pressure: float = 0.10
+    """Share of time in which some process stood still for IO (/proc/pressure/io)."""
+    read_rate: float = 256 * 1024
+    """Bytes a second that one worker fetches from storage: a hard disk gives about 100 random blocks of 4 KiB."""
+    faults: float = 10.0
+    """Major page faults a second of one worker: mapped files that are not in memory."""
+    passes: int = 3
+    """Passes over a loader that a statement about their starts needs."""
+
+
+DEFAULT = Thresholds()
+
+
+@dataclass(frozen=True)
+class Bound(Diagnosis):
+    """A diagnosis with the share of the step that it is about: what diagnoses are ordered by."""
+
+    share: float | None = None
+
+
+class Phase(NamedTuple):
+    """One part of a step."""
+
+    phase: str
+    share: float
+    """Of the step's time on the host; 0 to 1."""
+    ms: float
+    """Per step (per batch, where nothing trains)."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The loop that the run spent its time in, after the warm-up."""
+
+    unit: str
+    """"step", or "batch" where nothing trains."""
+    turns: int
+    total_ms: float
+    segments: tuple[Segment, ...]
+
+    def ms(self, *phases: str) -> float:
+        """Host time of phases of a breakdown, summed over the run."""
+        return sum(segment.ms for segment in self.segments if phase_of(segment) in phases)
+
+    def share(self, *phases: str) -> float:
+        """Their share of the loop's time."""
+        return self.ms(*phases) / self.total_ms
+
+    @property
+    def turn_ms(self) -> float:
+        """Mean host time of a step (batch)."""
+        return self.total_ms / self.turns
+
+    @property
+    def fetches(self) -> int:
+        """How often a batch was asked for."""
+        return sum(segment.times for segment in self.segments if segment.phase == DATA)
+
+
+def phase_of(segment: Segment) -> str:
+    """The phase of a breakdown that a segment belongs to."""
+    phase = _MERGED.get(segment.phase, segment.phase)
+    return phase if phase in PHASES else OTHER
+
+
+def loop_of(run: Evidence) -> Loop | None:
+    """The training loop, else the evaluation loop; None where no time was measured."""
+    if run.simulated:
+        return None
+    if run.segments:
+        return _loop("step", run.steady_steps, run.segments)
+    fetches = sum(segment.times for segment in run.eval_segments if segment.phase == DATA)
+    return None if run.steps else _loop("batch", fetches, run.eval_segments)
+
+
+def _loop(unit: str, turns: int, segments: tuple[Segment, ...]) -> Loop | None:
+    total = sum(segment.ms for segment in segments)
+    return Loop(unit, turns, total, segments) if turns and total > 0 else None
+
+
+def breakdown(run: Evidence) -> tuple[Phase, ...] | None:
+    """The phases that were seen, in the order of a step; their shares add up to 1. None where nothing was measured."""
+    loop = loop_of(run)
+    return None if loop is None else tuple(_phases(loop))
+
+
+def _phases(loop: Loop) -> Iterator[Phase]:
+    seen = {phase_of(segment) for segment in loop.segments if segment.ms > 0}
+    for phase in PHASES:
+        if phase in seen:
+            yield Phase(phase, loop.share(phase), loop.ms(phase) / loop.turns)

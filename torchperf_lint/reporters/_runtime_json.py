@@ -1,0 +1,103 @@
+"""The `runtime` object of the JSON format. A figure that was not measured is null, never 0."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from torchperf_lint.evidence import Event, Evidence, Rank, Spread
+from torchperf_lint.model import Diagnosis
+from torchperf_lint.run_report import RunReport
+
+
+def runtime(report: RunReport) -> dict[str, object]:
+    """Everything about the run; times are ms on the host's clock after the warm-up, counts are of the whole run."""
+    run = report.run
+    return {
+        "script": report.script,
+        "device": run.device,
+        "simulated": run.simulated,
+        "torch": run.torch,
+        "steps": run.steps,
+        "warmup": run.warmup,
+        "train_batches": run.train_batches,
+        "eval_batches": run.eval_batches,
+        "ranks": [_rank(rank, run.simulated) for rank in run.ranks],
+        "missing_ranks": list(run.missing_ranks),
+        "step_ms": _spread(run.step_ms, run.simulated),
+        "breakdown": [phase._asdict() for phase in report.breakdown] if report.breakdown is not None else None,
+        "sites": [_site(event, run, _found(event, report)) for event in sorted_sites(run)],
+        "utilisation": dict(run.utilisation) if run.utilisation is not None else None,
+        "diagnoses": [_diagnosis(diagnosis) for diagnosis in report.diagnoses],
+        "unwatched": dict(sorted(run.unwatched.items())),
+        "changed_sources": list(report.changed),
+        "returncode": run.returncode,
+        "wall_s": run.wall_s,
+        "torn": run.torn,
+    }
+
+
+def per_step(event: Event, run: Evidence) -> float | None:
+    """How often it happens in a training step after the warm-up (or in the whole of a shorter run).
+
+    None where it happens in no training step.
+    """
+    if run.steps and event.eval_turns and not event.train_turns:
+        return None
+    if run.steady_steps:
+        return event.steady / run.steady_steps
+    return event.count / run.steps if run.steps else None
+
+
+def sorted_sites(run: Evidence) -> list[Event]:
+    """The events of a run by place and kind."""
+    return sorted(run.events, key=lambda e: (e.path, e.line, e.column or 0, e.kind, e.what, e.via or ("", 0)))
+
+
+def _found(event: Event, report: RunReport) -> bool | None:
+    """Whether a finding stands at the place of a synchronisation or copy; None for other events."""
+    return event not in report.unfound if event.kind in ("sync", "copy") else None
+
+
+def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:
+    return {
+        "path": event.path,
+        "line": event.line,
+        "column": event.column,
+        "kind": event.kind,
+        "what": event.what,
+        "count": event.count,
+        "per_step": _rounded(per_step(event, run)),
+        "train_turns": event.train_turns,
+        "eval_turns": event.eval_turns,
+        "blocked_ms": None if run.simulated else event.blocked_ms,
+        "bubble_ms": None,
+        "bytes": event.nbytes if event.kind == "copy" else None,
+        "via": {"path": event.via[0], "line": event.via[1]} if event.via else None,
+        "by_rank": list(event.by_rank),
+        "found": found,
+        "attributes": dict(event.attributes),
+    }
+
+
+def _rank(rank: Rank, simulated: bool) -> dict[str, object]:
+    return {
+        "rank": rank.rank,
+        "pid": rank.pid,
+        "steps": rank.steps,
+        "step_ms": _spread(rank.step_ms, simulated),
+        "wait_ms": None if simulated or rank.step_ms is None else rank.wait_ms,
+    }
+
+
+def _spread(spread: Spread | None, simulated: bool) -> dict[str, object] | None:
+    if spread is None or simulated:
+        return None
+    return {"median": _rounded(spread.median), "p95": _rounded(spread.p95)}
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, object]:
+    return {"share": None, **asdict(diagnosis)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
