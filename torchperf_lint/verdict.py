@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,8 +58,8 @@ def digest_of(path: Path) -> str | None:
         return None
 
 
-def unfound(findings: Sequence[Finding], run: Evidence, kinds: Mapping[str, str]) -> tuple[Event, ...]:
-    """Events of these kinds (kind -> why it matters) at places where no finding stands, the costliest first.
+def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> tuple[Event, ...]:
+    """Events of these kinds at places where no finding stands, the costliest first.
 
     That is how a reader, and we, learn what static analysis misses.
     """

@@ -11,6 +11,7 @@ from typing import NoReturn
 from torchperf_lint.errors import UsageError
 from torchperf_lint.options import OPTIONS, Option
 from torchperf_lint.reporters import formats
+from torchperf_lint.runtime.request import Target, split
 from torchperf_lint.settings import Settings
 
 _DESCRIPTION = """\
@@ -35,7 +36,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser; what it fills in for a setting that was not said is None."""
     parser = _Parser(
         prog="torchperf-lint",
-        usage="%(prog)s [options] [PATH ...]",
+        usage="%(prog)s [options] [PATH ...]\n       %(prog)s --runtime [options] SCRIPT|-m MODULE [ARGUMENTS ...]",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         allow_abbrev=False,
@@ -49,6 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_input(parser.add_argument_group("input"))
     _add_output(parser.add_argument_group("output"))
     _add_questions(parser.add_argument_group("questions"))
+    _add_runtime(parser.add_argument_group("runtime"))
     return parser
 
 
@@ -57,7 +59,28 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:end])
     options.paths = [*options.paths, *arguments[end + 1 :]]
+    _check_runtime(options)
     return options
+
+
+_ONLY_RUNTIME = ("simulate", "steps", "warmup", "events", "lint")
+
+
+def _check_runtime(options: argparse.Namespace) -> None:
+    if not options.runtime:
+        for name in _ONLY_RUNTIME:
+            if getattr(options, name):
+                raise UsageError(f"--{name}: only with --runtime")
+        if options.fail_on_confirmed and not options.report:
+            raise UsageError("--fail-on-confirmed: only with --runtime or --report")
+        return
+    if options.report:
+        raise UsageError("--report: cannot be used with --runtime")
+    if options.output_format != "full" and options.output_file is None:
+        raise UsageError(
+            f"--output-format {options.output_format}: needs --output-file with --runtime, where the script owns "
+            "standard output"
+        )
 
 
 def _add_setting(group: argparse._ArgumentGroup, option: Option, default: object) -> None:
@@ -95,20 +118,31 @@ def _add_questions(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--version", "-V", action="store_true", help="show the version")
 
 
-def asks_for_runtime(arguments: Sequence[str], parser: argparse.ArgumentParser) -> bool:
-    """Whether --runtime stands among our options: before the first positional argument, or `-m`, or `--`.
+def take_runtime(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[list[str], Target] | None:
+    """(our own words, what to run) where --runtime stands among our options, else None.
 
-    What follows those belongs to the script that runtime mode runs, even if it looks like ours.
+    Our options end at the first positional argument, `-m` or `--`: what follows belongs to the script that is run,
+    even if it looks like ours. Raises UsageError where nothing to run is named.
     """
+    if "--runtime" not in arguments:
+        return None
     takes_value = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
-    waiting = False
-    for argument in arguments:
-        if waiting:
-            waiting = False
-        elif argument == "--runtime":
-            return True
-        elif not argument.startswith("-") or argument in ("-", "-m", "--"):
-            return False
-        else:
-            waiting = argument in takes_value
-    return False
+    ours, target = split(arguments, takes_value)
+    if "--runtime" not in ours:
+        return None
+    if target is None and not {"--help", "-h", "--version", "-V"} & set(ours):
+        raise UsageError("--runtime: name the script to run, or -m MODULE")
+    return ours, target or Target("", False)
+
+
+def _add_runtime(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--runtime", action="store_true", help="run a script, watch it, and say which findings the run confirms"
+    )
+    group.add_argument("--simulate", action="store_true", help="run it on a simulated CUDA device: counts, no times")
+    group.add_argument("--steps", metavar="N", help="end the script after N optimizer steps")
+    group.add_argument("--warmup", metavar="N", help="leave the first N steps out of times (default: 10)")
+    group.add_argument("--events", metavar="FILE", help="where to record (default: torchperf-<pid>.events.jsonl)")
+    group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
+    group.add_argument("--report", action="store_true", help="judge recorded runs again: PATHs are events files")
+    group.add_argument("--fail-on-confirmed", action="store_true", help="exit 1 where a finding is confirmed")

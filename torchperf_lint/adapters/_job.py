@@ -36,8 +36,8 @@ class Job:
     """Standard input; then there is at most one group with one file."""
 
 
-def prepare(options: argparse.Namespace) -> Job:
-    """Find files and settings. Raises UsageError and ConfigError."""
+def homes_of(options: argparse.Namespace) -> Homes:
+    """Projects and their settings, as the command line overrides them. Raises UsageError and ConfigError."""
     cwd = _working_directory()
     overrides = {option.field: getattr(options, option.field) for option in OPTIONS}
     if overrides["cache_dir"]:
@@ -45,7 +45,13 @@ def prepare(options: argparse.Namespace) -> Job:
     if options.config is not None and options.isolated:
         raise UsageError("--config: cannot be used with --isolated")
     config = Path(os.path.abspath(cwd / options.config)) if options.config is not None else None  # noqa: PTH100
-    homes = Homes(overrides, options.isolated, config, cwd)
+    return Homes(overrides, options.isolated, config, cwd)
+
+
+def prepare(options: argparse.Namespace) -> Job:
+    """Find files and settings. Raises UsageError and ConfigError."""
+    homes = homes_of(options)
+    cwd = homes.cwd
     if "-" in options.paths or (options.stdin_filename is not None and not options.paths):
         return _standard_input(options, homes)
     if options.stdin_filename is not None:

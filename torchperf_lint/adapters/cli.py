@@ -15,6 +15,9 @@ TYPE_CHECKING = False  # importing it from typing takes longer than all else her
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
+    from typing import TextIO
+
+    from torchperf_lint.run_report import RunReport
 
 INTERRUPTED = 130
 
@@ -37,12 +40,19 @@ def _run(arguments: list[str]) -> int:
     from torchperf_lint.adapters import _arguments
 
     parser = _arguments.make_parser()
-    if _arguments.asks_for_runtime(arguments, parser):
-        raise UsageError("--runtime: runtime mode is not part of this version")
-    options = _arguments.parse(parser, arguments)
+    watched = _arguments.take_runtime(parser, arguments)
+    options = _arguments.parse(parser, watched[0] if watched else arguments)
     for wanted, answer in _ANSWERS.items():
         if getattr(options, wanted):
             return _out(answer(options), 0)
+    if watched:
+        from torchperf_lint.adapters import _runtime
+
+        return _runtime.watch(options, watched[1], lambda report: _show(report, options, to_error=True), _err)
+    if options.report:
+        from torchperf_lint.adapters import _runtime
+
+        return _runtime.replay(options, lambda report: _show(report, options, to_error=False))
     return _lint(options)
 
 
@@ -97,6 +107,22 @@ def _lint(options: argparse.Namespace) -> int:
     return _out(text, code)
 
 
+def _show(report: RunReport, options: argparse.Namespace, to_error: bool) -> None:
+    """The report about a run: for people to standard error while a script owns standard output."""
+    from torchperf_lint import reporters
+
+    stream = sys.stderr if to_error else sys.stdout
+    to_file = options.output_file is not None
+    color = _wants_color(options, stream=stream) and not to_file
+    view = reporters.View(_width(), color, options.quiet)
+    if to_file:
+        _write(options.output_file, reporters.render_run(options.output_format, report, view))
+    if to_error:
+        _err(reporters.render_run("full", report, reporters.View(_width(), _wants_color(options, stream=stream))))
+    elif not to_file:
+        _out(reporters.render_run(options.output_format, report, view), 0)
+
+
 def _write(path: str, text: str) -> None:
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
@@ -111,15 +137,17 @@ def _width() -> int:
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def _wants_color(options: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> bool:
-    """--color, else NO_COLOR, else FORCE_COLOR, else whether standard output is a terminal that knows colours."""
+def _wants_color(
+    options: argparse.Namespace, environment: Mapping[str, str] = os.environ, stream: TextIO | None = None
+) -> bool:
+    """--color, else NO_COLOR, else FORCE_COLOR, else whether the stream (stdout) is a terminal with colours."""
     if options.color != "auto":
         return bool(options.color == "always")
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR"):
         return True
-    return sys.stdout.isatty() and environment.get("TERM") != "dumb"
+    return (stream or sys.stdout).isatty() and environment.get("TERM") != "dumb"
 
 
 def _out(text: str, code: int) -> int:

@@ -73,7 +73,7 @@ class Recorder:
         self.scopes = Scopes()
         self.muted = False
         """True where nothing may be recorded: loader workers, and while we look at the run ourselves."""
-        self.sources: list[Callable[[], Iterable[Record]]] = []
+        self.sources: list[Callable[[], Iterable[Record] | None]] = []
         """Called at each flush: more records, cumulative, only what changed."""
         self._header = dict(header)
         self._lock = threading.RLock()
@@ -200,7 +200,7 @@ class Recorder:
     def _changed(self) -> Iterable[Record]:
         for counter in self.scopes.settle():
             self._touch(counter)
-        extra = [record for source in self.sources for record in source()]
+        extra = [record for source in list(self.sources) for record in self._asked(source)]
         pending, self._pending = self._pending, []
         yield from pending
         unresolved, self._unresolved = self._unresolved, []
@@ -213,6 +213,15 @@ class Recorder:
             counter.dirty = False
             yield counter.record()
         yield from extra
+
+    def _asked(self, source: Callable[[], Iterable[Record] | None]) -> list[Record]:
+        """What a source has to say; one that fails is not asked again, and the run goes on."""
+        try:
+            return list(source() or ())
+        except Exception as error:  # noqa: BLE001 -- the border of a probe
+            self.sources.remove(source)
+            name = getattr(source, "__qualname__", "a source").partition(".")[0].strip("_").lower()
+            return [{"record": "probe", "name": name, "state": "failed", "reason": f"{type(error).__name__}: {error}"}]
 
     def _site_record(self, number: int, key: Key) -> Record:
         site = self.sites.resolve(key)

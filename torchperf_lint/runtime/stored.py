@@ -18,8 +18,9 @@ def stored(finding: Finding) -> dict[str, Any]:
 
 def restored(kept: dict[str, Any]) -> Finding:
     """The finding that `stored` was given. Raises KeyError and TypeError for what it did not write."""
+    plain: dict[str, Any] = {name: kept.get(name) for name in _PLAIN}
     return Finding(
-        **{name: kept.get(name) for name in _PLAIN},
+        **plain,
         location=_location(kept["location"]),
         severity=Severity(kept["severity"]),
         confidence=Confidence(kept["confidence"]),

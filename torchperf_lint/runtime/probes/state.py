@@ -70,8 +70,10 @@ def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN40
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "start_method": _start_method(),
-        "gpus": [] if simulated else _gpus(torch),
     }
+    gpus = [] if simulated else _gpus(torch)
+    if gpus is not None:
+        found["gpus"] = gpus
     cudnn = getattr(torch.backends, "cudnn", None)
     if cudnn is not None:
         found["cudnn_benchmark"] = bool(cudnn.benchmark)
@@ -85,10 +87,12 @@ def _build(torch: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"cuda": version.cuda, "hip": getattr(version, "hip", None), "debug": bool(version.debug)}
 
 
-def _gpus(torch: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    """The devices this process has opened, by UUID; asking must not open them."""
-    if not torch.cuda.is_initialized():
+def _gpus(torch: Any) -> list[dict[str, Any]] | None:  # noqa: ANN401
+    """The devices this process can use, by UUID; None while it has opened none, for asking must not open them."""
+    if torch.version.cuda is None and getattr(torch.version, "hip", None) is None:
         return []
+    if not torch.cuda.is_initialized():
+        return None
     found = []
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)

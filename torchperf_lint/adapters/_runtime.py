@@ -1,0 +1,173 @@
+"""`--runtime` and `--report`: options in, the script run as it asks to be, a report and an exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from torchperf_lint.adapters import _job
+from torchperf_lint.errors import TorchPerfError, UsageError
+from torchperf_lint.events import Writer
+from torchperf_lint.lint import Target as LintTarget
+from torchperf_lint.lint import lint
+from torchperf_lint.model import Finding, Outcome, Problem
+from torchperf_lint.paths import Homes, collect
+from torchperf_lint.run_report import RunReport
+from torchperf_lint.runtime import judging, launch, ranks
+from torchperf_lint.runtime.devices import recorded_devices
+from torchperf_lint.runtime.request import Request, Target, own_flags
+from torchperf_lint.runtime.request import ranks as rank_of
+from torchperf_lint.runtime.sampler import Sampler, Utilisation
+
+logger = logging.getLogger(__name__)
+Show = Callable[[RunReport], None]
+Warn = Callable[[str], None]
+CONFIRMED = 1
+
+
+def watch(options: argparse.Namespace, target: Target, show: Show, warn: Warn) -> int:
+    """Run the target, show what the run says, and end as it ended. Raises UsageError before anything has started."""
+    homes = _job.homes_of(options)
+    request = _request(options, target, homes)
+    ended: launch.Ended[Utilisation] = launch.run(request, lambda pid: _sample(pid, request))
+    utilisation = ended.utilisation.to_dict() if ended.utilisation is not None else None
+    ending = {"returncode": ended.returncode, "wall_s": round(ended.wall_s, 3), "interrupted": ended.interrupted}
+    code = 0
+    if not ended.events:
+        warn(f"torchperf-lint: nothing was recorded: {ended.unwatched or 'the script ended before it could be'}\n")
+    elif request.rank:
+        _complete(ended.events[0], utilisation, ending, warn)
+    else:
+        code = _reported(options, request, ended.events, (utilisation, ending), homes, show, warn)
+    if ended.returncode < 0:
+        launch.end_like(ended.returncode)
+    return ended.returncode or code
+
+
+def _reported(
+    options: argparse.Namespace,
+    request: Request,
+    files: Sequence[str],
+    seen: tuple[Mapping[str, object] | None, Mapping[str, object]],
+    homes: Homes,
+    show: Show,
+    warn: Warn,
+) -> int:
+    """The border of the report: whatever fails in it, the script has run, and its exit code is what counts."""
+    try:
+        return _report(options, request, files, seen, homes, show, warn)
+    except Exception as error:
+        logger.debug("the report failed", exc_info=True)
+        reason = error if isinstance(error, TorchPerfError) else f"{type(error).__name__}: {error}"
+        warn(f"torchperf-lint: the report failed: {reason}; the record is {files[0]}\n")
+        return 0
+
+
+def _report(
+    options: argparse.Namespace,
+    request: Request,
+    files: Sequence[str],
+    seen: tuple[Mapping[str, object] | None, Mapping[str, object]],
+    homes: Homes,
+    show: Show,
+    warn: Warn,
+) -> int:
+    utilisation, ending = seen
+    everyone = list(files)
+    if request.rank == 0 and (request.world or 1) > 1:
+        everyone = list(dict.fromkeys([files[0], *ranks.wait_for(files[0], request.world or 1), *files[1:]]))
+    runs, problems = judging.read_all(everyone)
+    if not runs:
+        warn("".join(f"torchperf-lint: {p.path}: {p.reason}\n" for p in problems))
+        return 0
+    runs[0] = judging.with_end(runs[0], utilisation, ending)
+    judged = judging.judge(runs, _linting(homes), _more(options, homes), problems)
+    try:
+        judging.append(files[0], judged.report.findings, utilisation, ending)
+    except OSError as error:
+        warn(f"torchperf-lint: {files[0]} could not be completed: {error.strerror}\n")
+    show(judged)
+    return _code(options, judged.report.findings)
+
+
+def replay(options: argparse.Namespace, show: Show) -> int:
+    """Judge and show recorded runs again. Raises UsageError where none can be read."""
+    if not options.paths:
+        raise UsageError("--report: name one events file or more")
+    homes = _job.homes_of(options)
+    paths = [path for name in options.paths for path in (ranks.siblings(name) if len(options.paths) == 1 else [name])]
+    runs, problems = judging.read_all(paths)
+    if not runs:
+        raise UsageError("--report: " + "; ".join(f"{p.path}: {p.reason}" for p in problems))
+    judged = judging.judge(runs, _linting(homes), (), problems)
+    show(judged)
+    return _job.PROBLEMS if problems else _code(options, judged.report.findings)
+
+
+def _code(options: argparse.Namespace, findings: Sequence[Finding]) -> int:
+    confirmed = any(f.verdict is not None and f.verdict.outcome is Outcome.CONFIRMED for f in findings)
+    return CONFIRMED if options.fail_on_confirmed and confirmed else 0
+
+
+def _request(options: argparse.Namespace, target: Target, homes: Homes) -> Request:
+    rank, world = rank_of(os.environ)
+    at = homes.cwd if target.is_module else Path(os.path.abspath(homes.cwd / target.name))  # noqa: PTH100 -- links stay
+    return Request(
+        target=target,
+        events=ranks.events_path(options.events, rank, os.environ),
+        flags=own_flags(),
+        simulate=options.simulate,
+        warmup=_number(options.warmup, "--warmup", 10, least=0) or 0,
+        steps=_number(options.steps, "--steps", None, least=1),
+        project_root=str(homes.of(at).root),
+        rank=rank,
+        world=world,
+    )
+
+
+def _number(said: str | None, option: str, default: int | None, least: int) -> int | None:
+    if said is None:
+        return default
+    if not said.isdecimal() or int(said) < least:
+        raise UsageError(f"{option}: {said!r} is not a whole number of at least {least}")
+    return int(said)
+
+
+def _complete(path: str, utilisation: Mapping[str, object] | None, ending: Mapping[str, object], warn: Warn) -> None:
+    """A rank other than 0 leaves its file for rank 0 to read."""
+    try:
+        writer = Writer(path)
+        writer.write(judging.ended_records(utilisation, ending))
+        writer.close()
+    except OSError as error:
+        warn(f"torchperf-lint: {path} could not be completed: {error.strerror}\n")
+
+
+def _linting(homes: Homes) -> judging.Lint:
+    def run(files: Sequence[Path]) -> tuple[list[Finding], list[Problem]]:
+        found = collect([str(f) for f in files], homes) if files else None
+        if found is None:
+            return [], []
+        findings: list[Finding] = []
+        problems = list(found.problems)
+        for group in found.groups:
+            report = lint(LintTarget(group.home.root, group.home.settings, group.files))
+            findings += report.findings
+            problems += report.problems
+        return sorted(findings, key=lambda f: f.sort_key), problems
+
+    return run
+
+
+def _more(options: argparse.Namespace, homes: Homes) -> list[Path]:
+    if not options.lint:
+        return []
+    found = collect(options.lint, homes)
+    return [path for group in found.groups for path in group.files]
+
+
+def _sample(pid: int, request: Request) -> Sampler:
+    return Sampler(pid, devices=lambda: recorded_devices(request.events))

@@ -1,0 +1,104 @@
+"""From events files to judged findings: what was linted, what ran, and whether they are still the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from torchperf_lint import verdict
+from torchperf_lint.events import RawRun, Record, UnreadableRecordError, Writer, read
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.model import Finding, Problem, Report
+from torchperf_lint.run_report import RunReport
+from torchperf_lint.runtime.diagnose import breakdown, diagnose
+from torchperf_lint.runtime.reading import evidence_of
+from torchperf_lint.runtime.stored import restored, stored
+
+Lint = Callable[[Sequence[Path]], "tuple[Sequence[Finding], Sequence[Problem]]"]
+"""Findings and problems in these files."""
+
+
+def read_all(paths: Iterable[str]) -> tuple[list[RawRun], list[Problem]]:
+    """Those of the files that can be read, and why the others cannot."""
+    runs, problems = [], []
+    for path in paths:
+        try:
+            runs.append(read(path))
+        except UnreadableRecordError as error:
+            problems.append(Problem(path, None, str(error)))
+        except OSError as error:
+            problems.append(Problem(path, None, f"cannot be read: {error.strerror}"))
+    return runs, problems
+
+
+def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problems: Iterable[Problem] = ()) -> RunReport:
+    """What the run says about the findings its record keeps, or where it keeps none about those of its sources now.
+
+    `more`: files to lint besides those that ran.
+    """
+    run = evidence_of(runs)
+    cwd = Path(runs[0].header.get("cwd", "."))
+    kept = next((r.findings for r in runs if r.findings is not None), None)
+    said = list(problems)
+    if kept is None:
+        found, unread = lint([*_sources(run, cwd), *more])
+        said += unread
+    else:
+        found = [restored(finding) for finding in kept]
+    changed = verdict.changed_sources(run, cwd) if kept is None else ()
+    findings = verdict.judged(found, run, changed)
+    diagnoses, failed = diagnose(run)
+    return RunReport(
+        script=script_of(runs[0]),
+        run=run,
+        report=Report(findings, (*said, *failed), files=len(run.sources)),
+        diagnoses=diagnoses,
+        breakdown=breakdown(run),
+        unfound=verdict.unfound(findings, run, ("sync", "copy")),
+        changed=changed,
+    )
+
+
+def script_of(run: RawRun) -> str:
+    """What ran, in the user's words: the command line after the interpreter's flags, without its arguments."""
+    words = list(run.header.get("argv", ()))
+    while words:
+        word = words.pop(0)
+        if word == "-m":
+            return f"-m {words[0]}" if words else "-m"
+        if word in ("-W", "-X", "--check-hash-based-pycs"):
+            words = words[1:]
+        elif not word.startswith("-"):
+            return str(word)
+    return "the script"
+
+
+def append(
+    path: str, findings: Iterable[Finding], utilisation: Mapping[str, object] | None, ended: Mapping[str, object]
+) -> None:
+    """Complete a record with what its parent knows. Raises OSError where the disk says no."""
+    records: list[Record] = [{"record": "finding", "finding": stored(finding)} for finding in findings]
+    records.append({"record": "judged"})
+    writer = Writer(path)
+    try:
+        writer.write([*records, *ended_records(utilisation, ended)])
+    finally:
+        writer.close()
+
+
+def ended_records(utilisation: Mapping[str, object] | None, ended: Mapping[str, object]) -> list[Record]:
+    """What the parent saw of the machine and of the end."""
+    seen: list[Record] = [{"record": "utilisation", **utilisation}] if utilisation is not None else []
+    return [*seen, {"record": "ended", **ended}]
+
+
+def with_end(run: RawRun, utilisation: Mapping[str, object] | None, ended: Mapping[str, object]) -> RawRun:
+    """The run as its completed record will say it."""
+    whole = {"record": "utilisation", **utilisation} if utilisation is not None else run.utilisation
+    return replace(run, utilisation=whole, ended={"record": "ended", **ended})
+
+
+def _sources(run: Evidence, cwd: Path) -> list[Path]:
+    paths = {cwd / path for path in run.sources if path.endswith(".py")}
+    return sorted(path for path in paths if path.is_file())
