@@ -19,7 +19,7 @@ def patch_compilers() -> None:
     cuda: Any = torch.cuda
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
         if hasattr(cuda, name):
-            setattr(cuda, name, _Refused(name))
+            setattr(cuda, name, _refused(name))
 
 
 def _compile(model: Any = None, **options: Any) -> Any:  # noqa: ANN401
@@ -33,13 +33,12 @@ def _compile_module(self: torch.nn.Module, *args: Any, **options: Any) -> None: 
     REPORTS.unsupported(_EAGER)
 
 
-class _Refused:
-    """Says that CUDA graphs cannot be simulated when one is asked for."""
+def _refused(name: str) -> type:
+    """A class, as the name is in torch.cuda, that says so when somebody makes one."""
 
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-    def __call__(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401
-        what = f"torch.cuda.{self.__name__}: CUDA graphs are not simulated"
+    def refuse(cls: type, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+        what = f"torch.cuda.{name}: CUDA graphs are not simulated"
         REPORTS.unsupported(what)
         raise RuntimeError(what)
+
+    return type(name, (), {"__new__": refuse, "__module__": "torch.cuda"})

@@ -23,6 +23,9 @@ _TAKE_BOTH = {
 """Operators whose kernels for a card take tensors of the host, too."""
 
 
+_WIDE = (torch.float64, torch.complex128)
+
+
 class _Call:
     """One call on its way to the host and back."""
 
@@ -43,7 +46,18 @@ class _Call:
             return [self._tensor("", item) if isinstance(item, torch.Tensor) else item for item in value]
         if isinstance(value, torch.device):
             return torch.device("cpu")
+        if name in self.plan.tensors and isinstance(value, int | float | complex):
+            return self._number(value)
         return value
+
+    def _number(self, value: complex) -> torch.Tensor:
+        """A tensor that joins type promotion as the number would."""
+        if isinstance(value, int):
+            return torch.tensor(value, device="cpu")
+        wide = any(t.dtype in _WIDE for t in self.given.values() if isinstance(t, torch.Tensor))
+        if isinstance(value, complex):
+            return torch.tensor(value, dtype=torch.complex128 if wide else torch.complex64, device="cpu")
+        return torch.tensor(value, dtype=torch.float64 if wide else torch.get_default_dtype(), device="cpu")
 
     def _tensor(self, name: str, value: torch.Tensor) -> torch.Tensor:
         if name:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import torch
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -19,6 +21,8 @@ class Plan:
     """It has a `generator` argument."""
     names: tuple[str, ...]
     """Its arguments in order."""
+    tensors: frozenset[str]
+    """Arguments that have to be tensors: torch hands numbers to kernels written in Python as numbers."""
 
 
 def _written(arguments: Any) -> dict[frozenset[str], str]:  # noqa: ANN401
@@ -39,4 +43,13 @@ def plan_of(op: Any) -> Plan:  # noqa: ANN401
         outs=frozenset(a.name for a in schema.arguments if a.is_out),
         draws=any(a.name == "generator" for a in schema.arguments),
         names=tuple(a.name for a in schema.arguments),
+        tensors=frozenset() if _takes_numbers(op) else frozenset(a.name for a in schema.arguments if _is_tensor(a)),
     )
+
+
+def _takes_numbers(op: Any) -> bool:  # noqa: ANN401
+    return bool(torch._C._should_allow_numbers_as_tensors(op._schema.name.split("::")[1]))
+
+
+def _is_tensor(argument: Any) -> bool:  # noqa: ANN401
+    return str(argument.type) in ("Tensor", "Optional[Tensor]")
