@@ -52,9 +52,9 @@ def _quotas_v1(pid: int, root: Path) -> Iterator[float]:
 def _groups(pid: int, root: Path, controller: str, mounts: list[Path]) -> Iterator[Path]:
     """The directories of the process's group and of those above it; each of them may limit it."""
     for line in _read(root / f"proc/{pid}/cgroup").splitlines():
-        _number, _, rest = line.partition(":")
+        number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if controller not in controllers.split(","):
+        if not number.isdecimal() or controller not in controllers.split(","):
             continue
         # A container may see the host's path, which does not exist below its own mount: then the mount is its group.
         own = Path(path.lstrip("/"))

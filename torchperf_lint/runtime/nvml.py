@@ -6,7 +6,7 @@ NVML's utilisation is the share of time in which *any* kernel ran, however small
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,8 @@ class Gpu:
 
     index: int
     """CUDA's, in that process; series are called `gpu.<index>.*`."""
-    uuid: str
+    uuid: str | None
+    """With or without NVML's "GPU-" or "MIG-"; None where the script's torch does not tell (before 2.4)."""
     name: str | None = None
     mig: bool | None = None
     """Whether it is a MIG instance; None until NVML was asked."""
@@ -72,8 +73,10 @@ class Nvml:
         guarded = {f"gpu.{gpu.index}.{name}": device.guarded(source) for name, source in sources.items()}
         return replace(known, busy_from=busy_from), guarded
 
-    def _handle(self, uuid: str) -> Any:  # noqa: ANN401 -- NVML's opaque handle
+    def _handle(self, uuid: str | None) -> Any:  # noqa: ANN401 -- NVML's opaque handle
         """torch gives UUIDs bare; NVML wants to know of what they are."""
+        if uuid is None:
+            raise UnavailableError("the script's torch does not tell the device's UUID")
         names = [uuid] if uuid.startswith(("GPU-", "MIG-")) else []
         bare = uuid.removeprefix("GPU-").removeprefix("MIG-")
         for name in dict.fromkeys([*names, f"GPU-{bare}", f"MIG-{bare}"]):
@@ -183,8 +186,3 @@ def _or_none(read: Callable[[], Any]) -> Any:  # noqa: ANN401
 
 def _reason(error: Exception) -> str:
     return f"NVML says: {error}"
-
-
-def gpus_of(records: Sequence[Mapping[str, Any]]) -> list[Gpu]:
-    """From `[{"index": 0, "name": ..., "uuid": "GPU-..."}]`, as the script's process records its devices."""
-    return [Gpu(int(record["index"]), str(record["uuid"]), record.get("name")) for record in records]

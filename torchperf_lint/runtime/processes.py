@@ -43,6 +43,7 @@ class Tree:
         self._open: dict[int, Any] = {pid: psutil.Process(pid)}
         self._known: dict[int, Process] = {}
         self._ended: list[Process] = []
+        self._rest = Process("(ended)", main=False, pid=None, processes=0, read_bytes=0.0)
 
     def sample(self, elapsed_s: float) -> dict[str, float]:
         """The series over the last `elapsed_s` seconds; nothing once the main process has ended."""
@@ -66,7 +67,7 @@ class Tree:
 
     def processes(self) -> list[Process]:
         """All that were seen, the main process first, then by CPU time."""
-        everyone = [*self._known.values(), *self._ended]
+        everyone = [*self._known.values(), *self._ended, *([self._rest] if self._rest.processes else [])]
         return sorted(everyone, key=lambda process: (not process.main, -process.cpu_s, process.pid or 0))
 
     def _look(self, pid: int, handle: Any, sums: dict[str, float]) -> dict[str, float]:  # noqa: ANN401
@@ -123,20 +124,20 @@ class Tree:
         if process is None:
             return
         self._ended.append(process)
-        if len(self._ended) > KEPT:
+        if len(self._ended) >= KEPT:
             self._fold()
 
     def _fold(self) -> None:
-        """Makes one of the two ended processes that used least."""
-        self._ended.sort(key=lambda process: (process.main, process.cpu_s))
-        first, second, *rest = self._ended
-        reads = [process.read_bytes for process in (first, second) if process.read_bytes is not None]
-        total = Process("(ended)", False, None, first.processes + second.processes)
-        total.cpu_s = first.cpu_s + second.cpu_s
-        total.read_bytes = sum(reads) if len(reads) == 2 else None
-        total.samples = first.samples + second.samples
-        total.in_disk_sleep = first.in_disk_sleep + second.in_disk_sleep
-        self._ended = [total, *rest]
+        """Adds the ended process that used least to the sum of such."""
+        least = min(self._ended, key=lambda process: (process.main, process.cpu_s))
+        self._ended.remove(least)
+        rest = self._rest
+        if rest.read_bytes is not None:
+            rest.read_bytes = None if least.read_bytes is None else rest.read_bytes + least.read_bytes
+        rest.processes += least.processes
+        rest.cpu_s += least.cpu_s
+        rest.samples += least.samples
+        rest.in_disk_sleep += least.in_disk_sleep
 
 
 def _children(pid: int) -> list[int] | None:

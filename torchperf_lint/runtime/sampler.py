@@ -61,10 +61,13 @@ class Sampler:
         self,
         pid: int,
         period_s: float = 0.2,
-        devices: Callable[[], Sequence[Gpu]] | None = None,
+        devices: Callable[[], Sequence[Gpu] | None] | None = None,
         import_module: Callable[[str], Any] = importlib.import_module,
     ) -> None:
-        """`devices` is asked once a second for the GPUs that the script uses, until it names one."""
+        """`devices` is asked once a second for the GPUs that the script uses, until it gives another answer than None.
+
+        See devices.py for one that reads the events file.
+        """
         self._pid = pid
         self._period_s = period_s
         self._devices = devices
@@ -170,18 +173,23 @@ class Sampler:
         self._own_cpu_s = time.thread_time()
 
     def _look_for_gpus(self) -> None:
-        each = max(round(1 / self._period_s), 1)
-        if self._devices is not None and not self._gpus and self._samples % each == 0:
-            try:
-                self.watch_gpus(self._devices())
-            except Exception as error:  # noqa: BLE001 -- the border to the caller
-                self._devices = None
-                self._states["gpu"] = f"unavailable: {_told(error)}"
+        if self._devices is not None and self._samples % max(round(1 / self._period_s), 1) == 0:
+            self._ask(self._devices)
         with self._lock:
             asked_for, self._asked_for = self._asked_for, []
         for gpu in asked_for:
-            if gpu.uuid not in {known.uuid for known in self._gpus}:
+            if gpu.index not in {known.index for known in self._gpus}:
                 self._open_gpu(gpu)
+
+    def _ask(self, devices: Callable[[], Sequence[Gpu] | None]) -> None:
+        try:
+            gpus = devices()
+        except Exception as error:  # noqa: BLE001 -- the border to the caller
+            gpus = []
+            self._states["gpu"] = f"unavailable: {_told(error)}"
+        if gpus is not None:
+            self._devices = None
+            self.watch_gpus(gpus)
 
     def _open_gpu(self, gpu: Gpu) -> None:
         try:
