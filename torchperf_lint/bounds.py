@@ -87,7 +87,14 @@ class Loop:
 
     def ms(self, *phases: str) -> float:
         """Host time of phases of a breakdown, summed over the run."""
-        return sum(segment.ms for segment in self.segments if phase_of(segment) in phases)
+        return sum(segment.ms for segment in self.segments if self.phase_of(segment) in phases)
+
+    def phase_of(self, segment: Segment) -> str:
+        """The phase of a breakdown that a segment belongs to."""
+        if self.unit == "batch" and segment.phase == "no backward":
+            return FORWARD
+        phase = _MERGED.get(segment.phase, segment.phase)
+        return phase if phase in PHASES else OTHER
 
     def share(self, *phases: str) -> float:
         """Their share of the loop's time."""
@@ -102,12 +109,6 @@ class Loop:
     def fetches(self) -> int:
         """How often a batch was asked for."""
         return sum(segment.times for segment in self.segments if segment.phase == DATA)
-
-
-def phase_of(segment: Segment) -> str:
-    """The phase of a breakdown that a segment belongs to."""
-    phase = _MERGED.get(segment.phase, segment.phase)
-    return phase if phase in PHASES else OTHER
 
 
 def loop_of(run: Evidence) -> Loop | None:
@@ -132,7 +133,7 @@ def breakdown(run: Evidence) -> tuple[Phase, ...] | None:
 
 
 def _phases(loop: Loop) -> Iterator[Phase]:
-    seen = {phase_of(segment) for segment in loop.segments if segment.ms > 0}
+    seen = {loop.phase_of(segment) for segment in loop.segments if segment.ms > 0}
     for phase in PHASES:
         if phase in seen:
             yield Phase(phase, loop.share(phase), loop.ms(phase) / loop.turns)

@@ -1,0 +1,111 @@
+"""TPL900."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.amounts import often, percent
+from torchperf_lint.bounds import DATA, WAITING, Bound, Loop, breakdown, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.machine import machine_of
+from torchperf_lint.rule import RunRule
+
+
+class BoundNotDecided(RunRule):
+    """Nothing that was measured says what bounds the run.
+
+    ## What it does
+    Stands where no other diagnosis does: it names the numbers that were there, and what was missing to decide.
+
+    ## Why it is slow
+    It is not known.
+
+    ## Example
+    A run shorter than its warm-up, one without a step, one under `--simulate`, or one whose time is spread over many
+    things.
+
+    ## Use instead
+    A longer run, or one with a device; the report says which.
+
+    ## When it is fine
+    Where nothing is slow.
+
+    ## Fix safety
+    Nothing is changed for you.
+
+    ## Confirmed by
+    The absence of everything else.
+
+    ## References
+    - README, "Limits".
+    """
+
+    code, name, since = "TPL900", "bound-not-decided", "0.1.0"
+
+    def diagnose(self, run: Evidence) -> Iterator[Bound]:
+        """What is known all the same; asked only where no other rule speaks."""
+        loop = loop_of(run)
+        if run.simulated:
+            yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
+        elif loop is not None:
+            yield self._said("no part of it stands out", _numbers(run, loop), _deeper(run))
+        elif "torch" in run.unwatched:
+            yield self._said("nothing was watched", run.unwatched["torch"], "see whether the script imports torch")
+        elif run.steps or run.eval_batches:
+            yield self._said(
+                f"the run is shorter than its warm-up of {_counted(run.warmup, 'step')}", _seen(run), _LONGER
+            )
+        else:
+            yield self._said("no training step and no batch was seen", _seen(run), _NO_STEP)
+
+    def _said(self, why: str, evidence: str, advice: str) -> Bound:
+        return Bound(self.code, self.name, f"not decided: {why}", evidence, advice)
+
+
+_REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"
+_LONGER = "let it run longer, or give `--warmup` a smaller number"
+_NO_STEP = "a step is a call of an optimizer's `step()`, a batch one of a DataLoader: this run had neither"
+
+
+def _seen(run: Evidence) -> str:
+    return f"{_counted(run.steps, 'step')}, {_counted(run.train_batches + run.eval_batches, 'batch')}"
+
+
+def _counts(run: Evidence) -> str:
+    """How often the host would wait and copy."""
+    parts = []
+    for kind, what in (("sync", "synchronisation"), ("copy", "copy")):
+        events = [event for event in run.events if event.kind == kind]
+        count = sum(event.count for event in events)
+        places = len({(event.path, event.line) for event in events})
+        per = f", {often(count / run.steps)} a step" if run.steps else ""
+        parts.append(f"{_counted(count, what)} at {_counted(places, 'line')}{per}" if count else f"no {what}")
+    return f"{_seen(run)}; {'; '.join(parts)}"
+
+
+def _numbers(run: Evidence, loop: Loop) -> str:
+    parts = [f"{phase.phase} {percent(phase.share)}" for phase in breakdown(run) or ()]
+    text = f"of the {loop.unit}'s time on the host: {', '.join(parts)}"
+    if run.device is None:
+        return f"{text}; no device took part"
+    machine = machine_of(run.utilisation)
+    busy = machine.gpu_busy
+    if busy is None:
+        return f"{text}; how busy the device was is not known ({machine.missing('gpu')})"
+    return f"{text}; the device ran some kernel {percent(busy)} of the time (an upper bound of its use)"
+
+
+def _deeper(run: Evidence) -> str:
+    loop = loop_of(run)
+    if run.device is None or loop is None:
+        return "a profile (torch.profiler, py-spy) shows more than this one does"
+    if machine_of(run.utilisation).gpu_busy is None and loop.share(WAITING) > loop.share(DATA):
+        return (
+            "the host waits for the device: whether that costs anything depends on how busy the device is; measure that"
+        )
+    return "if the device idles, the host is too slow in launching: look at forward and backward with torch.profiler"
+
+
+def _counted(number: int, noun: str) -> str:
+    plural = {"copy": "copies", "batch": "batches"}.get(noun, f"{noun}s")
+    return f"{number} {noun if number == 1 else plural}"

@@ -1,0 +1,91 @@
+"""TPL903."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.amounts import line, ms, percent
+from torchperf_lint.bounds import DEFAULT, WAITING, Bound, Loop, loop_of
+from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.machine import machine_of
+from torchperf_lint.rule import RunRule
+
+
+class SynchronisationBound(RunRule):
+    """The host stands still for the device in every step, and the device is not busy.
+
+    ## What it does
+    Says that the host is blocked in synchronisations for a share of the step worth naming while the device was
+    measured not to be busy, and which lines block most.
+
+    ## Why it is slow
+    While the host waits it launches nothing; when the wait ends, the device has run dry and idles until the next
+    kernels arrive.
+
+    ## Example
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images), labels)
+        history.append(loss.item())
+    ```
+
+    ## Use instead
+    ```python
+    for images, labels in loader:
+        loss = criterion(model(images), labels)
+        history.append(loss.detach())
+    ```
+    Read what was gathered once, after the loop or every hundredth step.
+
+    ## When it is fine
+    Where the device is busy all the same: the host then waits for work that has to be done anyway, and nothing gets
+    faster without that wait.
+
+    ## Fix safety
+    Nothing is changed for you.
+
+    ## Confirmed by
+    The time that the host was blocked, by line: an upper bound of what removing a wait saves, since another wait may
+    take its place. Never under `--simulate`, which has counts and no times, nor where the device's use is unknown.
+
+    ## References
+    - PyTorch documentation, CUDA semantics: asynchronous execution.
+    """
+
+    code, name, since = "TPL903", "synchronisation-bound", "0.1.0"
+
+    def diagnose(self, run: Evidence) -> Iterator[Bound]:
+        """One, where the host's waits for an idle device are worth naming."""
+        loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
+        if loop is None or run.device is None or busy is None or busy >= DEFAULT.busy_device:
+            return
+        share = loop.share(WAITING)
+        if share < DEFAULT.named:
+            return
+        worst = _worst(run)
+        yield Bound(
+            self.code,
+            self.name,
+            f"the host is blocked by the device {percent(share)} of the {loop.unit}'s time, and the device is not busy",
+            f"blocked {ms(loop.ms(WAITING) / loop.turns)} a {loop.unit} (upper bound of what removing it saves); the "
+            f"device ran some kernel {percent(busy)} of the time{_lines(worst, loop)}",
+            f"keep values on the device and read them rarely{_first(worst)}",
+            share,
+        )
+
+
+def _worst(run: Evidence) -> list[Event]:
+    """The lines of training that block longest; at most three."""
+    blocking = [e for e in run.events if e.kind == "sync" and e.blocked_ms and e.train_turns]
+    return sorted(blocking, key=lambda e: (-(e.blocked_ms or 0.0), e.path, e.line))[:3]
+
+
+def _lines(worst: list[Event], loop: Loop) -> str:
+    if not worst:
+        return "; which lines block longest was not measured"
+    parts = [f"{line(e.path, e.line)} ({e.what}) {ms((e.blocked_ms or 0.0) / loop.turns)}" for e in worst]
+    return f"; longest: {', '.join(parts)}"
+
+
+def _first(worst: list[Event]) -> str:
+    return f"; begin with {line(worst[0].path, worst[0].line)}" if worst else ""

@@ -1,0 +1,61 @@
+"""TPL909."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.amounts import percent
+from torchperf_lint.bounds import AFTER, DATA, DEFAULT, WAITING, Bound, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.machine import machine_of
+from torchperf_lint.rule import RunRule
+
+
+class DeviceBound(RunRule):
+    """The device is busy all the time: the model is what takes it.
+
+    ## What it does
+    Says that the device was measured to be busy, and that neither loader nor host code takes a share worth naming.
+
+    ## Why it is slow
+    It need not be. The loop feeds the device; to be faster, the model itself must do less or do it better.
+
+    ## Example
+    A ResNet at batch size 512, a loader that keeps up, and one read of the loss every hundredth step.
+
+    ## Use instead
+    Mixed precision, `torch.compile`, fused kernels, larger batches: each may help, none surely. A profile of the
+    kernels says where.
+
+    ## When it is fine
+    Where the kernels do what they must.
+
+    ## Fix safety
+    Nothing is changed for you.
+
+    ## Confirmed by
+    NVML's utilisation, the share of time in which any kernel ran: an upper bound of how much the device was used.
+
+    ## References
+    - NVML API reference, nvmlUtilization_t.
+    """
+
+    code, name, since = "TPL909", "device-bound", "0.1.0"
+
+    def diagnose(self, run: Evidence) -> Iterator[Bound]:
+        """One, where the device was busy and nothing else takes the time."""
+        loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
+        if loop is None or run.device is None or busy is None or busy < DEFAULT.busy_device:
+            return
+        if loop.share(DATA) >= DEFAULT.named or loop.share(AFTER) >= DEFAULT.named:
+            return
+        waiting = loop.share(WAITING)
+        blocked = f"the host waits for it {percent(waiting)} of the {loop.unit}'s time; " if waiting else ""
+        yield Bound(
+            self.code,
+            self.name,
+            f"the device is busy {percent(busy)} of the time: the model is what takes it",
+            f"{blocked}NVML counts any kernel, however small, so this is an upper bound",
+            "look at the kernels (torch.profiler): mixed precision, torch.compile or larger batches may help",
+            waiting,
+        )

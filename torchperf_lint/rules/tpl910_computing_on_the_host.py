@@ -1,0 +1,71 @@
+"""TPL910."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.amounts import percent
+from torchperf_lint.bounds import BACKWARD, DEFAULT, FORWARD, OPTIMIZER, Bound, Loop, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.rule import RunRule
+
+
+class ComputingOnTheHost(RunRule):
+    """No device took part: the CPU computes the model, and that is what takes the time.
+
+    ## What it does
+    Says that forward, backward and optimizer take most of a run that used no CUDA device. What it would be bound by on
+    one, this run cannot show.
+
+    ## Why it is slow
+    It may be what you want. If a GPU was meant to be used, it was not.
+
+    ## Example
+    A script on a machine whose torch was built without CUDA, or `device = "cpu"` left over from a test.
+
+    ## Use instead
+    `python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"` says whether torch could use a GPU.
+    `torchperf-lint --runtime --simulate` shows, without one, where a script waits for a device.
+
+    ## When it is fine
+    Where the CPU is the target.
+
+    ## Fix safety
+    Nothing is changed for you.
+
+    ## Confirmed by
+    Host time of the phases of a step; no CUDA device was opened.
+
+    ## References
+    - PyTorch documentation, "Get started": builds with and without CUDA.
+    """
+
+    code, name, since = "TPL910", "computing-on-the-host", "0.1.0"
+
+    def diagnose(self, run: Evidence) -> Iterator[Bound]:
+        """One, where the model's own computing takes most of a run without a device."""
+        loop = loop_of(run)
+        if loop is None or run.device is not None:
+            return
+        share = loop.share(FORWARD, BACKWARD, OPTIMIZER)
+        if share < DEFAULT.compute:
+            return
+        yield Bound(
+            self.code,
+            self.name,
+            f"compute on the CPU takes {percent(share)} of the {loop.unit}'s time; no device took part in this run",
+            f"{_parts(loop)}{_build(run)}",
+            "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one",
+            share,
+        )
+
+
+def _parts(loop: Loop) -> str:
+    parts = [(phase, loop.share(phase)) for phase in (FORWARD, BACKWARD, OPTIMIZER)]
+    return ", ".join(f"{phase} {percent(share)}" for phase, share in parts if share)
+
+
+def _build(run: Evidence) -> str:
+    build = run.state.get("build")
+    cpu_only = isinstance(build, dict) and "cuda" in build and build["cuda"] is None and not build.get("hip")
+    return "; this torch is built without CUDA" if cpu_only else ""
