@@ -76,6 +76,9 @@ class LoaderRun:
 
     read_bytes: float | None = None
     """What the kernel fetched from storage for the waiting thread, whole run; None where it does not say."""
+    queued_ms: float | None = None
+    """Time the waiting thread was ready to run and had no core, within `queued_of_ms` of its waits."""
+    queued_of_ms: float = 0.0
 
     @property
     def wait_per_batch_ms(self) -> float | None:

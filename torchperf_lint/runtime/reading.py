@@ -162,6 +162,8 @@ def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
         background=record["background"],
         worker=record.get("worker"),
         read_bytes=record.get("read_bytes"),
+        queued_ms=record.get("queued_ms"),
+        queued_of_ms=record.get("queued_of_ms", 0.0),
     )
 
 

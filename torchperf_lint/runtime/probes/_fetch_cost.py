@@ -70,10 +70,10 @@ def _time_fetches(array: Any, at: int) -> None:  # noqa: ANN401
 
 def _now() -> tuple[float, float, float, float, float]:
     blocks, faults = _storage()
-    return perf_counter() * 1000, process_time() * 1000, _queued_ms(), blocks * _BLOCK, faults
+    return perf_counter() * 1000, process_time() * 1000, queued_ms(), blocks * _BLOCK, faults
 
 
-def _queued_ms() -> float:
+def queued_ms() -> float:
     """Time this thread was ready and had no core, in ms."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Iterator
+from math import isnan, nan
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime.probes._fetch_cost import queued_ms
 
 try:
     import resource
@@ -29,7 +31,9 @@ _BLOCK = 512
 _SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
 
 
-_Began = tuple[bool, "Key | None", float, float, "int | None"]
+_Began = tuple[bool, "Key | None", float, float, "int | None", float]
+_LONG_MS = 1.0
+"""Asking the kernel how long a thread had no core costs some 10 us, so it is asked after long waits only."""
 _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
 
 
@@ -42,6 +46,10 @@ class Watched:
         self.figures: dict[str, float] = dict.fromkeys(_SLOTS, 0)
         self.read_bytes: float | None = None
         """What the kernel fetched from storage for the waiting thread; None where it does not say."""
+        self.queued_ms: float | None = None
+        """Time the waiting thread was ready and had no core, within `queued_of_ms` of its waits."""
+        self.queued_of_ms = 0.0
+        self.last_wait_ms = 0.0
         self.background = False
         """Whether a thread other than the training one reads it."""
         self.changed = True
@@ -49,7 +57,12 @@ class Watched:
     def record(self) -> Record:
         """Definition and counters: `wait_ms` over all batches, `first_wait_ms` the first of each pass."""
         figures = {name: round(value, 3) for name, value in self.figures.items()}
-        rest = {"read_bytes": self.read_bytes, "background": self.background}
+        rest = {
+            "read_bytes": self.read_bytes,
+            "queued_ms": None if self.queued_ms is None else round(self.queued_ms, 3),
+            "queued_of_ms": round(self.queued_of_ms, 3),
+            "background": self.background,
+        }
         return {"record": "loader", "id": self.number, **self.settings, **figures, **rest}
 
 
@@ -145,7 +158,7 @@ def _watch_next(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
 
     @functools.wraps(original)
     def next_(self: Any) -> Any:  # noqa: ANN401
-        began = begins()
+        began = begins(self)
         try:
             batch = original(self)
         except BaseException:
@@ -164,20 +177,23 @@ class _Fetches:
         self.session = session
         self.loaders = loaders
 
-    def begins(self) -> _Began:
+    def begins(self, iterator: Any) -> _Began:  # noqa: ANN401
         key = self.session.sites.key()
+        watched = getattr(iterator, "_torchperf_lint", None)
+        queued = queued_ms() if watched is not None and watched.last_wait_ms >= _LONG_MS else nan
         foreground = self.session.timeline.fetch_begins(key)
-        return foreground, key, perf_counter(), thread_time(), _blocks_read()
+        return foreground, key, perf_counter(), thread_time(), _blocks_read(), queued
 
     def ends(self, iterator: Any, began: _Began | None, got: bool) -> None:  # noqa: ANN401
         if began is None:
             return
-        foreground, key, started, cpu_started, blocks = began
+        foreground, key, started, cpu_started, blocks, queued = began
         ms, cpu_ms = (perf_counter() - started) * 1000, (thread_time() - cpu_started) * 1000
         watched = getattr(iterator, "_torchperf_lint", None)
         if watched is not None and got:
             self._count(iterator, watched, ms, cpu_ms)
             watched.background = not foreground
+            _count_queue(watched, ms, queued)
             now = _blocks_read()
             if blocks is not None and now is not None:
                 watched.read_bytes = (watched.read_bytes or 0) + (now - blocks) * _BLOCK
@@ -197,6 +213,14 @@ class _Fetches:
             figures["steady_batches"] += 1
             figures["steady_wait_ms"] += ms
         watched.changed = True
+
+
+def _count_queue(watched: Watched, ms: float, before: float) -> None:
+    watched.last_wait_ms = ms
+    spent = queued_ms() - before if not isnan(before) else nan
+    if not isnan(spent):
+        watched.queued_ms = (watched.queued_ms or 0.0) + spent
+        watched.queued_of_ms += ms
 
 
 def _blocks_read() -> int | None:
