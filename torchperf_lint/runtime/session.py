@@ -142,8 +142,19 @@ def prepare(spec: dict[str, Any]) -> Session:
     _flush_before_exit(recorder)
     if spec.get("steps"):
         session.stop_after(int(spec["steps"]))
+    _watch_lines(session)
     after_import("torch", session.install, on_error=lambda error: session.failed("session", error))
     return session
+
+
+def _watch_lines(session: Session) -> None:
+    """From before the script's first line, so that a line that was not seen did not run."""
+    from torchperf_lint.runtime.probes import lines
+
+    try:
+        lines.begin(session)
+    except Exception as error:  # noqa: BLE001 -- the border of a probe
+        session.failed(lines.NAME, error)
 
 
 def _flush_before_exit(recorder: Recorder) -> None:

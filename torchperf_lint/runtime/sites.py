@@ -118,9 +118,12 @@ class Sites:
         """POSIX; relative to the working directory the run started in when inside it."""
         if filename.startswith("<"):
             return filename
-        path = os.path.normpath(os.path.join(self._cwd, filename))
         inside = os.path.join(self._cwd, "")
-        return (path.removeprefix(inside)).replace(os.sep, "/")
+        return (self.absolute(filename).removeprefix(inside)).replace(os.sep, "/")
+
+    def absolute(self, filename: str) -> str:
+        """Where a module's file lies, even if the script has changed its working directory since."""
+        return os.path.normpath(os.path.join(self._cwd, filename))
 
 
 def _position(code: CodeType, lasti: int) -> tuple[int, int | None, int | None, int | None]:

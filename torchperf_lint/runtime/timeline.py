@@ -54,6 +54,8 @@ class Timeline:
         self.warmup = warmup
         self.on_step: list[Callable[[int], None]] = []
         """Called with the number of steps after each that closes."""
+        self.on_first_mark: list[Callable[[], None]] = []
+        """Called when the first mark comes, on its thread."""
         self._clock = clock
         self.restart()
         recorder.sources.append(self.records)
@@ -158,6 +160,9 @@ class Timeline:
         return thread == self._thread and not self.recorder.muted
 
     def _mark(self, name: str, key: Key | None) -> None:
+        if self._last is None:
+            for callback in self.on_first_mark:
+                callback()
         now = self._clock()
         last, self._last = self._last, (name, now, key)
         waited, self._waited = self._waited, 0.0

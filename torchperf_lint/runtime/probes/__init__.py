@@ -6,7 +6,6 @@ rules ask for probes by it. Installed in alphabetical order, once, right after t
 
 from __future__ import annotations
 
-import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -23,6 +22,9 @@ class Probe(Protocol):
 
 def names() -> tuple[str, ...]:
     """All probes by name."""
+    # Every watched process imports this package, most of them never ask.
+    import pkgutil
+
     found = (info.name for info in pkgutil.iter_modules(__path__))
     return tuple(sorted(name.replace("_", "-") for name in found if not name.startswith("_")))
 

@@ -1,0 +1,156 @@
+"""What is a copy between devices, and what it is like. Asks tensors; counts through the recorder."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torchperf_lint.runtime.probes import _waits
+
+if TYPE_CHECKING:
+    from torchperf_lint.runtime.session import Session
+
+_PARTS = (("_indices", "_values"), ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values"))
+"""What a sparse tensor is made of, by its layout."""
+_TRACED = (
+    ("torch._subclasses.fake_tensor", "FakeTensor"),
+    ("torch._subclasses.functional_tensor", "FunctionalTensor"),
+)
+"""Stand-ins for tensors while a compiler traces: nothing moves."""
+_DISABLERS = ("DisableTorchFunctionSubclass", "DisableTorchFunction")
+_PLACES = {"cuda": 1, "copy_": 1}
+
+
+class Device(Protocol):
+    """What is asked of a torch.device."""
+
+    @property
+    def type(self) -> str:
+        """Such as `cpu`."""
+
+
+def direction(source: Device, target: Device, accelerator: str) -> str | None:
+    """`h2d`, `d2h` or `d2d`; None where nothing goes from one device to another."""
+    if source == target:
+        return None
+    ways = {("cpu", accelerator): "h2d", (accelerator, "cpu"): "d2h", (accelerator, accelerator): "d2d"}
+    return ways.get((source.type, target.type))
+
+
+def asks_not_to_block(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], devices: tuple[type, ...] = (str, int)
+) -> bool:
+    """Whether `non_blocking` is true in a call of a tensor's method; `devices`: types that can name a device."""
+    if "non_blocking" in kwargs:
+        return bool(kwargs["non_blocking"])
+    place = _PLACES.get(name)
+    if name == "to":
+        # to(device, dtype, non_blocking), but to(dtype, non_blocking) and to(other, non_blocking).
+        place = 2 if not args or args[0] is None or isinstance(args[0], devices) else 1
+    return place is not None and len(args) > place and bool(args[place])
+
+
+def size(tensor: Any) -> int:  # noqa: ANN401
+    """Bytes of a tensor's elements; of a sparse one, of its indices and values."""
+    if "sparse" not in str(tensor.layout):
+        return int(tensor.numel() * tensor.element_size())
+    for names in _PARTS:
+        with contextlib.suppress(RuntimeError):
+            return sum(size(getattr(tensor, name)()) for name in names)
+    return 0
+
+
+class Copies:
+    """Counts the copies between the host and one kind of accelerator."""
+
+    def __init__(self, session: Session, torch: Any, accelerator: str) -> None:  # noqa: ANN401
+        """`accelerator`: the device type that copies go to and come from."""
+        self.session = session
+        self.torch = torch
+        self.accelerator = accelerator
+        self.waits = _waits.of(session)
+        self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._devices = (str, int, torch.device)
+        self._counted = threading.local()
+        self._as_plain = next(getattr(torch._C, name) for name in _DISABLERS if hasattr(torch._C, name))
+
+    def may_have_moved(self, source: Any, target: Any) -> bool:  # noqa: ANN401
+        """False where both are on one device; in doubt (subclasses, whose attributes run user code) True."""
+        plain = self._plain
+        if type(source) in plain and type(target) in plain:
+            return bool(source.device != target.device)
+        return True
+
+    def moved(
+        self,
+        name: str,
+        source: Any,  # noqa: ANN401
+        target: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        told: int,
+        started: float,
+    ) -> None:
+        """`source.name(*args, **kwargs)` gave `target`; `told`: what `waits.told` was before; `started` in seconds."""
+        self._seen(source, target, asks_not_to_block(name, args, kwargs, self._devices), told, started)
+
+    def filled(
+        self,
+        source: Any,  # noqa: ANN401
+        target: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        told: int,
+        started: float,
+    ) -> None:
+        """`target.copy_(source, ...)` was called."""
+        self._seen(source, target, asks_not_to_block("copy_", args, kwargs), told, started)
+
+    def read(self, source: Any, told: int, started: float) -> None:  # noqa: ANN401
+        """`source.tolist()` was called: it copies to the host first."""
+        ended = perf_counter()
+        with self._as_plain():
+            if source.device.type == self.accelerator and size(source):
+                self._count("d2h", size(source), False, True, told, (started, ended))
+
+    def _seen(self, source: Any, target: Any, non_blocking: bool, told: int, started: float) -> None:  # noqa: ANN401
+        ended = perf_counter()
+        with self._as_plain():
+            if not self._are_real(source, target):
+                return
+            way = direction(source.device, target.device, self.accelerator)
+            # An empty tensor has nothing to wait for: torch returns before it copies.
+            nbytes = size(target) if way is not None else 0
+            if way is None or not nbytes:
+                return
+            pinned = self._is_pinned(source if way == "h2d" else target) if way != "d2d" else None
+        self._count(way, nbytes, pinned, not non_blocking and way != "d2d", told, (started, ended))
+
+    def _are_real(self, *tensors: object) -> bool:
+        traced = [getattr(sys.modules.get(module), name, None) for module, name in _TRACED]
+        kinds = tuple(kind for kind in traced if kind is not None)
+        return all(isinstance(tensor, self.torch.Tensor) and not isinstance(tensor, kinds) for tensor in tensors)
+
+    def _is_pinned(self, host: Any) -> bool | None:  # noqa: ANN401
+        """None where it cannot be told."""
+        try:
+            return bool(host.is_pinned())
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def _count(
+        self, way: str, nbytes: int, pinned: bool | None, blocking: bool, told: int, times: tuple[float, float]
+    ) -> None:
+        """One copy; `times`: when it began and ended, in seconds. Outermost calls that hold a counted one are none."""
+        started, ended = times
+        if getattr(self._counted, "at", -1.0) >= started:
+            return
+        self._counted.at = ended
+        ms = (ended - started) * 1000 if blocking else None
+        attributes = (("pinned", pinned), ("blocking", blocking))
+        self.session.recorder.event("copy", way, ms=ms, nbytes=nbytes, attributes=attributes)
+        if ms is not None and self.waits.told == told:
+            self.waits.waited(ms)
