@@ -40,7 +40,7 @@ def by_events(
 def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     """The verdict where the events were seen: confirmed if they come every step, or so often as if they did."""
     count = sum(event.count for event in events)
-    often = f"{count} {what}{'s' if count != 1 else ''}"
+    often = f"{count} {what if count == 1 else _plural(what)}"
     train, evaluation = run.turns(events)
     turns = [(train, run.steps, "step"), (evaluation, run.eval_batches, "evaluation batch")]
     seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
@@ -87,5 +87,12 @@ def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[
 
 
 def _counted(number: int, noun: str) -> str:
-    plural = noun if number == 1 else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{number} {plural}"
+    return f"{number} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    """Of a noun with words after it: `copy to the device` -> `copies to the device`."""
+    for singular, plural in (("copy", "copies"), ("pass", "passes"), ("batch", "batches")):
+        if singular in noun:
+            return noun.replace(singular, plural, 1)
+    return f"{noun}s"

@@ -59,10 +59,13 @@ def digest_of(path: Path) -> str | None:
 
 
 def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> tuple[Event, ...]:
-    """Events of these kinds at places where no finding stands, the costliest first.
+    """Events of these kinds within the loops, at places where no finding stands, the costliest first.
 
-    That is how a reader, and we, learn what static analysis misses.
+    That is how a reader, and we, learn what static analysis misses. What happens outside every loop (moving the
+    model, the last checkpoint) is left out.
     """
-    told = {id(event) for finding in findings for event in run.at(finding.location, *kinds)}
-    missed = [event for event in run.events if event.kind in kinds and id(event) not in told and event.path]
+    places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
+    told = {id(event) for place in places for event in run.at(place, *kinds)}
+    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns]
+    missed = [event for event in hot if id(event) not in told]
     return tuple(sorted(missed, key=lambda e: (-(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what)))
