@@ -1,12 +1,13 @@
 """Runs a script as `torchperf-lint --runtime` will: `drive.py EVENTS RESULT [target ...]`; RESULT gets what was seen.
 
-DRIVE_WITHOUT names functions of `signal` that this platform shall seem to lack; DRIVE_STARTUP is another directory
-of the hook; DRIVE_REPORT_S is how long making the report takes.
+DRIVE_WITHOUT names functions of `signal` that this platform shall seem to lack; DRIVE_WITHOUT_CAT takes cat away;
+DRIVE_STARTUP is another directory of the hook; DRIVE_REPORT_S is how long making the report takes.
 """
 
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -16,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 for name in os.environ.pop("DRIVE_WITHOUT", "").split():
     delattr(signal, name)
+if os.environ.pop("DRIVE_WITHOUT_CAT", ""):
+    shutil.which = lambda name, path=None: None
 
 from torchperf_lint.errors import UsageError  # noqa: E402
 from torchperf_lint.runtime import launch, request  # noqa: E402

@@ -93,6 +93,7 @@ def test_the_parent_ends_by_the_signal_that_ended_the_script(name, env, tmp_path
     def ended(command):
         with started(command, tmp_path, env) as process:
             ready(process)
+            time.sleep(0.1)  # until it sleeps: the traceback shows where the signal came
             process.send_signal(number)
             output, errors = process.communicate(timeout=20)
         return process.returncode, output, errors
@@ -101,6 +102,35 @@ def test_the_parent_ends_by_the_signal_that_ended_the_script(name, env, tmp_path
     assert expected[0] == -number
     assert ended(watched.command("waiting.py")) == expected
     assert watched.ended["returncode"] == -number
+
+
+def test_signals_sent_to_the_whole_group_reach_the_script_once(tmp_path, watched):
+    """torchrun, `timeout` and SLURM do so; the script has it already, and is not to get another from us."""
+    names = ["SIGTERM", "SIGINT", "SIGINT", "SIGUSR1", "SIGTERM", "SIGTERM"]
+    with started(watched.command("counting.py", *names), tmp_path) as process:
+        ready(process)
+        for name, to_group in zip(names, [True, True, False, False, True, False], strict=True):
+            (os.killpg if to_group else os.kill)(process.pid, getattr(signal, name))
+            time.sleep(0.1)
+        output, errors = process.communicate(timeout=20)
+    assert (output.split(), errors, process.returncode) == (names, "", 0)
+
+
+def test_without_a_witness_signals_are_passed_on_all_the_same(tmp_path, watched):
+    with started(watched.command("counting.py", "SIGTERM"), tmp_path, {"DRIVE_WITHOUT_CAT": "1"}) as process:
+        ready(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=20)[0].split() == ["SIGTERM"]
+
+
+def test_the_witness_ends_with_us_however_that_is(tmp_path, watched):
+    with started(watched.command("waiting.py"), tmp_path) as process:
+        script = ready(process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        (witness,) = {int(child) for child in children} - {script}
+        process.kill()
+        process.wait()
+        assert wait_until(lambda: not lives(witness))
 
 
 class Terminal:
@@ -153,6 +183,17 @@ def test_ctrl_c_reaches_the_script_once_and_the_parent_goes_on_to_its_report(env
         terminal.read_until(b"SIGINT\r\n")
     assert b"SIGINT SIGINT" not in terminal.shown
     assert watched.ended["interrupted"] is True
+
+
+def test_after_a_ctrl_c_a_signal_to_the_parent_alone_is_still_passed_on(tmp_path, watched):
+    with Terminal(watched.command("counting.py", "SIGINT", "SIGINT"), tmp_path) as terminal:
+        terminal.read_until(b"ready")
+        terminal.type(b"\x03")
+        time.sleep(0.2)
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.process.wait(20) == 0
+        terminal.read_until(b"SIGINT SIGINT\r\n")
+    assert b"SIGINT SIGINT SIGINT" not in terminal.shown
 
 
 def test_ctrl_backslash_ends_the_script_and_not_the_report(tmp_path, watched):

@@ -2,18 +2,21 @@
 
 A signal from the terminal (Ctrl-C, Ctrl-backslash, hang-up) reaches every process of the foreground group, so the
 child has it already; one that a process sent with kill() reached us alone and is passed on. Linux tells them apart
-by the signal's si_code. A signal that was sent to our whole group with killpg() looks like the second kind, so the
-script gets it twice.
+by the signal's si_code. One that was sent to our whole group has reached the child, too; witness.py tells. Where
+si_code is not to be had (macOS), Ctrl-C is what comes while we are in the foreground, and all else is passed on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any
+
+from torchperf_lint.runtime.witness import Witness
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT")
 _LOOK_S = 1.0
@@ -33,6 +36,7 @@ class Relay:
         self._mask: set[Any] = set()
         self._handlers: dict[int, Any] = {}
         self._pid: int | None = None
+        self._witness: Witness | None = None
 
     def __enter__(self) -> Relay:
         if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
@@ -40,6 +44,8 @@ class Relay:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         if self._precise:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._held())
+            with contextlib.suppress(OSError):
+                self._witness = Witness(self._signals)
         else:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
             self._handlers = {number: signal.signal(number, self._on_signal) for number in self._signals}
@@ -48,6 +54,8 @@ class Relay:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
+        if self._witness is not None:
+            self._witness.close()
         # What came in the child's last moments was meant for it, and shall not end us at the report.
         while self._precise and signal.sigtimedwait(self._held(), 0) is not None:
             pass
@@ -86,7 +94,8 @@ class Relay:
 
     def _pass_on(self, number: int, *, from_process: bool) -> None:
         self.interrupted |= number == signal.SIGINT
-        if from_process and self._pid is not None:
+        to_group = self._witness is not None and self._witness.saw(number)
+        if from_process and not to_group and self._pid is not None:
             os.kill(self._pid, number)
 
 
