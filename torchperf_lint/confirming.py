@@ -42,7 +42,9 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     count = sum(event.count for event in events)
     often = f"{count} {what if count == 1 else _plural(what)}"
     train, evaluation = run.turns(events)
-    turns = [(train, run.steps, "step"), (evaluation, run.eval_batches, "evaluation batch")]
+    by_batch = run.train_batches not in (0, run.steps)
+    training = (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
+    turns = [training, (evaluation, run.eval_batches, "evaluation batch")]
     seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
     loops = run.steps or run.eval_batches

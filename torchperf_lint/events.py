@@ -93,11 +93,11 @@ def read(path: str) -> RawRun:
     with open(path, "rb") as file:  # noqa: PTH123 -- read as bytes: a torn line may end within a character
         lines = file.read().split(b"\n")
     torn = lines.pop() != b""
-    records = [_record(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    records = [_record(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not records or records[0].get("record") != "header":
-        raise UnreadableRecordError(f"{path} is not an events file of torchperf-lint")
+        raise UnreadableRecordError("not an events file of torchperf-lint")
     if records[0].get("version") != VERSION:
-        raise UnreadableRecordError(f"{path} has version {records[0].get('version')}; this one reads version {VERSION}")
+        raise UnreadableRecordError(f"its version is {records[0].get('version')}, and this one reads version {VERSION}")
     run = RawRun(path, records[0], torn=torn)
     for record in records[1:]:
         take = _TAKERS.get(record["record"])
@@ -106,13 +106,13 @@ def read(path: str) -> RawRun:
     return run
 
 
-def _record(path: str, number: int, line: bytes) -> Record:
+def _record(number: int, line: bytes) -> Record:
     try:
         record = json.loads(line)
     except ValueError:
         record = None
     if not isinstance(record, dict) or "record" not in record:
-        raise UnreadableRecordError(f"{path}, line {number}: not a record of an events file")
+        raise UnreadableRecordError(f"line {number}: not a record of an events file")
     return record
 
 
