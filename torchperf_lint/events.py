@@ -43,22 +43,24 @@ class UnreadableRecordError(Exception):
 
 
 class Writer:
-    """Appends records; each `write` is one system call, so that a kill tears at most the last line."""
+    """Appends records; each `write` is one system call, so that a kill tears at most the last line.
+
+    The file is open only meanwhile: a script that closes or counts descriptors meets none of ours.
+    """
 
     def __init__(self, path: str) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-        self._file = os.open(path, flags, 0o644)
+        self.path = path
 
     def write(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records. Raises OSError where the disk says no."""
         text = "".join(json.dumps(record, separators=(",", ":"), default=str) + "\n" for record in records)
         data = text.encode("utf-8", "backslashreplace")
-        while data:
-            data = data[os.write(self._file, data) :]
-
-    def close(self) -> None:
-        """Release the file."""
-        os.close(self._file)
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+        finally:
+            os.close(file)
 
 
 @dataclass

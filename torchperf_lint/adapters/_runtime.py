@@ -139,9 +139,7 @@ def _number(said: str | None, option: str, default: int | None, least: int) -> i
 def _complete(path: str, utilisation: Mapping[str, object] | None, ending: Mapping[str, object], warn: Warn) -> None:
     """A rank other than 0 leaves its file for rank 0 to read."""
     try:
-        writer = Writer(path)
-        writer.write(judging.ended_records(utilisation, ending))
-        writer.close()
+        Writer(path).write(judging.ended_records(utilisation, ending))
     except OSError as error:
         warn(f"torchperf-lint: {path} could not be completed: {error.strerror}\n")
 

@@ -80,11 +80,7 @@ def append(
     """Complete a record with what its parent knows. Raises OSError where the disk says no."""
     records: list[Record] = [{"record": "finding", "finding": stored(finding)} for finding in findings]
     records.append({"record": "judged"})
-    writer = Writer(path)
-    try:
-        writer.write([*records, *ended_records(utilisation, ended)])
-    finally:
-        writer.close()
+    Writer(path).write([*records, *ended_records(utilisation, ended)])
 
 
 def ended_records(utilisation: Mapping[str, object] | None, ended: Mapping[str, object]) -> list[Record]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import platform
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -58,8 +57,8 @@ class Session:
         return {
             "version": events.VERSION,
             "tool": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
+            "python": sys.version.split()[0],
+            "platform": " ".join(os.uname()[i] for i in (0, 2, 4)),
             "argv": events.redacted(sys.orig_argv[1:]),
             "cwd": cwd,
             "rank": spec.get("rank"),
