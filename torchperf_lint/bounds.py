@@ -63,6 +63,8 @@ class Bound(Diagnosis):
     """A diagnosis with the share of the step that it is about: what diagnoses are ordered by."""
 
     share: float | None = None
+    actionable: bool = True
+    """Whether its advice is something to do, rather than something to know."""
 
 
 class Phase(NamedTuple):

@@ -36,16 +36,22 @@ class Loading:
 
     @property
     def cpu_share(self) -> float | None:
-        """CPU time / wall time where batches are made: in the waiting thread, or in the workers, there together with
-        the time they were ready but had no core."""
-        if not self.workers:
-            return self.loader.cpu_ms / self.loader.wait_ms if self.loader.wait_ms else None
-        spent, wall = self._worker("cpu_ms"), self._worker("wall_ms")
-        return (spent + (self._worker("queued_ms") or 0.0)) / wall if spent is not None and wall else None
+        """CPU time / wall time where batches are made (in the waiting thread, or in the workers), together with the
+        time that was ready to compute but had no core."""
+        loader = self.loader
+        spent, wall = (
+            (self._worker("cpu_ms"), self._worker("wall_ms")) if self.workers else (loader.cpu_ms, loader.wait_ms)
+        )
+        return spent / wall + (self.queued_share or 0.0) if spent is not None and wall else None
 
     @property
     def queued_share(self) -> float | None:
-        """Of the workers' wall time, how much they were ready but had no core."""
+        """How much of that wall time was ready but had no core."""
+        loader = self.loader
+        if not self.workers:
+            return (
+                loader.queued_ms / loader.queued_of_ms if loader.queued_ms is not None and loader.queued_of_ms else None
+            )
         queued, wall = self._worker("queued_ms"), self._worker("wall_ms")
         return queued / wall if queued is not None and wall else None
 
@@ -61,7 +67,7 @@ class Loading:
 
     @property
     def short_of_cores(self) -> bool:
-        """Workers wait for a core."""
+        """Whoever makes batches waits for a core."""
         return self.queued_share is not None and self.queued_share >= self.thresholds.queued
 
     @property
@@ -162,19 +168,16 @@ class Loading:
 
     def _signs_of_storage(self) -> Iterator[str]:
         limits, main = self.thresholds, not self.workers
-        wall_s = (self._worker("wall_ms") or 0.0) / 1000
-        read, faults = self._worker("read_bytes"), self._worker("faults")
+        wall_s = (self.loader.wait_ms if main else self._worker("wall_ms") or 0.0) / 1000
+        read, faults = self.loader.read_bytes if main else self._worker("read_bytes"), self._worker("faults")
         if read is not None and wall_s and read / wall_s >= limits.read_rate:
-            yield f"each worker fetched {size(read / wall_s)}/s from storage"
+            yield f"{'it' if main else 'each worker'} fetched {size(read / wall_s)}/s from storage meanwhile"
         if faults is not None and wall_s and faults / wall_s >= limits.faults:
             yield f"each worker took {faults / wall_s:.0f} major page faults a second"
         asleep = self.machine.disk_sleep(main)
         if asleep is not None and asleep >= limits.disk_sleep:
             who = "the main process" if main else "its children"
             yield f"{who} slept on the disk in {percent(asleep)} of the samples"
-        tree = self.machine.mean("disk.tree_read_bytes_per_s")
-        if main and tree is not None and tree >= limits.read_rate:
-            yield f"the run read {size(tree)}/s from storage"
 
 
 def _workers(count: int) -> str:

@@ -26,3 +26,5 @@ class RunReport:
     """Synchronisations and copies at places where no finding stands, the costliest first."""
     changed: tuple[str, ...] = ()
     """Files that are no longer what ran."""
+    record: str | None = None
+    """Where the record lies, for `--report`."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.run_report import RunReport
@@ -26,7 +24,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "step_ms": _spread(run.step_ms, run.simulated),
         "breakdown": [phase._asdict() for phase in report.breakdown] if report.breakdown is not None else None,
         "sites": [_site(event, run, _found(event, report)) for event in sorted_sites(run)],
-        "utilisation": dict(run.utilisation) if run.utilisation is not None else None,
+        "utilisation": _utilisation(run),
         "diagnoses": [_diagnosis(diagnosis) for diagnosis in report.diagnoses],
         "unwatched": dict(sorted(run.unwatched.items())),
         "changed_sources": list(report.changed),
@@ -37,20 +35,32 @@ def runtime(report: RunReport) -> dict[str, object]:
 
 
 def per_step(event: Event, run: Evidence) -> float | None:
-    """How often it happens in a training step after the warm-up (or in the whole of a shorter run).
+    """How often it happens in a training step; None where it happens in none.
 
-    None where it happens in no training step.
+    Of what happens in evaluation, too, training gets its share by turns.
     """
-    if run.steps and event.eval_turns and not event.train_turns:
+    if not event.train_turns or not run.steps:
         return None
-    if run.steady_steps:
-        return event.steady / run.steady_steps
-    return event.count / run.steps if run.steps else None
+    return event.count * event.train_turns / (event.train_turns + event.eval_turns) / run.steps
+
+
+def per_eval_batch(event: Event, run: Evidence) -> float | None:
+    """How often it happens in an evaluation batch; None where it happens in none."""
+    if not event.eval_turns or not run.eval_batches:
+        return None
+    return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_batches
 
 
 def sorted_sites(run: Evidence) -> list[Event]:
     """The events of a run by place and kind."""
     return sorted(run.events, key=lambda e: (e.path, e.line, e.column or 0, e.kind, e.what, e.via or ("", 0)))
+
+
+def _utilisation(run: Evidence) -> dict[str, object] | None:
+    """As the sampler wrote it."""
+    if run.utilisation is None:
+        return None
+    return {key: value for key, value in run.utilisation.items() if key != "record"}
 
 
 def _found(event: Event, report: RunReport) -> bool | None:
@@ -67,6 +77,7 @@ def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:
         "what": event.what,
         "count": event.count,
         "per_step": _rounded(per_step(event, run)),
+        "per_eval_batch": _rounded(per_eval_batch(event, run)),
         "train_turns": event.train_turns,
         "eval_turns": event.eval_turns,
         "blocked_ms": None if run.simulated else event.blocked_ms,
@@ -96,7 +107,14 @@ def _spread(spread: Spread | None, simulated: bool) -> dict[str, object] | None:
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, object]:
-    return {"share": None, **asdict(diagnosis)}
+    return {
+        "code": diagnosis.code,
+        "name": diagnosis.name,
+        "title": diagnosis.title,
+        "evidence": diagnosis.evidence,
+        "advice": diagnosis.advice,
+        "share": _rounded(getattr(diagnosis, "share", None)),
+    }
 
 
 def _rounded(value: float | None) -> float | None:

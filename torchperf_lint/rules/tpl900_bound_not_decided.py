@@ -59,7 +59,7 @@ class BoundNotDecided(RunRule):
             yield self._said("no training step and no batch was seen", _seen(run), _NO_STEP)
 
     def _said(self, why: str, evidence: str, advice: str) -> Bound:
-        return Bound(self.code, self.name, f"not decided: {why}", evidence, advice)
+        return Bound(self.code, self.name, f"not decided: {why}", evidence, advice, actionable=False)
 
 
 _REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"

@@ -47,7 +47,7 @@ class OversubscribedHost(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where workers wait for cores."""
         loading = loading_of(run)
-        if loading is None or not loading.short_of_cores or loading.queued_share is None:
+        if loading is None or not loading.workers or not loading.short_of_cores or loading.queued_share is None:
             return
         yield Bound(
             self.code,

@@ -58,4 +58,5 @@ class DeviceBound(RunRule):
             f"{blocked}NVML counts any kernel, however small, so this is an upper bound",
             "look at the kernels (torch.profiler): mixed precision, torch.compile or larger batches may help",
             waiting,
+            actionable=False,
         )

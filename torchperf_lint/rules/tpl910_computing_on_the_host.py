@@ -57,6 +57,7 @@ class ComputingOnTheHost(RunRule):
             f"{_parts(loop)}{_build(run)}",
             "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one",
             share,
+            actionable=False,
         )
 
 

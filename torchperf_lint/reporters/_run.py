@@ -1,0 +1,177 @@
+"""A run, for people: where its time went, what bounds it, what to do first, and what it says about each finding.
+
+About a screen. Only figures that were measured are printed; `-` stands for those that were not.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from rich.text import Text
+
+from torchperf_lint.amounts import ms
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.model import Diagnosis
+from torchperf_lint.reporters import View
+from torchperf_lint.reporters._page import INDENT, Page, page
+from torchperf_lint.reporters._run_findings import unfound, verdicts
+from torchperf_lint.reporters._run_first import First, first, show_first
+from torchperf_lint.reporters._run_time import show_breakdown, show_utilisation
+from torchperf_lint.reporters._words import counted, printable, problem
+from torchperf_lint.run_report import RunReport
+
+_BETWEEN = " | "
+_MOST_DIAGNOSES = 3
+_MOST_ENTRIES = 5
+_EXACT = "simulated device: counts are exact, times are not measured"
+_PARTIAL = "simulated device: counts may lack something (see below), times are not measured"
+
+
+def render_run(report: RunReport, view: View) -> str:
+    """The page; with `view.quiet`, only what to do first and the verdicts."""
+    sheet = page(view)
+    todo = first(report)
+    if not view.quiet:
+        _header(sheet, report)
+        show_breakdown(sheet, report)
+        show_utilisation(sheet, report.run)
+        _diagnoses(sheet, report, todo)
+    show_first(sheet, report, todo)
+    verdicts(sheet, report)
+    if not view.quiet:
+        unfound(sheet, report)
+        _notes(sheet, report)
+    return sheet.text.lstrip("\n")
+
+
+def _header(sheet: Page, report: RunReport) -> None:
+    """One line, or as many as its parts need."""
+    line = Text()
+    for n, part in enumerate(map(printable, _facts(report))):
+        if line and line.cell_len + len(_BETWEEN) + len(part) > sheet.width:
+            sheet.line(line)
+            line = Text()
+        line = Text.assemble(line, (_BETWEEN if line else "", "dim"), (part, "bold" if n == 0 else ""))
+    sheet.line(line)
+
+
+def _facts(report: RunReport) -> list[str]:
+    run = report.run
+    facts = [report.script, _device(run)]
+    if run.torch is not None:
+        facts.append(f"torch {run.torch}")
+    if len(run.ranks) > 1:
+        facts.append(counted(len(run.ranks), "rank"))
+    facts.append(_steps(run))
+    if run.step_ms is not None and not run.simulated:
+        slowest = ", the slowest rank" if len(run.ranks) > 1 else ""
+        facts.append(f"median {ms(run.step_ms.median)} a step, p95 {ms(run.step_ms.p95)}{slowest}")
+    return [*facts, *_end(run)]
+
+
+def _device(run: Evidence) -> str:
+    if run.simulated:
+        return _PARTIAL if any(event.kind == "unsupported" for event in run.events) else _EXACT
+    return run.device if run.device is not None else "no CUDA device"
+
+
+def _steps(run: Evidence) -> str:
+    if run.steps:
+        return counted(run.steps, "step")
+    batches = run.train_batches + run.eval_batches
+    return f"no training step, {batches} batch{'' if batches == 1 else 'es'}"
+
+
+def _end(run: Evidence) -> list[str]:
+    code = run.returncode
+    if code is None:
+        return ["how it ended was not recorded"]
+    if code < 0:
+        return [f"killed by {_signal(-code)}"]
+    return [f"ended with exit code {code}"] if code else []
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _diagnoses(sheet: Page, report: RunReport, todo: list[First]) -> None:
+    if not report.diagnoses:
+        return
+    advised = {entry.diagnosis for entry in todo}
+    sheet.heading("What bounds it")
+    for diagnosis in report.diagnoses[:_MOST_DIAGNOSES]:
+        _diagnosis(sheet, diagnosis, with_advice=diagnosis not in advised)
+    more = [diagnosis.code for diagnosis in report.diagnoses[_MOST_DIAGNOSES:]]
+    if more:
+        sheet.paragraph("", f"and {len(more)} more: {', '.join(more)}")
+
+
+def _diagnosis(sheet: Page, diagnosis: Diagnosis, with_advice: bool) -> None:
+    sheet.paragraph("", diagnosis.title, "bold")
+    sheet.line(Text.assemble(sheet.label("rule"), (f"{diagnosis.code} {diagnosis.name}", "cyan")))
+    sheet.paragraph("measured", diagnosis.evidence)
+    if with_advice:
+        sheet.paragraph("advice", diagnosis.advice)
+
+
+def _notes(sheet: Page, report: RunReport) -> None:
+    """What limits the report, each in a line or two."""
+    notes = _unsupported(report.run) + _incomplete(report)
+    notes += [problem(entry) for entry in report.report.problems[:_MOST_ENTRIES]]
+    if len(report.report.problems) > _MOST_ENTRIES:
+        notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
+    if report.record is not None:
+        notes.append(f"the record: {report.record} (judge it again with --report)")
+    if notes:
+        sheet.heading("Notes")
+    for note in notes:
+        sheet.paragraph("", note, indent=INDENT)
+
+
+def _unsupported(run: Evidence) -> list[str]:
+    """Calls that the simulation could not do as a device would."""
+    found: dict[str, list[str]] = {}
+    for event in run.events:
+        if event.kind == "unsupported":
+            found.setdefault(event.what, []).append(f"{event.path}:{event.line}" if event.path else "an unknown line")
+    notes = [
+        f"the simulation cannot do this: {what} ({_listed(sorted(set(at)))})" for what, at in sorted(found.items())
+    ]
+    return _listed_notes(notes)
+
+
+def _listed_notes(notes: list[str]) -> list[str]:
+    left = len(notes) - _MOST_ENTRIES
+    return [*notes[:_MOST_ENTRIES], f"and {left} more that the simulation cannot do"] if left > 0 else notes
+
+
+def _incomplete(report: RunReport) -> list[str]:
+    run = report.run
+    notes = []
+    if report.changed:
+        notes.append(f"changed since it ran, so not judged: {_listed(list(report.changed))}")
+    if run.missing_ranks:
+        notes.append(
+            f"no record of rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
+        )
+    if run.torn:
+        notes.append("the record ends in the middle of a line: what was seen in the last second may be missing")
+    if run.unwatched:
+        notes.append(f"not watched: {_by_reason(run)}")
+    return notes
+
+
+def _by_reason(run: Evidence) -> str:
+    probes: dict[str, list[str]] = {}
+    for name, why in sorted(run.unwatched.items()):
+        probes.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in probes.items())
+
+
+def _listed(names: list[str]) -> str:
+    left = len(names) - _MOST_ENTRIES
+    return ", ".join(names[:_MOST_ENTRIES]) + (f" and {left} more" if left > 0 else "")

@@ -1,0 +1,195 @@
+"""What a run says about each finding, and what it saw where no finding stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
+from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.reporters._page import INDENT, Page
+from torchperf_lint.reporters._runtime_json import per_step
+from torchperf_lint.reporters._verdicts import EVALUATION, STEP, confirmed, negligible, times_of, why_not_measured, word
+from torchperf_lint.reporters._words import counted, printable
+from torchperf_lint.run_report import RunReport
+
+_MOST_LINES = 12
+_MOST_PLACES = 6
+_MOST_UNFOUND = 5
+_NARROW = 72
+"""Below so many columns a row of the table becomes a sentence."""
+_OUTCOME = 14
+"""Columns of `unobservable` with the space after it."""
+_COLUMNS = (("N/step", 8), ("blocked", 8), ("bubble", 8), ("share", 6))
+_VERDICT = 22
+_INSTALLED = ("site-packages/", "dist-packages/")
+
+
+def verdicts(sheet: Page, report: RunReport) -> None:
+    """The confirmed findings with their price, the others by what was seen; at most twelve lines of both."""
+    findings = report.report.findings
+    if not findings:
+        return
+    sure = confirmed(findings, report.run)
+    groups = _groups(findings)
+    room = _MOST_LINES - min(len(groups), _MOST_LINES // 4)
+    shown = sure[:room]
+    shown_groups = groups[: max(_MOST_LINES - len(shown), 0)]
+    sheet.heading(_summary(findings))
+    if shown:
+        _table(sheet, shown, report.run)
+    for (outcome, reason), members in shown_groups:
+        sheet.paragraph(outcome, f"{_places(members)}: {reason}", room=_OUTCOME)
+    left = [*sure[room:], *(f for _, members in groups[len(shown_groups) :] for f in members)]
+    if left:
+        sheet.paragraph("", f"and {len(left)} more: {_outcomes(left)}")
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    return f"{counted(len(findings), 'finding')}: {_outcomes(findings)}"
+
+
+def _outcomes(findings: Iterable[Finding]) -> str:
+    counts = Counter(f.verdict.outcome for f in findings if f.verdict is not None)
+    words = [f"{counts[outcome]} {outcome.value.replace('-', ' ')}" for outcome in Outcome if counts[outcome]]
+    return ", ".join(words) or "not judged"
+
+
+def _groups(findings: Iterable[Finding]) -> list[tuple[tuple[str, str], list[Finding]]]:
+    """Findings that are not confirmed, by outcome and reason: what is the same is said once."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for outcome in Outcome:
+        for finding in findings:
+            if finding.verdict is not None and finding.verdict.outcome is outcome is not Outcome.CONFIRMED:
+                groups.setdefault((word(finding.verdict), finding.verdict.reason), []).append(finding)
+    return list(groups.items())
+
+
+def _places(findings: Sequence[Finding]) -> str:
+    places: dict[str, list[str]] = {}
+    for finding in findings[:_MOST_PLACES]:
+        places.setdefault(finding.code, []).append(_where(finding))
+    text = "; ".join(f"{code} {', '.join(at)}" for code, at in places.items())
+    left = len(findings) - _MOST_PLACES
+    return f"{text} and {left} more" if left > 0 else text
+
+
+def _where(finding: Finding) -> str:
+    return f"{printable(finding.location.path)}:{finding.location.line}"
+
+
+def _table(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
+    if sheet.width < _NARROW:
+        for finding in findings:
+            _sentence(sheet, finding, run)
+    else:
+        numbers = sum(width for _, width in _COLUMNS)
+        where = sheet.width - INDENT - len("TPL101 ") - numbers - _VERDICT
+        where = min(where, max(len(_where(f)) for f in findings))
+        head = "".join(f"{name:>{width}}" for name, width in _COLUMNS)
+        sheet.line(Text(f"{' ' * INDENT}{'code':<7}{'where':<{where}}{head}  verdict", style="dim"))
+        for finding in findings:
+            _row(sheet, finding, run, where)
+    _footnotes(sheet, findings, run)
+
+
+def _row(sheet: Page, finding: Finding, run: Evidence, where: int) -> None:
+    at = _where(finding)
+    line = Text.assemble(" " * INDENT, (f"{finding.code} ", "cyan"), (at.ljust(where), "bold"))
+    if len(at) > where:
+        sheet.line(line)
+        line = Text(" " * (INDENT + len("TPL101 ") + where))
+    for (_, width), figure in zip(_COLUMNS, _figures(finding, run), strict=True):
+        line.append(f"{figure:>{width}}")
+    sheet.line(line.append(f"  {_word(finding)}"))
+
+
+def _sentence(sheet: Page, finding: Finding, run: Evidence) -> None:
+    times, blocked, bubble, share = _figures(finding, run)
+    sheet.paragraph("", f"{finding.code} {_where(finding)}: {_word(finding)}", "bold")
+    figures = f"N/step {times}, blocked {blocked}, bubble {bubble}, share {share}"
+    sheet.paragraph("", figures, indent=2 * INDENT)
+
+
+def _word(finding: Finding) -> str:
+    return word(finding.verdict) if finding.verdict is not None else "not judged"
+
+
+def _figures(finding: Finding, run: Evidence) -> tuple[str, str, str, str]:
+    verdict = finding.verdict
+    return (
+        _times(finding, run),
+        _figure(verdict.blocked_ms_per_step if verdict else None),
+        _figure(verdict.bubble_ms_per_step if verdict else None),
+        _share(verdict.share_of_step if verdict else None),
+    )
+
+
+def _times(finding: Finding, run: Evidence) -> str:
+    times, unit = times_of(finding, run) or (None, STEP)
+    if times is None:
+        return NOT_MEASURED
+    return f"{often(times)} ev" if unit == EVALUATION else often(times)
+
+
+def _figure(value: float | None) -> str:
+    return NOT_MEASURED if value is None else number(value)
+
+
+def _share(value: float | None) -> str:
+    return NOT_MEASURED if value is None else percent(value).replace("under 1 %", "<1 %")
+
+
+def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
+    measured = [f.verdict for f in findings if f.verdict is not None and f.verdict.blocked_ms_per_step is not None]
+    if measured:
+        sheet.paragraph("", "blocked, bubble: ms per step; blocked is an upper bound of what removing it saves", "dim")
+    if any(negligible(verdict) for verdict in measured):
+        sheet.paragraph("", "negligible: under 1 % of the step", "dim")
+    if any(_times(finding, run).endswith(" ev") for finding in findings):
+        sheet.paragraph("", "ev: per evaluation batch", "dim")
+    if any(NOT_MEASURED in _figures(finding, run)[1:] for finding in findings):
+        sheet.paragraph("", f"{NOT_MEASURED} not measured: {why_not_measured(run)}", "dim")
+
+
+def unfound(sheet: Page, report: RunReport) -> None:
+    """The lines that wait or copy in every step where no finding stands; the costliest five."""
+    places: dict[tuple[str, int, tuple[str, int] | None], list[Event]] = {}
+    for event in report.unfound:
+        places.setdefault((event.path, event.line, event.via), []).append(event)
+    hot = [events for events in places.values() if report.run.every_step(events)]
+    if not hot:
+        return
+    sheet.heading("Waits and copies of every step that no finding names")
+    for events in hot[:_MOST_UNFOUND]:
+        sheet.paragraph("", f"{_site(events[0])}: {_said(events, report.run)}")
+    if len(hot) > _MOST_UNFOUND:
+        sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
+
+
+def _site(event: Event) -> str:
+    path = printable(event.path)
+    if event.via is None:
+        return f"{path}:{event.line}"
+    for installed in _INSTALLED:
+        path = path.rpartition(installed)[2]
+    return f"in package {path}:{event.line}, called from {printable(event.via[0])}:{event.via[1]}"
+
+
+def _said(events: Sequence[Event], run: Evidence) -> str:
+    what = " and ".join(dict.fromkeys(_what(event) for event in events))
+    counts = [count for count in (per_step(event, run) for event in events) if count is not None]
+    parts = [what, f"{often(max(counts))} a step" if counts else "in evaluation"]
+    blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
+    if blocked and run.steady_steps and not run.simulated:
+        parts.append(f"blocked {ms(blocked / run.steady_steps)} a step (upper bound)")
+    return ", ".join(parts)
+
+
+def _what(event: Event) -> str:
+    if event.kind == "copy":
+        return {"h2d": "copy to the device", "d2h": "copy to the host"}.get(event.what, f"copy ({event.what})")
+    return f"synchronisation ({event.what})"

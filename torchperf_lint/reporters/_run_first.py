@@ -1,0 +1,92 @@
+"""What to do first: the few diagnoses and confirmed findings that cost most."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from torchperf_lint.amounts import ms, percent
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.model import Diagnosis, Finding, Verdict
+from torchperf_lint.reporters._page import INDENT, STYLES, Page
+from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured
+from torchperf_lint.reporters._words import place
+from torchperf_lint.run_report import RunReport
+
+_MOST = 3
+_NUMBER = 3
+"""Columns of `1. `."""
+
+
+@dataclass(frozen=True)
+class First:
+    """Either a diagnosis or a confirmed finding."""
+
+    diagnosis: Diagnosis | None = None
+    finding: Finding | None = None
+    share: float | None = None
+    """Of the step; None where it was not measured."""
+
+
+def first(report: RunReport) -> list[First]:
+    """At most three: by their share of the step where it was measured, then by how often they happen."""
+    bounds = [d for d in report.diagnoses if getattr(d, "actionable", False)]
+    told = " ".join(d.advice for d in bounds)
+    entries = [First(diagnosis=d, share=getattr(d, "share", None)) for d in bounds]
+    for finding in confirmed(report.report.findings, report.run):
+        if finding.verdict is not None and not negligible(finding.verdict) and not _named(finding, told):
+            entries.append(First(finding=finding, share=finding.verdict.share_of_step))
+    # Stable: what has no share keeps its order behind what has one.
+    return sorted(entries, key=lambda entry: -(entry.share or 0.0))[:_MOST]
+
+
+def _named(finding: Finding, advice: str) -> bool:
+    """Whether an advice speaks about this line already."""
+    at = re.escape(f"{finding.location.path}:{finding.location.line}")
+    return re.search(rf"(?<![\w/.]){at}(?!\d)", advice) is not None
+
+
+def show_first(sheet: Page, report: RunReport, entries: list[First]) -> None:
+    """A numbered list, with the lines of code."""
+    if not entries:
+        return
+    sheet.heading("Do this first" if len(entries) == 1 else "Do these first")
+    for number, entry in enumerate(entries, 1):
+        if entry.diagnosis is not None:
+            _paragraph(sheet, number, f"{entry.diagnosis.advice} ({entry.diagnosis.code})")
+        if entry.finding is not None:
+            _finding(sheet, number, entry.finding, report)
+
+
+def _paragraph(sheet: Page, number: int, text: str) -> None:
+    sheet.paragraph(f"{number}.", text, room=_NUMBER)
+
+
+def _finding(sheet: Page, number: int, finding: Finding, report: RunReport) -> None:
+    style, indent = STYLES[finding.severity], INDENT + _NUMBER
+    head = Text.assemble(sheet.label(f"{number}.", room=_NUMBER), (place(finding.location), "bold"))
+    what = Text.assemble("  ", (finding.code, style), " ", finding.name)
+    if head.cell_len + what.cell_len > sheet.width:
+        sheet.line(head)
+        head = Text(" " * (indent - 2))
+    sheet.line(Text.assemble(head, what))
+    sheet.frame(finding.location, indent, style, context=0)
+    sheet.instead(finding.instead, indent)
+    verdict = finding.verdict
+    if verdict is not None:
+        sheet.paragraph("seen", verdict.reason, indent=indent)
+        sheet.paragraph("price", _price(verdict, report.run), indent=indent)
+
+
+def _price(verdict: Verdict, run: Evidence) -> str:
+    """What a confirmed finding costs, as far as it was measured."""
+    parts = []
+    if verdict.bubble_ms_per_step is not None:
+        parts.append(f"the device idles {ms(verdict.bubble_ms_per_step)} a step for it")
+    if verdict.blocked_ms_per_step is not None:
+        parts.append(f"blocked {ms(verdict.blocked_ms_per_step)} a step (upper bound of what removing it saves)")
+    if verdict.share_of_step is not None:
+        parts.append(f"{percent(verdict.share_of_step)} of the step")
+    return ", ".join(parts) or f"not measured: {why_not_measured(run)}"

@@ -1,0 +1,110 @@
+"""Where a run's time went, as a bar with a legend, and what the machine did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from torchperf_lint.amounts import ms, percent, size
+from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.machine import Machine, machine_of
+from torchperf_lint.reporters._bars import cells
+from torchperf_lint.reporters._page import INDENT, Page
+from torchperf_lint.run_report import RunReport
+
+_FILLS = {DATA: "#", FORWARD: "=", BACKWARD: "%", OPTIMIZER: "+", WAITING: ".", AFTER: "*", OTHER: "-"}
+"""A character for each phase, so that the bar reads without colour."""
+_COLORS = {
+    DATA: "magenta",
+    FORWARD: "green",
+    BACKWARD: "blue",
+    OPTIMIZER: "cyan",
+    WAITING: "red",
+    AFTER: "yellow",
+    OTHER: "white",
+}
+_ENTRY = 39
+"""Columns of one entry of the legend."""
+_MOST_GPUS = 2
+
+
+def show_breakdown(sheet: Page, report: RunReport) -> None:
+    """One bar of the page's width, and what its parts are; nothing where no time was measured."""
+    phases, loop = report.breakdown, loop_of(report.run)
+    if not phases or loop is None:
+        return
+    sheet.heading(f"Where the {loop.unit} goes (host time, after the warm-up)")
+    bar = Text(" " * INDENT + "[")
+    counts = cells([phase.share for phase in phases], sheet.width - INDENT - 2)
+    for phase, count in zip(phases, counts, strict=True):
+        bar.append(_FILLS[phase.phase] * count, _COLORS[phase.phase])
+    sheet.line(bar.append("]"))
+    _legend(sheet, phases, loop.unit)
+
+
+def _legend(sheet: Page, phases: tuple[Phase, ...], unit: str) -> None:
+    abreast = max((sheet.width - INDENT) // _ENTRY, 1)
+    for start in range(0, len(phases), abreast):
+        line = Text(" " * INDENT)
+        for phase in phases[start : start + abreast]:
+            entry = Text.assemble((_FILLS[phase.phase], _COLORS[phase.phase]), f" {phase.phase:<22}")
+            entry.append(f"{_short(phase.share):>4} {ms(phase.ms):>8}")
+            entry.pad_right(_ENTRY - entry.cell_len)
+            line.append_text(entry)
+        sheet.line(line)
+    sheet.paragraph("", f"mean per {unit}", "dim")
+
+
+def _short(share: float) -> str:
+    return percent(share).replace("under 1 %", "<1 %")
+
+
+def show_utilisation(sheet: Page, run: Evidence) -> None:
+    """GPU, CPU and disk, a line each; nothing of a simulated run, whose machine does other work."""
+    if run.simulated:
+        return
+    machine = machine_of(run.utilisation)
+    sheet.heading("Meanwhile (means over the run)")
+    for text in _gpus(machine):
+        sheet.paragraph("GPU", text)
+    sheet.paragraph("CPU", _cpu(machine))
+    sheet.paragraph("disk", _disk(machine))
+
+
+def _gpus(machine: Machine) -> Iterator[str]:
+    if not machine.gpus:
+        yield f"unavailable: {machine.missing('gpu')}"
+        return
+    for gpu in machine.gpus[:_MOST_GPUS]:
+        index = gpu.get("index")
+        name = f"{index}: " if len(machine.gpus) > 1 else ""
+        busy, memory = machine.mean(f"gpu.{index}.busy_share"), machine.mean(f"gpu.{index}.memory_bytes")
+        if busy is None:
+            text = f"unavailable: {machine.missing(f'gpu.{index}.busy')}"
+        else:
+            text = f"some kernel ran {percent(busy)} of the time (NVML; an upper bound of its use)"
+        total = gpu.get("memory_total_bytes")
+        yield f"{name}{text}{f'; {size(memory)} of {size(total)} in use' if memory is not None and total else ''}"
+    left = len(machine.gpus) - _MOST_GPUS
+    if left > 0:
+        yield f"and {left} more; the least busy of all {percent(machine.gpu_busy or 0.0) if machine.gpu_busy else '-'}"
+
+
+def _cpu(machine: Machine) -> str:
+    main, others = machine.mean("cpu.main_cores"), machine.mean("cpu.others_cores")
+    if main is None:
+        return f"unavailable: {machine.missing('processes')}"
+    allowed = f" of {machine.cores:g} allowed" if machine.cores is not None else ""
+    children = f" and its children {others:.2f}" if others else ""
+    return f"the script kept {main:.2f}{children} cores busy{allowed}"
+
+
+def _disk(machine: Machine) -> str:
+    read, written = machine.mean("disk.read_bytes_per_s"), machine.mean("disk.written_bytes_per_s")
+    if read is None or written is None:
+        return f"unavailable: {machine.missing('disk')}"
+    own = machine.mean("disk.tree_read_bytes_per_s")
+    ours = f", of which the script read {size(own)}/s" if own is not None and own <= read else ""
+    return f"the machine read {size(read)}/s{ours}, and wrote {size(written)}/s"
