@@ -23,14 +23,14 @@ class Sink(Protocol):
         """Something that the simulation cannot do as a card would: the counts around it are not complete."""
 
 
-class Unavailable(RuntimeError):
+class UnavailableError(RuntimeError):
     """This torch lacks what the simulation rests on, or its spare backend is taken; the message says which."""
 
 
 def install(sink: Sink, *, devices: int = 1) -> None:
     """Make torch believe in `devices` CUDA devices and report what they do to `sink`; once in a process.
 
-    Call it right after torch was imported, before the script goes on. Raises Unavailable, with torch untouched.
+    Call it right after torch was imported, before the script goes on. Raises UnavailableError, with torch untouched.
     """
     from torchperf_lint.runtime.simulated.setup import set_up
 

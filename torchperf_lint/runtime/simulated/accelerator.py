@@ -19,19 +19,20 @@ def patch_accelerator() -> None:
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
+    cuda: Any = torch.cuda
     return {
         "_accelerator_getAccelerator": lambda: torch.device("cuda"),
         "_get_accelerator": lambda *_: torch.device("cuda"),
         "_accelerator_getDeviceIndex": lambda: SELECTED.index,
-        "_accelerator_setDeviceIndex": torch.cuda.set_device,
-        "_accelerator_exchangeDevice": lambda index: torch.cuda._exchange_device(index),
-        "_accelerator_maybeExchangeDevice": lambda index: torch.cuda._maybe_exchange_device(index),
+        "_accelerator_setDeviceIndex": cuda.set_device,
+        "_accelerator_exchangeDevice": cuda._exchange_device,
+        "_accelerator_maybeExchangeDevice": cuda._maybe_exchange_device,
         "_accelerator_synchronizeDevice": lambda index: REPORTS.sync("device-synchronize"),
-        "_accelerator_getStream": lambda index: torch.cuda.current_stream(index),
-        "_accelerator_setStream": torch.cuda.set_stream,
+        "_accelerator_getStream": cuda.current_stream,
+        "_accelerator_setStream": cuda.set_stream,
         "_accelerator_emptyCache": lambda: None,
-        "_accelerator_getDeviceStats": lambda index: torch.cuda.memory_stats(index),
-        "_accelerator_getMemoryInfo": lambda index: torch.cuda.mem_get_info(index),
+        "_accelerator_getDeviceStats": cuda.memory_stats,
+        "_accelerator_getMemoryInfo": cuda.mem_get_info,
         "_accelerator_getDeviceCapability": _capability,
     }
 

@@ -22,7 +22,7 @@ class _Kind(type(_HostGenerator)):  # type: ignore[misc]
         return isinstance(instance, _HostGenerator)
 
 
-class Generator(_HostGenerator, metaclass=_Kind):
+class Generator(_HostGenerator, metaclass=_Kind):  # type: ignore[misc, valid-type]
     """`torch.Generator` that can be made for the simulated device; the numbers come from the host's algorithm."""
 
     _index: int | None = None
@@ -31,10 +31,9 @@ class Generator(_HostGenerator, metaclass=_Kind):
         """A generator for `device`."""
         where = internal(device if device is not None else "cpu")
         where = torch.device(where)
-        if where.type == "cpu":
-            return super().__new__(cls)
-        made = super().__new__(cls)
-        made._index = where.index
+        made: Generator = super().__new__(cls)
+        if where.type != "cpu":
+            made._index = where.index
         return made
 
     @property

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from torchperf_lint.runtime.simulated.generators import device_generator
-from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, on_device
+from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, index_of, on_device
+from torchperf_lint.runtime.simulated.naming import BACKEND
 from torchperf_lint.runtime.simulated.plan import Plan, plan_of
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
@@ -22,7 +23,6 @@ _TAKE_BOTH = {
 }
 """Operators whose kernels for a card take tensors of the host, too."""
 
-
 _WIDE = (torch.float64, torch.complex128)
 
 
@@ -34,6 +34,7 @@ class _Call:
         self.plan = plan
         self.index: int | None = None
         self.given: dict[str, Any] = {}
+        self.outs: dict[str, torch.Tensor] = {}
         self.fresh: dict[str, torch.Tensor] = {}
         self.host_tensor = False
 
@@ -45,14 +46,15 @@ class _Call:
             self.given[name] = value
             return [self._tensor("", item) if isinstance(item, torch.Tensor) else item for item in value]
         if isinstance(value, torch.device):
+            self.index = index_of(value) if self.index is None and value.type == BACKEND else self.index
             return torch.device("cpu")
         if name in self.plan.tensors and isinstance(value, int | float | complex):
             return self._number(value)
         return value
 
-    def _number(self, value: complex) -> torch.Tensor:
+    def _number(self, value: Any) -> torch.Tensor:  # noqa: ANN401
         """A tensor that joins type promotion as the number would."""
-        if isinstance(value, int):
+        if not isinstance(value, float | complex):
             return torch.tensor(value, device="cpu")
         wide = any(t.dtype in _WIDE for t in self.given.values() if isinstance(t, torch.Tensor))
         if isinstance(value, complex):
@@ -68,10 +70,13 @@ class _Call:
         if value.layout != torch.strided:
             raise cannot(self.op)
         self._meets(value.get_device())
-        if name in self.plan.outs and value.numel() == 0:
+        if name not in self.plan.outs:
+            return as_host(value)
+        if value.numel() == 0:
             self.fresh[name] = torch.empty(0, dtype=value.dtype, device="cpu")
             return self.fresh[name]
-        return as_host(value)
+        self.outs[name] = as_host(value)
+        return self.outs[name]
 
     def _meets(self, index: int) -> None:
         if self.index is None:
@@ -95,10 +100,22 @@ class _Call:
             return [self._new(item) if isinstance(item, torch.Tensor) else item for item in value]
         return value
 
+    def renew_outs(self, kwargs: dict[str, Any]) -> None:
+        """Let the operator resize what it writes to: memory seen from two sides cannot grow."""
+        for name in self.plan.outs & kwargs.keys():
+            kwargs[name] = self.fresh[name] = torch.empty(0, dtype=kwargs[name].dtype, device="cpu")
+
     def _new(self, value: torch.Tensor) -> torch.Tensor:
         if value.layout != torch.strided or value.is_quantized:
             raise cannot(self.op)
-        return as_device(value, self.index or 0)
+        return as_device(_real(value), self.index or 0)
+
+
+def _real(value: torch.Tensor) -> torch.Tensor:
+    """Lazily conjugated, negated or zero tensors have other memory than they show, or none."""
+    if value._is_zerotensor() or value.is_conj() or value.is_neg():
+        return value.clone().resolve_conj().resolve_neg()
+    return value
 
 
 def _apart(first: str, second: str) -> str:
@@ -131,27 +148,42 @@ def run_on_host(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: 
     host_kwargs = {name: call.argument(name, value) for name, value in kwargs.items()}
     call.check()
     _numbers(plan, host_args, host_kwargs, call.index or 0)
-    try:
-        result = op(*host_args, **host_kwargs)
-    except NotImplementedError as error:
-        raise cannot(op) from error
-    _adopt_resized(call)
+    result = _run(call, host_args, host_kwargs)
+    _settle(call)
     if isinstance(result, tuple):
         return tuple(call.result(value, which) for which, value in enumerate(result))
     return call.result(result, 0)
 
 
-def _adopt_resized(call: _Call) -> None:
+def _run(call: _Call, args: list[Any], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+    try:
+        return call.op(*args, **kwargs)
+    except NotImplementedError as error:
+        raise cannot(call.op, str(error)) from error
+    except RuntimeError as error:
+        if not call.plan.outs or "not resizable" not in str(error):
+            raise
+    call.renew_outs(kwargs)
+    return call.op(*args, **kwargs)
+
+
+def _settle(call: _Call) -> None:
+    """What the operator did to its outputs' sizes, or to how they are to be read, holds for the device's side, too."""
+    for name, host in call.outs.items():
+        if host.is_conj() != call.given[name].is_conj() and name not in call.fresh:
+            as_host(call.given[name]).copy_(host.resolve_conj().clone())
     for name, host in call.fresh.items():
         if host.numel():
-            moved = as_device(host, call.index or 0)
+            moved = as_device(_real(host), call.index or 0)
             adopt(call.given[name], moved, host.size(), host.stride(), 0)
         elif host.shape != call.given[name].shape:
             adopt(call.given[name], call.given[name], host.size(), host.stride(), 0)
 
 
-def cannot(op: Any) -> RuntimeError:  # noqa: ANN401
+def cannot(op: Any, reason: str = "") -> RuntimeError:  # noqa: ANN401
     """Report an operator that the simulation lacks, and the error to raise for it."""
     what = f"{op.name().split('::')[1]} has no kernel on the simulated CUDA device"
+    if "not implemented for" in reason:
+        what += f": {reason.splitlines()[0]}"
     REPORTS.unsupported(what)
     return RuntimeError(what)

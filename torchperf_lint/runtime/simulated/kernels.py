@@ -10,7 +10,7 @@ import torch
 
 from torchperf_lint.runtime.simulated import lacking, transfers
 from torchperf_lint.runtime.simulated.host import run_on_host
-from torchperf_lint.runtime.simulated.memory import adopt, allocate, index_of
+from torchperf_lint.runtime.simulated.memory import adopt, allocate, index_of, on_device, pinned_empty
 from torchperf_lint.runtime.simulated.reports import REPORTS
 from torchperf_lint.runtime.simulated.syncs import RULES, report_waits
 
@@ -55,6 +55,28 @@ def _empty_strided(
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
     return allocate(size, stride, dtype or torch.get_default_dtype(), index_of(device))
+
+
+def _zeros(
+    size: Sequence[int],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> torch.Tensor:
+    """Real zeros where torch would have a tensor without memory."""
+    return allocate(size, None, dtype or torch.get_default_dtype(), index_of(device)).zero_()
+
+
+def _to_copy(tensor: torch.Tensor, **wanted: Any) -> torch.Tensor:  # noqa: ANN401
+    """As torch's own, but what goes to the host without waiting goes to pinned memory, as from a card."""
+    device = wanted.get("device")
+    if not wanted.get("non_blocking") or device is None or device.type != "cpu" or not on_device(tensor):
+        made: torch.Tensor = torch.ops.aten._to_copy.default.redispatch(_HOST_KEYS, tensor, **wanted)
+        return made
+    like = torch.empty_like(tensor, device="meta", dtype=wanted.get("dtype"), memory_format=wanted.get("memory_format"))
+    return pinned_empty(like).copy_(tensor, non_blocking=True)
 
 
 def _resize(
@@ -129,13 +151,18 @@ def register_kernels() -> None:
         everything.fallback(_no_layout, layout)
     aten.impl("empty.memory_format", _empty, _KEY)
     aten.impl("empty_strided", _empty_strided, _KEY)
+    aten.impl("_to_copy", _to_copy, _KEY)
+    aten.impl("_efficientzerotensor", _zeros, _KEY)
     aten.impl("resize_", _resize, _KEY)
     aten.impl("_copy_from", transfers.copy_from, _KEY)
+    for lazy in ("Conjugate", "Negative"):
+        aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
     aten.impl("_copy_from_and_resize", transfers.copy_from_and_resize, _KEY)
+    _catch_strays(aten)
     for name in _VIEWS:
         if (op := overload(name)) is not None:
             aten.impl(name, _view_kernel(op), _KEY)
-    for name in (*_whole_on_host(), *lacking.BELOW_COMPOSITES):
+    for name in _whole_on_host():
         if (op := overload(name)) is not None:
             aten.impl(name, _on_host(op), _KEY)
     for name, kernel in lacking.KERNELS.items():
@@ -143,6 +170,16 @@ def register_kernels() -> None:
             aten.impl(name, kernel, _KEY)
 
 
+def _catch_strays(aten: torch.library.Library) -> None:
+    """Functions that somebody took from torch before they were patched ask for CUDA memory; CUDA builds have it."""
+    for name, kernel in (("empty.memory_format", _empty), ("empty_strided", _empty_strided)):
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):
+            aten.impl(name, kernel, "CUDA")
+
+
 def _whole_on_host() -> list[str]:
-    """Operators with a rule that would otherwise be split before they reach the fallback (index.Tensor and such)."""
-    return [name.removeprefix("aten::") for name in RULES]
+    """Operators that torch would split into sizes and an `out=` call for a backend without kernels of its own."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
+    split = {name for name in names if has(name, "CompositeExplicitAutogradNonFunctional") and has(name, "CPU")}
+    return sorted(name.removeprefix("aten::") for name in split | RULES.keys())

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from torchperf_lint.runtime.simulated.host import run_on_host
-
-Tensor = torch.Tensor
-
-BELOW_COMPOSITES: tuple[str, ...] = ()
-"""Operators that torch would split into others for the device, although the host has the whole."""
 
 
 def _convolution(*args: Any) -> Any:  # noqa: ANN401

@@ -50,8 +50,8 @@ def patch_legacy() -> None:
 
 
 def _scatter(
-    tensor: torch.Tensor, devices: Sequence[int], sizes: Sequence[int] | None, dim: int, streams: Any = None
-) -> tuple[torch.Tensor, ...]:  # noqa: ANN401
+    tensor: torch.Tensor, devices: Sequence[int], sizes: Sequence[int] | None, dim: int, streams: object = None
+) -> tuple[torch.Tensor, ...]:
     chunks = tensor.split(list(sizes), dim) if sizes else tensor.chunk(len(devices), dim)
     return tuple(chunk.to(f"cuda:{index}", non_blocking=True) for chunk, index in zip(chunks, devices, strict=False))
 
@@ -61,5 +61,7 @@ def _gather(tensors: Sequence[torch.Tensor], dim: int, destination: int | None) 
     return torch.cat([tensor.to(device, non_blocking=True) for tensor in tensors], dim)
 
 
-def _broadcast_coalesced(tensors: Sequence[torch.Tensor], devices: Sequence[int], size: int) -> list[list[torch.Tensor]]:
+def _broadcast_coalesced(
+    tensors: Sequence[torch.Tensor], devices: Sequence[int], size: int
+) -> list[list[torch.Tensor]]:
     return [[tensor.to(f"cuda:{index}", non_blocking=True) for tensor in tensors] for index in devices]

@@ -57,8 +57,11 @@ def on_device(tensor: torch.Tensor) -> bool:
 
 
 def as_host(tensor: torch.Tensor) -> torch.Tensor:
-    """A host tensor over the memory of a device tensor."""
-    return _move(tensor, _HOST, 0)
+    """A host tensor over the memory of a device tensor, conjugated or negated lazily where that is."""
+    host = _move(tensor, _HOST, 0)
+    if tensor.is_conj():
+        host = torch.conj(host)
+    return torch._neg_view(host) if tensor.is_neg() else host
 
 
 def as_device(tensor: torch.Tensor, index: int) -> torch.Tensor:
@@ -114,4 +117,3 @@ def is_pinned(tensor: torch.Tensor) -> bool:
     if not _pinned or tensor.layout != torch.strided or tensor.device.type != "cpu":
         return False
     return tensor.untyped_storage().data_ptr() in _pinned
-

@@ -23,10 +23,11 @@ def patch_moves() -> None:
 
     def both(first: torch.Tensor, second: torch.Tensor) -> bool:
         if on_device(first) != on_device(second):
-            return first.layout == second.layout == torch.strided
-        return bool(compatible(first, second))
+            return bool(first.layout == second.layout == torch.strided)
+        same: Any = compatible(first, second)
+        return bool(same)
 
-    shadow_property(torch.Tensor, "data", lambda self: data.__get__(self), write)
+    shadow_property(torch.Tensor, "data", data.__get__, write)
     replace(torch, "_has_compatible_shallow_copy_type", both)
 
 

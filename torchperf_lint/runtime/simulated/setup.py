@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated import Sink, Unavailable, accelerator, naming
+from torchperf_lint.runtime.simulated import Sink, UnavailableError, accelerator, naming
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
 _installed: list[int] = []
@@ -15,7 +15,7 @@ _installed: list[int] = []
 def set_up(sink: Sink, devices: int) -> None:
     """See `torchperf_lint.runtime.simulated.install`."""
     if _installed:
-        raise Unavailable("the simulated CUDA device is installed already")
+        raise UnavailableError("the simulated CUDA device is installed already")
     _check()
     _register_backend()
     _installed.append(devices)
@@ -26,9 +26,9 @@ def set_up(sink: Sink, devices: int) -> None:
 def _check() -> None:
     hooks = getattr(torch._C, "_acc", None)
     if not hasattr(hooks, "register_python_privateuseone_device_guard"):
-        raise Unavailable(f"torch {torch.__version__} cannot host a backend written in Python; 2.10 and later can")
+        raise UnavailableError(f"torch {torch.__version__} cannot host a backend written in Python; 2.10 and later can")
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
-        raise Unavailable("torch's spare backend (PrivateUse1) is taken by another extension")
+        raise UnavailableError("torch's spare backend (PrivateUse1) is taken by another extension")
 
 
 class _Module:
@@ -91,5 +91,5 @@ def _patch(devices: int) -> None:
     factories.patch_factories()
     legacy.patch_legacy()
     compiling.patch_compilers()
-    torch.Generator = generators.Generator  # type: ignore[misc, assignment]
+    torch.Generator = generators.Generator
     torch.backends.cudnn.is_acceptable = lambda tensor: False

@@ -16,8 +16,8 @@ def patch_storages() -> None:
     device = torch._C.StorageBase.device
     shadow_property(storage, "device", lambda self: shown(device.__get__(self)))
     shadow_property(storage, "is_cuda", lambda self: self.device.type == "cuda")
-    storage.__new__ = staticmethod(_make(torch._C.StorageBase.__new__))  # type: ignore[method-assign, assignment]
-    storage.is_pinned = _never_pinned  # type: ignore[method-assign, assignment]
+    storage.__new__ = staticmethod(_make(torch._C.StorageBase.__new__))
+    storage.is_pinned = _never_pinned
 
 
 def _never_pinned(self: torch.UntypedStorage, device: Any = None) -> bool:  # noqa: ANN401

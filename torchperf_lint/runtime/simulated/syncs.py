@@ -56,7 +56,7 @@ def _bincount(self: torch.Tensor, *_: Any, **__: Any) -> None:  # noqa: ANN401
             REPORTS.copy("d2h", self.element_size())
 
 
-def _histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0, **_: Any) -> None:  # noqa: A002, ANN401
+def _histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0, **_: Any) -> None:  # noqa: ANN401
     if min == max and self.numel():
         for _extreme in range(2):
             REPORTS.copy("d2h", self.element_size())

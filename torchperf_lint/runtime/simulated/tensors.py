@@ -71,12 +71,12 @@ def _type(original: Any) -> Any:  # noqa: ANN401
         if dtype is None:
             name: str = original(self)
             return name.replace(f"torch.{BACKEND}.", "torch.cuda.")
-        wanted = getattr(dtype, "dtype", None)
-        name = dtype if isinstance(dtype, str) else f"{getattr(dtype, '__module__', '')}.{getattr(dtype, '__name__', '')}"
-        if isinstance(dtype, torch.dtype) or not name.startswith("torch.cuda."):
+        kind = dtype
+        if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
+            kind = getattr(torch.cuda, dtype.rpartition(".")[2], dtype)
+        if getattr(kind, "__module__", "") != "torch.cuda":
             return original(self, dtype, non_blocking, **kwargs)
-        wanted = wanted or getattr(torch.cuda, name.rpartition(".")[2]).dtype
-        return self.to(device="cuda", dtype=wanted, non_blocking=non_blocking)
+        return self.to(device="cuda", dtype=kind.dtype, non_blocking=non_blocking)
 
     return act
 

@@ -44,8 +44,8 @@ def _kept(source: torch.Tensor, target: torch.Tensor, to_device: bool, non_block
     if not non_blocking:
         return False
     if to_device:
-        return source.is_contiguous() and source.shape == target.shape
-    return target.is_contiguous()
+        return bool(source.is_contiguous() and source.shape == target.shape)
+    return bool(target.is_contiguous())
 
 
 def _same_layout(source: torch.Tensor, target: torch.Tensor) -> bool:
