@@ -66,6 +66,11 @@ class Loading:
         return self.cpu_share is not None and self.cpu_share <= self.thresholds.asleep
 
     @property
+    def waits_for_storage(self) -> bool:
+        """Making a batch is not only computing, and something shows it at storage."""
+        return self.cpu_share is not None and not self.computes and bool(self.storage)
+
+    @property
     def short_of_cores(self) -> bool:
         """Whoever makes batches waits for a core."""
         return self.queued_share is not None and self.queued_share >= self.thresholds.queued
@@ -136,6 +141,10 @@ class Loading:
         if signs and pressure is not None and pressure >= self.thresholds.pressure:
             return (*signs, f"some process of the machine stood still for IO {percent(pressure)} of the time")
         return signs
+
+    def worker_words(self) -> str:
+        """`4 workers`."""
+        return _workers(self.workers)
 
     def waits(self) -> str:
         """The wait in words."""

@@ -54,7 +54,8 @@ def _legend(sheet: Page, phases: tuple[Phase, ...], unit: str) -> None:
             entry.pad_right(_ENTRY - entry.cell_len)
             line.append_text(entry)
         sheet.line(line)
-    sheet.paragraph("", f"mean per {unit}", "dim")
+    whole = sum(phase.ms for phase in phases)
+    sheet.paragraph("", f"means per {unit}, {ms(whole)} in all", "dim")
 
 
 def _short(share: float) -> str:
@@ -98,7 +99,9 @@ def _cpu(machine: Machine) -> str:
         return f"unavailable: {machine.missing('processes')}"
     allowed = f" of {machine.cores:g} allowed" if machine.cores is not None else ""
     children = f" and its children {others:.2f}" if others else ""
-    return f"the script kept {main:.2f}{children} cores busy{allowed}"
+    whole = machine.mean("cpu.machine_share")
+    busy = f"; the machine was {percent(whole)} busy" if whole is not None else ""
+    return f"the script kept {main:.2f}{children} cores busy{allowed}{busy}"
 
 
 def _disk(machine: Machine) -> str:

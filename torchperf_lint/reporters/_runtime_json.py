@@ -22,7 +22,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "ranks": [_rank(rank, run.simulated) for rank in run.ranks],
         "missing_ranks": list(run.missing_ranks),
         "step_ms": _spread(run.step_ms, run.simulated),
-        "breakdown": [phase._asdict() for phase in report.breakdown] if report.breakdown is not None else None,
+        "breakdown": _breakdown(report),
         "sites": [_site(event, run, _found(event, report)) for event in sorted_sites(run)],
         "utilisation": _utilisation(run),
         "diagnoses": [_diagnosis(diagnosis) for diagnosis in report.diagnoses],
@@ -54,6 +54,12 @@ def per_eval_batch(event: Event, run: Evidence) -> float | None:
 def sorted_sites(run: Evidence) -> list[Event]:
     """The events of a run by place and kind."""
     return sorted(run.events, key=lambda e: (e.path, e.line, e.column or 0, e.kind, e.what, e.via or ("", 0)))
+
+
+def _breakdown(report: RunReport) -> list[dict[str, object]] | None:
+    if report.breakdown is None:
+        return None
+    return [{"phase": p.phase, "share": _rounded(p.share), "ms": _rounded(p.ms)} for p in report.breakdown]
 
 
 def _utilisation(run: Evidence) -> dict[str, object] | None:

@@ -52,7 +52,7 @@ class ManySmallFilesOrSlowStorage(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where the wait is for storage."""
         loading = loading_of(run)
-        if loading is None or loading.computes or loading.cpu_share is None or not loading.storage:
+        if loading is None or not loading.waits_for_storage or loading.cpu_share is None:
             return
         who = "a worker computes" if loading.workers else "the training process computes"
         yield Bound(

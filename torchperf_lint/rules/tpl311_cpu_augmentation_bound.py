@@ -53,7 +53,7 @@ class CpuAugmentationBound(RunRule):
         yield Bound(
             self.code,
             self.name,
-            f"{loading.waits()}: {loading.workers} workers compute, and the cores allow no more of them",
+            f"{loading.waits()}: {loading.worker_words()} compute, and the cores allow no more",
             f"a fetch computes, or waits for a core, {percent(loading.cpu_share)} of its time; {loading.figures()}",
             f"make samples cheaper ({loading.place}): smaller stored images, transforms on the device, GPU decoding "
             f"(DALI), or work that is the same in every pass done once and stored",

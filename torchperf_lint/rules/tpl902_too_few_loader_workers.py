@@ -49,11 +49,10 @@ class TooFewLoaderWorkers(RunRule):
             return
         if not loading.more_would_help:
             return
-        count = f"{loading.workers} worker{'s are' if loading.workers > 1 else ' is'}"
         yield Bound(
             self.code,
             self.name,
-            f"{loading.waits()}: {count} too few",
+            f"{loading.waits()}: {loading.worker_words()} are too few",
             f"{_kind(loading)}; {loading.figures()}",
             f"try `num_workers={loading.advised}` at {loading.place}",
             loading.share,

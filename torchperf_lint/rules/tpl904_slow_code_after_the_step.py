@@ -66,7 +66,9 @@ class SlowCodeAfterTheStep(RunRule):
             return
         for segment in loop.segments:
             share = segment.ms / loop.total_ms
-            if loop.phase_of(segment) in (AFTER, OTHER) and share >= DEFAULT.named:
+            if segment.ms / loop.turns < DEFAULT.least_ms or share < DEFAULT.named:
+                continue
+            if loop.phase_of(segment) in (AFTER, OTHER):
                 yield Bound(
                     self.code,
                     self.name,

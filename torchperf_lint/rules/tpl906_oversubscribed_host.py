@@ -53,7 +53,7 @@ class OversubscribedHost(RunRule):
             self.code,
             self.name,
             f"{loading.waits()}: its workers are ready but have no core {percent(loading.queued_share)} of the time",
-            f"{loading.workers} workers; {loading.cores_words()}{_threads(run)}",
+            f"{loading.worker_words()}; {loading.cores_words()}{_threads(run)}",
             _advice(loading),
             loading.share * min(loading.queued_share, 1.0),
         )

@@ -16,7 +16,7 @@ class BatchesLateDespiteWorkers(RunRule):
 
     ## What it does
     Says that training waits for data although the workers, by the time that their batches take them, could make batches
-    as fast as training uses them.
+    as fast as training uses them; or that it waits and nobody could see what a batch costs the workers.
 
     ## Why it is slow
     Batches come in bursts (some cost much more than others, and too few are prepared ahead), or handing them over is
@@ -48,18 +48,17 @@ class BatchesLateDespiteWorkers(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where the number of workers does not explain the wait, nor do storage and cores."""
         loading = loading_of(run)
-        if (
-            loading is None
-            or not loading.enough
-            or loading.short_of_cores
-            or (loading.storage and not loading.computes)
-        ):
+        if loading is None or not loading.workers or loading.short_of_cores or loading.waits_for_storage:
             return
+        unknown = loading.needed is None
+        if not unknown and not loading.enough:
+            return
+        known = "what a batch costs them was not measured" if unknown else loading.figures()
         yield Bound(
             self.code,
             self.name,
-            f"{loading.waits()}, though {loading.workers} workers should keep up",
-            f"{loading.figures()}{_handing_over(loading)}",
+            f"{loading.waits()}, though it has {loading.worker_words()}{'' if unknown else ', which should keep up'}",
+            f"{known}{_handing_over(loading)}",
             f"try a larger `prefetch_factor` at {loading.place} if batches differ in cost, and collate them into few "
             f"tensors",
             loading.share,

@@ -1,0 +1,370 @@
+"""What bounds a run: every diagnosis on its case, and silent on the cases next to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from runs import GPU, STEADY, WARMUP, loader, run, segments, sync, utilisation, waiting, worker
+
+from torchperf_lint import catalog
+from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.loading import loading_of
+from torchperf_lint.model import Diagnosis
+from torchperf_lint.rule import RunRule
+from torchperf_lint.runtime.diagnose import NOT_DECIDED, diagnose
+
+RULES = [rule for rule in catalog.rule_classes() if issubclass(rule, RunRule)]
+MANY_CORES = utilisation(cores=16)
+TWO_CORES = utilisation(cores=2)
+HOST_BUSY = {"after_the_step": 0.5}
+
+
+def on_gpu(busy=None, **changes):
+    return {"device": GPU, "utilisation": utilisation(cores=8, gpu=busy), **changes}
+
+
+# name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
+CASES = {
+    # The loader's wait, and the neighbours of the thresholds.
+    "waits 8 %": (waiting(0.08, utilisation=MANY_CORES), set()),
+    "waits 10 %": (waiting(0.101, utilisation=MANY_CORES), {"TPL901"}),
+    "waits 60 %, computing": (waiting(0.6, utilisation=MANY_CORES), {"TPL901"}),
+    "waits 60 %, asleep, no trace of storage": (waiting(0.6, cpu=0.05, utilisation=MANY_CORES), {"TPL901"}),
+    "waits 60 %, asleep, on the disk": (
+        waiting(0.6, cpu=0.05, utilisation=utilisation(cores=16, disk_sleep=0.5)),
+        {"TPL309"},
+    ),
+    "waits 60 %, asleep, reading": (
+        waiting(0.6, cpu=0.05, changes={"read_bytes": 5e7}, utilisation=MANY_CORES),
+        {"TPL309"},
+    ),
+    "waits 60 %, half computing, reading": (
+        waiting(0.6, cpu=0.5, changes={"read_bytes": 5e7}, utilisation=MANY_CORES),
+        {"TPL309", "TPL901"},
+    ),
+    "waits 60 %, computing, reading": (
+        waiting(0.6, cpu=0.95, changes={"read_bytes": 5e7}, utilisation=MANY_CORES),
+        {"TPL901"},
+    ),
+    "waits 60 %, ready without a core, on the disk": (
+        waiting(
+            0.6,
+            cpu=0.3,
+            changes={"queued_ms": 600.0, "queued_of_ms": 1000.0},
+            utilisation=utilisation(cores=16, disk_sleep=0.5),
+        ),
+        {"TPL901"},
+    ),
+    "IO pressure alone proves nothing": (
+        waiting(0.6, cpu=0.05, utilisation=utilisation(cores=16, pressure__io_share=0.6)),
+        {"TPL901"},
+    ),
+    "a loader read in the background": (
+        run(loaders=[loader(12.0, background=True)], utilisation=MANY_CORES),
+        set(),
+    ),
+    "no loader, data phase all the same": (run(shares={"data": 0.6}, utilisation=MANY_CORES), set()),
+    # Workers.
+    "too few workers": (waiting(0.5, 2, cost=worker(40, 0.95), utilisation=MANY_CORES), {"TPL902"}),
+    "too few workers, half computing": (waiting(0.5, 2, cost=worker(40, 0.5), utilisation=MANY_CORES), {"TPL902"}),
+    "too few workers, cores unknown": (waiting(0.5, 2, cost=worker(40, 0.95)), {"TPL902"}),
+    "workers wait 8 %": (waiting(0.08, 2, cost=worker(40, 0.95), utilisation=MANY_CORES), set()),
+    "4 computing workers on 2 cores": (waiting(0.5, 4, cost=worker(60, 0.95), utilisation=TWO_CORES), {"TPL311"}),
+    "some more workers, and the cap bites": (
+        waiting(0.5, 2, cost=worker(80, 0.95), utilisation=utilisation(cores=5)),
+        {"TPL311", "TPL902"},
+    ),
+    "4 workers queue for 2 cores": (
+        waiting(0.5, 4, cost=worker(60, 0.45, 0.5), utilisation=TWO_CORES),
+        {"TPL311", "TPL906"},
+    ),
+    "2 workers queue on 16 cores": (
+        waiting(0.5, 2, cost=worker(60, 0.45, 0.5), utilisation=MANY_CORES),
+        {"TPL906"},
+    ),
+    "workers queue, training does not wait": (
+        waiting(0.05, 4, cost=worker(60, 0.45, 0.5), utilisation=TWO_CORES),
+        set(),
+    ),
+    "workers asleep": (waiting(0.5, 2, cost=worker(60, 0.05), utilisation=MANY_CORES), {"TPL907"}),
+    "workers asleep on the disk": (
+        waiting(0.5, 2, cost=worker(60, 0.05), utilisation=utilisation(cores=16, disk_sleep=0.5)),
+        {"TPL309"},
+    ),
+    "workers read": (waiting(0.5, 2, cost=worker(60, 0.05, read_rate=5e6), utilisation=MANY_CORES), {"TPL309"}),
+    "workers fault": (waiting(0.5, 2, cost=worker(60, 0.05, faults=200), utilisation=MANY_CORES), {"TPL309"}),
+    "workers enough, batches late": (waiting(0.2, 8, cost=worker(20, 0.9), utilisation=MANY_CORES), {"TPL908"}),
+    "workers were not watched": (waiting(0.5, 2, utilisation=MANY_CORES), {"TPL908"}),
+    "workers' CPU time unknown": (
+        waiting(0.5, 2, cost={**worker(40), "cpu_ms": None, "queued_ms": None}, utilisation=MANY_CORES),
+        {"TPL902"},
+    ),
+    # Restarts.
+    "short passes": (
+        run(loaders=[loader(0.1, 4, epochs=11, start_ms=1100.0)], utilisation=MANY_CORES),
+        {"TPL905"},
+    ),
+    "short passes, persistent workers": (
+        run(
+            loaders=[loader(0.1, 4, epochs=11, start_ms=1100.0, settings={"persistent_workers": True})],
+            utilisation=MANY_CORES,
+        ),
+        set(),
+    ),
+    "two passes": (run(loaders=[loader(0.1, 4, epochs=2, start_ms=1100.0)], utilisation=MANY_CORES), set()),
+    "short passes, quick starts": (
+        run(loaders=[loader(0.1, 4, epochs=11, start_ms=11.0)], utilisation=MANY_CORES),
+        set(),
+    ),
+    # The device.
+    "blocked, device idle": (
+        run(shares={"waiting_for_the_device": 0.5}, events=(sync(blocked_ms=10.0),), **on_gpu(0.4)),
+        {"TPL903"},
+    ),
+    "blocked, device busy": (
+        run(shares={"waiting_for_the_device": 0.5}, events=(sync(blocked_ms=10.0),), **on_gpu(0.97)),
+        {"TPL909"},
+    ),
+    "blocked, device's use unknown": (
+        run(shares={"waiting_for_the_device": 0.5}, events=(sync(blocked_ms=10.0),), **on_gpu()),
+        {NOT_DECIDED},
+    ),
+    "blocked 5 %": (run(shares={"waiting_for_the_device": 0.05}, **on_gpu(0.4)), {NOT_DECIDED}),
+    "busy but waiting for data": (waiting(0.3, **on_gpu(0.95)), {"TPL901"}),
+    # The rest of the loop.
+    "slow after the step": (run(shares=HOST_BUSY, utilisation=MANY_CORES), {"TPL904"}),
+    "slow before the step": (run(shares={"gradients": 0.3}, utilisation=MANY_CORES), {"TPL904"}),
+    "slow after the step, device busy": (run(shares=HOST_BUSY, **on_gpu(0.95)), {NOT_DECIDED}),
+    "slow after the step, device idle": (run(shares=HOST_BUSY, **on_gpu(0.3)), {"TPL904"}),
+    "8 % after the step": (run(shares={"after_the_step": 0.08}, utilisation=MANY_CORES), set()),
+    "half of a tiny step": (run(step_ms=0.1, shares=HOST_BUSY, utilisation=MANY_CORES), set()),
+    "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
+    # What cannot be said.
+    "simulated, waiting": (waiting(0.6, device="simulated", simulated=True), {NOT_DECIDED}),
+    "simulated, slow after the step": (run(shares=HOST_BUSY, device="simulated", simulated=True), {NOT_DECIDED}),
+    "shorter than the warm-up": (run(steps=WARMUP), {NOT_DECIDED}),
+    "no step": (Evidence(), {NOT_DECIDED}),
+    "no torch": (Evidence(unwatched={"torch": "the script did not import torch"}), {NOT_DECIDED}),
+}
+
+
+def codes(evidence, but=()):
+    said, problems = diagnose(evidence)
+    assert problems == ()
+    return {diagnosis.code for diagnosis in said} - set(but)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_said(name):
+    evidence, expected = CASES[name]
+    said = codes(evidence)
+    if "TPL910" in said:
+        assert loop_of(evidence).share("forward", "backward", "optimizer") >= DEFAULT.compute
+        assert evidence.device is None
+    assert (said - {"TPL910"}) == expected or (not expected and said <= {"TPL910", NOT_DECIDED})
+
+
+def test_every_rule_has_its_case():
+    assert {code for _, expected in CASES.values() for code in expected} | {"TPL910"} == {rule.code for rule in RULES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_without_a_device_is_told_nothing_about_one(name):
+    evidence, _ = CASES[name]
+    if evidence.device is None:
+        assert codes(evidence).isdisjoint({"TPL903", "TPL909"})
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name][0].simulated])
+def test_a_simulated_run_makes_no_claim_about_time(name):
+    evidence = replace(CASES[name][0], events=(sync(blocked_ms=3.0),))
+    (said,) = diagnose(evidence).diagnoses
+    assert " ms" not in said.title + said.evidence + said.advice
+    assert "%" not in said.title + said.evidence + said.advice
+    assert "110 synchronisations at 1 line, 1 a step" in said.evidence
+    assert breakdown(evidence) is None
+
+
+def only(evidence, code) -> Diagnosis:
+    (said,) = (d for d in diagnose(evidence).diagnoses if d.code == code)
+    return said
+
+
+@pytest.mark.parametrize("workers", [0, 1, 4, 16])
+@pytest.mark.parametrize("cpu", [0.05, 0.5, 0.95, None])
+@pytest.mark.parametrize("queued", [0.0, 0.4])
+@pytest.mark.parametrize("disk_sleep", [0.0, 0.5])
+@pytest.mark.parametrize("cores", [2, 16, None])
+def test_a_wait_for_data_is_never_passed_over(workers, cpu, queued, disk_sleep, cores):
+    cost = worker(30, cpu or 0.0, queued)
+    cost |= {"cpu_ms": None, "queued_ms": None} if cpu is None else {}
+    evidence = waiting(
+        0.4,
+        workers,
+        cpu=cpu or 0.0,
+        cost=cost if workers else None,
+        utilisation=utilisation(cores=cores, disk_sleep=disk_sleep),
+    )
+    said = [d for d in diagnose(evidence).diagnoses if d.code != "TPL910"]
+    assert said
+    assert all("training waits for data 40 % of the step's time" in d.title for d in said)
+
+
+def test_the_number_of_workers_comes_with_what_it_is_made_of():
+    said = only(waiting(0.5, 2, cost=worker(40, 0.95), utilisation=MANY_CORES), "TPL902")
+    assert said.title == ("training waits for data 50 % of the step's time, 10.0 ms a batch: 2 workers are too few")
+    assert said.evidence == (
+        "a fetch computes 95 % of its time; a batch costs a worker 40.0 ms, the rest of the step takes 10.0 ms a "
+        "batch: 1.1 x 40.0 ms / 10.0 ms asks for 5 workers; 16 cores allowed (affinity), good for 15 workers"
+    )
+    assert said.advice == "try `num_workers=5` at train.py:9"
+
+
+@pytest.mark.parametrize(
+    ("cores", "ranks", "cpu", "cap"),
+    [
+        (16, 1, 1.0, 15),
+        (16, 4, 1.0, 3),
+        (2, 1, 1.0, 1),
+        (1, 1, 1.0, 1),
+        (2, 4, 1.0, 1),
+        (3.5, 1, 1.0, 2),
+        (4, 1, 0.1, 8),
+        (4, 2, 0.1, 4),
+        (None, 1, 1.0, None),
+    ],
+)
+def test_workers_are_capped_by_the_cores_of_each_rank(cores, ranks, cpu, cap):
+    evidence = waiting(0.5, 2, cost=worker(40, cpu), utilisation=utilisation(cores=cores))
+    assert loading_of(replace(evidence, ranks=evidence.ranks * ranks)).cap == cap
+
+
+def test_gradient_accumulation_counts_batches_not_steps():
+    one = replace(loader(5.0, 2, batches=4 * STEADY), worker=worker(40))
+    phases = segments(40.0, STEADY, data=0.5)
+    phases = tuple(replace(s, times=4 * STEADY) if s.phase == "data" else s for s in phases)
+    evidence = run(40.0, loaders=[one], train_batches=4 * STEADY, segments=phases, utilisation=MANY_CORES)
+    loading = loading_of(evidence)
+    assert loading.rest_ms == pytest.approx(5.0)
+    assert loading.needed == 9
+
+
+def test_the_first_batch_of_a_pass_is_not_held_against_the_number_of_workers():
+    slow_starts = replace(loader(0.1, 4), worker=worker(10), first_wait_ms=1000.0, start_ms=0.0)
+    assert loading_of(run(loaders=[slow_starts], shares={"data": 0.5})) is None
+
+
+def test_the_loader_of_the_loop_is_the_one_with_its_batches():
+    validation = loader(50.0, batches=30, line=40)
+    evidence = run(loaders=[validation, loader(10.0)], shares={"data": 0.5})
+    assert loading_of(evidence).place == "train.py:9"
+
+
+def test_a_run_that_only_evaluates_can_wait_for_data():
+    shares = {"data": 0.6, "no_backward": 0.4, "forward": 0.0}
+    evidence = run(
+        steps=0, train_batches=0, eval_batches=110, loaders=[loader(12.0)], segments=(), utilisation=MANY_CORES
+    )
+    evidence = replace(evidence, eval_segments=segments(20.0, 100, **shares))
+    assert codes(evidence) == {"TPL901"}
+    assert "60 % of the batch's time" in only(evidence, "TPL901").title
+    assert [(p.phase, round(p.share, 2)) for p in breakdown(evidence)] == [("data", 0.6), ("forward", 0.4)]
+
+
+def test_slow_code_is_named_by_the_lines_that_bound_it():
+    said = only(run(shares=HOST_BUSY), "TPL904")
+    assert (
+        said.title
+        == "what follows the optimizer's step (from train.py:24 to train.py:20) takes 50 % of the step's time"
+    )
+    assert said.evidence == "10.0 ms a step, 10.0 ms each time, on the host"
+
+
+def test_blocked_time_is_called_an_upper_bound():
+    events = (sync(25, blocked_ms=8.0), sync(31, "stream", blocked_ms=2.0), sync(40, blocked_ms=None))
+    evidence = run(shares={"waiting_for_the_device": 0.5}, events=events, **on_gpu(0.4))
+    said = only(evidence, "TPL903")
+    assert "blocked 10.0 ms a step (upper bound of what removing it saves)" in said.evidence
+    assert said.evidence.endswith("longest: train.py:25 (item) 8.00 ms, train.py:31 (stream) 2.00 ms")
+    assert said.advice.endswith("begin with train.py:25")
+
+
+def test_the_strongest_comes_first():
+    evidence = waiting(0.2, shares={"after_the_step": 0.6}, utilisation=MANY_CORES)
+    assert [d.code for d in diagnose(evidence).diagnoses] == ["TPL904", "TPL901"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "title"),
+    [
+        (run(steps=WARMUP), "not decided: the run is shorter than its warm-up of 10 steps"),
+        (Evidence(), "not decided: no training step and no batch was seen"),
+        (run(**on_gpu(0.4)), "not decided: no part of it stands out"),
+        (run(simulated=True), "not decided: times are not measured on a simulated device"),
+        (Evidence(unwatched={"torch": "never imported"}), "not decided: nothing was watched"),
+    ],
+)
+def test_what_is_missing_is_said(evidence, title):
+    assert only(evidence, NOT_DECIDED).title == title
+
+
+def test_the_numbers_that_were_there_are_said():
+    evidence = run(shares={"waiting_for_the_device": 0.5}, **on_gpu())
+    assert only(evidence, NOT_DECIDED).evidence == (
+        "of the step's time on the host: forward 50 %, waiting for the device 50 %; how busy the device was is not "
+        "known (the script named no GPU)"
+    )
+
+
+def test_a_rule_that_crashes_is_a_problem_and_the_others_speak(monkeypatch):
+    rule = catalog.rule_class("TPL901")
+
+    def crash(self, run):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(rule, "diagnose", crash)
+    said, (problem,) = diagnose(waiting(0.3, shares=HOST_BUSY, argv=("train.py", "--fast")))
+    assert [d.code for d in said] == ["TPL904"]
+    assert (problem.path, problem.rule) == ("train.py", "TPL901")
+    assert problem.reason == "the rule crashed: ZeroDivisionError: by zero"
+
+
+def test_only_selected_rules_are_asked():
+    evidence = waiting(0.3, shares=HOST_BUSY)
+    assert [d.code for d in diagnose(evidence, {"TPL901"}).diagnoses] == ["TPL901"]
+    assert diagnose(evidence, set()).diagnoses == ()
+
+
+def test_the_breakdown_adds_up_and_leaves_out_what_was_not_seen():
+    shares = {"data": 0.2, "loader_start": 0.05, "backward": 0.2, "gradients": 0.1, "after_backward": 0.1}
+    phases = breakdown(run(shares=shares))
+    assert [(p.phase, round(p.share, 3), round(p.ms, 3)) for p in phases] == [
+        ("data", 0.25, 5.0),
+        ("forward", 0.35, 7.0),
+        ("backward", 0.2, 4.0),
+        ("after the step", 0.1, 2.0),
+        ("other", 0.1, 2.0),
+    ]
+    assert sum(p.share for p in phases) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("evidence", [Evidence(), run(steps=WARMUP), run(simulated=True)])
+def test_there_is_no_breakdown_where_nothing_was_measured(evidence):
+    assert breakdown(evidence) is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        {},
+        {"series": None, "gpus": 3, "processes": "x", "allowed_cores": [], "states": None},
+        {"series": {"a": 1}},
+    ],
+)
+def test_any_record_of_the_machine_may_lack_anything(record):
+    said, problems = diagnose(waiting(0.6, 2, cost=worker(40, 0.1), utilisation=record, device=GPU))
+    assert problems == ()
+    assert [d.code for d in said] == ["TPL907"]
