@@ -50,19 +50,27 @@ class BatchesLateDespiteWorkers(RunRule):
         loading = loading_of(run)
         if loading is None or not loading.workers or loading.short_of_cores or loading.waits_for_storage:
             return
-        unknown = loading.needed is None
-        if not unknown and not loading.enough:
+        unknown = _unknown(loading)
+        if unknown is None and not loading.enough:
             return
-        known = "what a batch costs them was not measured" if unknown else loading.figures()
         yield Bound(
             self.code,
             self.name,
             f"{loading.waits()}, though it has {loading.worker_words()}{'' if unknown else ', which should keep up'}",
-            f"{known}{_handing_over(loading)}",
+            f"{unknown or loading.figures()}{_handing_over(loading)}",
             f"try a larger `prefetch_factor` at {loading.place} if batches differ in cost, and collate them into few "
             f"tensors",
             loading.share,
         )
+
+
+def _unknown(loading: Loading) -> str | None:
+    """What would have been needed to say more; None where all was measured that other rules judge by."""
+    if loading.needed is None:
+        return "what a batch costs them was not measured"
+    if loading.cpu_share is None and not loading.more_would_help and not loading.enough:
+        return f"how much of a fetch is computing was not measured; {loading.figures()}"
+    return None
 
 
 def _handing_over(loading: Loading) -> str:
