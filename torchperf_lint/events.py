@@ -33,9 +33,15 @@ VERSION = 1
 SUFFIX = ".events.jsonl"
 Record = dict[str, Any]
 
-_SECRET_NAME = re.compile(r"(?i)(?:^|[-_])(?:api)?(?:key|token|secret|password|passwd|pwd|auth|credentials?)(?:$|[-_])")
-_SECRET_VALUE = re.compile(r"^(hf_|sk-|ghp_|gho_|xox[a-z]-|AKIA|eyJ)[\w.-]{8,}$|://[^/\s]*:[^/\s]*@")
+_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[-_.])(?:api)?(?:key|token|secret|password|passwd|pwd|auth|credentials?)(?:$|[-_.])"
+)
+_SECRET_VALUE = re.compile(
+    r"^(hf_|sk-|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ)[\w.-]{8,}$|://[^/\s]*:[^/\s]*@"
+)
 HIDDEN = "***"
+_TORN = b"\x00\n"
+"""Ends a line that was torn; no record holds this byte."""
 
 
 class UnreadableRecordError(Exception):
@@ -55,12 +61,23 @@ class Writer:
         """Append records. Raises OSError where the disk says no."""
         text = "".join(json.dumps(record, separators=(",", ":"), default=str) + "\n" for record in records)
         data = text.encode("utf-8", "backslashreplace")
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o644)
         try:
+            if _ends_torn(file):
+                data = _TORN + data
             while data:
                 data = data[os.write(file, data) :]
         finally:
             os.close(file)
+
+
+def _ends_torn(file: int) -> bool:
+    """Whether another process was killed while it wrote the last line: what follows must stay readable."""
+    try:
+        os.lseek(file, -1, os.SEEK_END)
+    except OSError:  # empty, or no file on a disk
+        return False
+    return os.read(file, 1) not in (b"\n", b"")
 
 
 @dataclass
@@ -87,7 +104,7 @@ class RawRun:
     """None where the run's parent did not get to judge it."""
     ended: Record | None = None
     torn: bool = False
-    """Whether the last line is incomplete: the process was killed while it wrote."""
+    """Whether a line is incomplete: the process was killed while it wrote."""
 
 
 def read(path: str) -> RawRun:
@@ -95,17 +112,25 @@ def read(path: str) -> RawRun:
     with open(path, "rb") as file:  # noqa: PTH123 -- read as bytes: a torn line may end within a character
         lines = file.read().split(b"\n")
     torn = lines.pop() != b""
-    records = [_record(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    whole = [(number, line) for number, line in enumerate(lines, 1) if not line.endswith(_TORN[:-1])]
+    records = [_record(number, line) for number, line in whole if line.strip()]
     if not records or records[0].get("record") != "header":
         raise UnreadableRecordError("not an events file of torchperf-lint")
     if records[0].get("version") != VERSION:
         raise UnreadableRecordError(f"its version is {records[0].get('version')}, and this one reads version {VERSION}")
-    run = RawRun(path, records[0], torn=torn)
+    run = RawRun(path, records[0], torn=torn or len(whole) < len(lines))
     for record in records[1:]:
-        take = _TAKERS.get(record["record"])
+        _take(run, record)
+    return run
+
+
+def _take(run: RawRun, record: Record) -> None:
+    take = _TAKERS.get(str(record["record"]))
+    try:
         if take is not None:
             take(run, record)
-    return run
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableRecordError(f"a record of the kind {record['record']} is damaged: {error!r}") from error
 
 
 def _record(number: int, line: bytes) -> Record:

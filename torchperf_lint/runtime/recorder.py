@@ -66,9 +66,15 @@ class Counter:
 class Recorder:
     """One per process. Every public method may be called from any thread, and never raises for what is recorded."""
 
-    def __init__(self, path: str, header: Mapping[str, Any], sites: Sites, eager: bool = True) -> None:
-        """`eager`: write the header now; else (child processes) once there is something to say."""
+    def __init__(
+        self, path: str, header: Mapping[str, Any], sites: Sites, eager: bool = True, family: str | None = None
+    ) -> None:
+        """`eager`: write the header now; else (child processes) once there is something to say.
+
+        `family`: the path of the process that all others were started from; theirs are made from it.
+        """
         self.path = path
+        self._family = family or path
         self.sites = sites
         self.scopes = Scopes()
         self.muted = False
@@ -76,7 +82,8 @@ class Recorder:
         self.sources: list[Callable[[], Iterable[Record] | None]] = []
         """Called at each flush: more records, cumulative, only what changed."""
         self._header = dict(header)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held while figures change; a signal's handler that records on the same thread goes through."""
         self._reset(eager)
         if eager:
             self.flush()
@@ -90,6 +97,7 @@ class Recorder:
         self._touched: list[Counter] = []
         self._pending: list[Record] = [{"record": "header", **self._header, "pid": os.getpid()}]
         self._writer: Writer | None = None
+        self._flushing = False
         self._flushes = 0
         self._started = perf_counter()
         self._next_flush = self._started + _FLUSH_EVERY_S
@@ -110,7 +118,7 @@ class Recorder:
             return
         if key is None:
             key = self.sites.key(depth + 1)
-        with self._lock:
+        with self.lock:
             self._matters = True
             counter = self._counters.get((kind, what, attributes, key))
             if counter is None:
@@ -152,7 +160,7 @@ class Recorder:
         """The number that stands for a site in the events file."""
         if key is None:
             return None
-        with self._lock:
+        with self.lock:
             number = self._sites.get(key)
             if number is None:
                 number = self._sites[key] = len(self._sites) + 1
@@ -162,7 +170,7 @@ class Recorder:
     def note(self, record: Record) -> None:
         """Write this record, as it is, at the next flush."""
         if not self.muted:
-            with self._lock:
+            with self.lock:
                 self._pending.append(record)
 
     def state(self, key: str, value: Any) -> None:  # noqa: ANN401 -- whatever JSON can hold
@@ -184,18 +192,25 @@ class Recorder:
 
     def flush(self) -> None:
         """Write what changed since the last time. A disk that refuses ends the recording, not the run."""
-        if self.muted or not self._matters:
-            return
-        with self._lock:
+        with self.lock:
+            # A signal's handler may come in the middle, and what it writes would be older figures' last word.
+            if self.muted or not self._matters or self._flushing:
+                return
+            self._flushing = True
             try:
-                records = list(self._changed())
-                if records:
-                    if self._writer is None:
-                        self._writer = Writer(self.path)
-                    self._writer.write(records)
+                self._write(list(self._changed()))
             except OSError:
                 self.muted = True
+            finally:
+                self._flushing = False
             self._schedule()
+
+    def _write(self, records: list[Record]) -> None:
+        if not records:
+            return
+        if self._writer is None:
+            self._writer = Writer(self.path)
+        self._writer.write(records)
 
     def _changed(self) -> Iterable[Record]:
         for counter in self.scopes.settle():
@@ -248,8 +263,9 @@ class Recorder:
 
     def forked(self, restart: Iterable[Callable[[], None]] = ()) -> None:
         """In a forked child: what the parent counted is the parent's; this process has a file of its own."""
-        self._lock = threading.RLock()
-        self.path = path_of_child(self.path, os.getpid())
+        self.lock = threading.RLock()
+        self.path = path_of_child(self._family, os.getpid())
+        self._header["primary"] = False
         self.scopes.restart()
         self._reset(matters=False)
         for again in restart:

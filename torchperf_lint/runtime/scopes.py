@@ -1,8 +1,9 @@
 """Which loop an event belongs to: training, evaluation, or neither, decided once the loop has shown what it is.
 
 A scope is one pass over a loader. It is training as soon as a backward pass follows its batches, and evaluation when
-it ended without one; until then its figures wait. Outside every pass stands the root scope, whose turns are optimizer
-steps: it is the loop of scripts that have no loader.
+it ended without one; until then its figures wait. A pass that was left early may look fed when training goes on
+elsewhere: it is training only if its batch came last, or if it was fed before an earlier backward pass, too. Outside
+every pass stands the root scope, whose turns are optimizer steps: it is the loop of scripts that have no loader.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ Segment = tuple[str, "Key | None", "Key | None"]
 class Scope:
     """One pass over a loader, or what is outside of all."""
 
-    __slots__ = ("alive", "batches", "ended", "fetched_since_backward", "segments", "touched", "training", "turn")
+    __slots__ = (
+        "alive",
+        "batches",
+        "ended",
+        "fed",
+        "fetched_since_backward",
+        "segments",
+        "touched",
+        "training",
+        "turn",
+    )
 
     def __init__(self, alive: Callable[[], object | None]) -> None:
         self.turn = 0
@@ -31,6 +42,8 @@ class Scope:
         """Batches not yet counted as training's or evaluation's."""
         self.training = False
         self.ended = False
+        self.fed = False
+        """Whether an earlier backward pass followed its batches (root: came without one)."""
         self.fetched_since_backward = False
         self.alive = alive
         self.touched: dict[Counter, int] = {}
@@ -72,14 +85,27 @@ class Scopes:
         self.current = self.root
         self.train, self.evaluation, self.outside = Totals(), Totals(), Totals()
         self._open: dict[int, Scope] = {}
+        """By the iterator's address."""
+        self._over: list[Scope] = []
+        """Passes that have ended and are not settled yet."""
+        self._just_ended: Scope | None = None
+
+    def begins(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
+        """A new pass; persistent workers make every pass with the same iterator."""
+        known = self._open.pop(id(iterator), None)
+        if known is not None:
+            known.ended = True
+            self._over.append(known)
+            if self.current is known:
+                self.current = self.root
+        scope = self._open[id(iterator)] = Scope(weakref.ref(iterator))
+        return scope
 
     def of(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
-        """The scope of a loader's iterator, made at its first batch."""
+        """The scope of a loader's iterator."""
         scope = self._open.get(id(iterator))
         if scope is None or scope.ended or scope.alive() is not iterator:
-            if scope is not None:
-                self._end(scope)
-            scope = self._open[id(iterator)] = Scope(weakref.ref(iterator))
+            return self.begins(iterator)
         return scope
 
     def fetched(self, scope: Scope) -> None:
@@ -93,35 +119,65 @@ class Scopes:
         """The pass has come to its end."""
         scope.ended = True
         self.current = self.root
+        self._just_ended = scope
 
     def trains(self) -> None:
-        """A backward pass: the passes whose batches came since the last one are training, if they still go on."""
-        fed = [s for s in self._open.values() if s.fetched_since_backward and not s.ended and s.alive() is not None]
-        for scope in fed or ([self.root] if self.current is self.root else []):
-            scope.training = True
+        """A backward pass, or an optimizer step: the passes whose batches came since the last one are fed by it."""
+        fed = [scope for scope in self._open.values() if scope.fetched_since_backward and self._goes_on(scope)]
+        for scope in fed:
+            scope.training = scope.training or scope.fed or scope is self.current
+            scope.fed = True
             scope.fetched_since_backward = False
+        if not fed:
+            self._trains_outside()
+
+    def warm_up_again(self) -> None:
+        """What has been timed was evaluation; the passes that go on begin to train."""
+        self.steady = False
+        for scope in (self.root, *self._open.values()):
+            if scope is self.root or self._goes_on(scope):
+                scope.segments.clear()
+
+    def _goes_on(self, scope: Scope) -> bool:
+        """Of `next(iter(loader))` the iterator is gone before its batch is used."""
+        return not scope.ended and (scope.alive() is not None or (scope is self.current and scope.turn == 1))
+
+    def _trains_outside(self) -> None:
+        """Loaders that look one batch ahead (accelerate's) end before their last batch is trained on."""
+        if self.current.alive() is None:
+            self.current = self.root
+        if self.current is not self.root:
+            return
+        ended, self._just_ended = self._just_ended, None
+        if ended is None or not ended.training:
+            self.root.training = self.root.training or self.root.fed
+            self.root.fed = True
+            return
+        self.root.fed = False
+        self.current = ended
+        if ended not in self._over and ended not in self._open.values():
+            self._over.append(ended)
 
     def stepped(self) -> None:
         """An optimizer step has closed."""
         if self.current is self.root:
             self.root.turn += 1
+        elif self.current.ended:
+            self.current = self.root
 
     def settle(self) -> Iterator[Counter]:
         """Hand figures of scopes whose kind is known to the totals; yields the counters that changed."""
         for number, scope in list(self._open.items()):
-            gone = scope.ended or scope.alive() is None
-            if scope.training or gone:
-                yield from self._hand_over(scope, self.train if scope.training else self.evaluation)
-            if gone:
-                del self._open[number]
-                if self.current is scope:
-                    self.current = self.root
+            if scope.ended or scope.alive() is None:
+                self._over.append(self._open.pop(number))
+            elif scope.training:
+                yield from self._hand_over(scope, self.train)
+        over, self._over = self._over, []
+        for scope in over:
+            yield from self._hand_over(scope, self.train if scope.training else self.evaluation)
+            if self.current is scope:
+                self.current = self.root
         yield from self._hand_over(self.root, self.train if self.root.training else self.outside)
-
-    def _end(self, scope: Scope) -> None:
-        """An iterator died and another took its address: settle it without waiting for the next flush."""
-        scope.ended = True
-        self._open[-id(scope)] = scope
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
         for counter, turns in scope.touched.items():

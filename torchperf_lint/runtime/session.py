@@ -11,6 +11,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, TypeVar
 
 from torchperf_lint import __version__, events
@@ -44,12 +45,14 @@ class Session:
         self.primary = spec.get("owner_pid") == os.getppid()
         self.sites = Sites(spec.get("project_root"), cwd)
         path = spec["events"] if self.primary else _path_of_this(spec["events"])
-        self.recorder = Recorder(path, self._header(cwd), self.sites, eager=self.primary)
+        self.recorder = Recorder(path, self._header(cwd), self.sites, eager=self.primary, family=spec["events"])
         self.timeline = Timeline(self.recorder, spec.get("warmup", WARMUP))
         self.loaders: Any = None
         """The loader probe's registry, which other probes share."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
+        self.callbacks: list[CodeType] = []
+        """What the interpreter calls of ours, besides what is guarded."""
         self._failures: dict[str, int] = {}
 
     def _header(self, cwd: str) -> dict[str, Any]:
@@ -98,6 +101,7 @@ class Session:
         from torchperf_lint.runtime import probes
 
         self.recorder.state("torch", str(torch.__version__))
+        self.sites.is_internal(os.path.dirname(os.path.abspath(torch.__file__)))
         if self.simulated:
             self._simulate()
         for probe in probes.names():
@@ -106,7 +110,21 @@ class Session:
             except Exception as error:  # noqa: BLE001 -- the border of a probe
                 self.failed(probe, error)
             else:
-                self.recorder.probe(probe, "unavailable" if reason else "watching", reason)
+                self.installed(probe, reason)
+        self._hide_from_compilers(torch)
+
+    def installed(self, probe: str, reason: str | None) -> None:
+        """Note that a probe watches, or why it cannot; one that has failed already stays so."""
+        if probe not in self._failures:
+            self.recorder.probe(probe, "unavailable" if reason else "watching", reason)
+
+    def _hide_from_compilers(self, torch: Any) -> None:  # noqa: ANN401
+        from torchperf_lint.runtime.probes import _dynamo
+
+        try:
+            _dynamo.leave_alone(torch, {self.guarded("session", _told).__code__, *self.callbacks})
+        except Exception as error:  # noqa: BLE001 -- the border to torch's internals
+            self.failed("dynamo", error)
 
     def _simulate(self) -> None:
         from torchperf_lint.runtime import simulated

@@ -54,7 +54,12 @@ class Sites:
         self._cwd = cwd
         self._kinds: dict[CodeType, int] = {}
         self._internal = tuple(_internal_directories())
-        self._standard = tuple(_standard_library())
+        self._standard = tuple(sorted(set(_standard_library())))
+
+    def is_internal(self, directory: str) -> None:
+        """Frames below this directory are torch's: it may be installed or built anywhere."""
+        self._internal = tuple({*self._internal, os.path.join(directory, "")})
+        self._kinds.clear()
 
     def key(self, depth: int = 1) -> Key | None:
         """The site of the caller `depth` frames up; None where no frame of this thread is anybody's code.
@@ -62,7 +67,7 @@ class Sites:
         Autograd's own threads have no Python frames: what they do is put where the main thread stands.
         """
         found = self._walk(sys._getframe(depth))
-        if found is None and threading.get_ident() not in threading._active:  # type: ignore[attr-defined]
+        if found is None and _is_foreign(threading.get_ident()):
             main = threading.main_thread().ident
             frame = sys._current_frames().get(main) if main is not None else None
             found = self._walk(frame)
@@ -110,8 +115,8 @@ class Sites:
         function = getattr(code, "co_qualname", code.co_name)
         if column is None or end_line is None or end_column is None:
             return Place(path, line, None, None, None, function)
-        start = _code_points(code.co_filename, line, column)
-        end = _code_points(code.co_filename, end_line, end_column)
+        file = self.absolute(code.co_filename)
+        start, end = _code_points(file, line, column), _code_points(file, end_line, end_column)
         return Place(path, line, start, end_line, end, function)
 
     def shown(self, filename: str) -> str:
@@ -124,6 +129,12 @@ class Sites:
     def absolute(self, filename: str) -> str:
         """Where a module's file lies, even if the script has changed its working directory since."""
         return os.path.normpath(os.path.join(self._cwd, filename))
+
+
+def _is_foreign(thread: int) -> bool:
+    """Whether Python did not start this thread; it keeps a dummy for one that has asked for itself."""
+    known = threading._active.get(thread)  # type: ignore[attr-defined]
+    return known is None or isinstance(known, threading._DummyThread)
 
 
 def _position(code: CodeType, lasti: int) -> tuple[int, int | None, int | None, int | None]:
@@ -163,11 +174,9 @@ def _internal_directories() -> Iterable[str]:
     for installed in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
         for name in _TRANSPARENT:
             yield os.path.join(os.path.abspath(installed), name, "")
-    torch = getattr(sys.modules.get("torch"), "__file__", None)
-    if torch:
-        yield os.path.join(os.path.dirname(os.path.abspath(torch)), "")
 
 
 def _standard_library() -> Iterable[str]:
     for name in ("stdlib", "platstdlib"):
         yield os.path.join(os.path.abspath(sysconfig.get_path(name)), "")
+    yield os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from torchperf_lint.events import Record
 from torchperf_lint.runtime.recorder import Recorder
-from torchperf_lint.runtime.scopes import Totals
+from torchperf_lint.runtime.scopes import Scope, Totals
 from torchperf_lint.runtime.sites import Key
 
 FETCH, FETCHED = "fetch", "fetched"
@@ -29,6 +29,7 @@ _OWN = {
 }
 """What the time before a mark is called, whatever came before."""
 _AFTER = {
+    (STEP, BACKWARD): "backward",
     (STEP, BACKWARDED): "gradients",
     (STEP, STEPPED): "between optimizers",
     (STEP, FETCHED): "forward",
@@ -73,7 +74,9 @@ class Timeline:
         self._first: int | None = None
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
+        self._marks = 0
         self._shown: tuple[object, ...] = ()
+        self.recorder.scopes.steady = self.warmup == 0
 
     def fetch_begins(self, key: Key | None) -> bool:
         """A loader is asked for a batch; False where it is not what training waits for."""
@@ -86,60 +89,59 @@ class Timeline:
 
     def fetch_ends(self, key: Key | None, iterator: object, got: bool) -> None:
         """The batch is there, or (`got` False) there is none."""
-        self._depth[FETCH] -= 1
-        if self._depth[FETCH]:
+        if not self._mine() or self._left(FETCH):
             return
         scopes = self.recorder.scopes
-        scope = scopes.of(iterator)
-        scopes.current = scope
-        self._mark(FETCHED, key)
-        if not got:
-            scopes.exhausted(scope)
-            return
-        scopes.fetched(scope)
-        self.batches += 1
-        if not self.steps and not self.backwards:
-            scopes.steady = self.batches >= self.warmup
+        with self.recorder.lock:
+            scope = scopes.of(iterator)
+            self._mark(FETCHED, key, scope)
+            if not got:
+                scopes.exhausted(scope)
+                return
+            scopes.fetched(scope)
+            self.batches += 1
+            if not self.steps and not self.backwards:
+                scopes.steady = self.batches >= self.warmup
         self.recorder.matters()
 
     def iter_begins(self, key: Key | None) -> None:
         """A pass over a loader is being set up; workers start now."""
-        if self._mine():
+        if self._mine() and not self._depth[FETCH]:
             self._mark(ITER, key)
 
-    def iter_ends(self, key: Key | None) -> None:
-        """The pass is set up."""
-        if self._mine():
-            self._mark(ITERED, key)
+    def iter_ends(self, key: Key | None, iterator: object) -> None:
+        """The pass is set up: what that took is the pass's own time."""
+        if self._mine() and not self._depth[FETCH]:
+            with self.recorder.lock:
+                self._mark(ITERED, key, self.recorder.scopes.begins(iterator))
 
     def backward_begins(self, key: Key | None) -> None:
         """A backward pass begins."""
-        if not self._mine():
+        if not self._mine(trains=True):
             return
         self._depth[BACKWARD] += 1
         if self._depth[BACKWARD] > 1:
             return
         self.backwards += 1
-        if not self.steps:
-            self.recorder.scopes.steady = self.warmup == 0
-        self._mark(BACKWARD, key)
-        self.recorder.scopes.trains()
+        with self.recorder.lock:
+            if self.backwards == 1 and not self.steps and self.warmup:
+                self.recorder.scopes.warm_up_again()
+            self.recorder.scopes.trains()
+            self._mark(BACKWARD, key)
 
     def backward_ends(self, key: Key | None) -> None:
         """A backward pass has been queued, or run where there is no device."""
-        if self._mine():
-            self._depth[BACKWARD] -= 1
-            if not self._depth[BACKWARD]:
-                self._mark(BACKWARDED, key)
+        if self._mine() and not self._left(BACKWARD):
+            self._mark(BACKWARDED, key)
 
     def step_begins(self, key: Key | None) -> None:
         """An optimizer begins its step."""
-        if self._mine():
+        if self._mine(trains=True):
             self._mark(STEP, key)
 
     def step_ends(self, key: Key | None, optimizer: int) -> None:
         """An optimizer has stepped; the one seen first closes a step of the run."""
-        if not self._mine():
+        if not self._mine(trains=True):
             return
         self._mark(STEPPED, key)
         self._optimizers[optimizer] = self._optimizers.get(optimizer, 0) + 1
@@ -153,16 +155,37 @@ class Timeline:
         if threading.get_ident() == self._thread:
             self._waited += ms / 1000
 
-    def _mine(self) -> bool:
+    def _mine(self, trains: bool = False) -> bool:
+        """Whether this is the training thread: the first that trains or, until one does, the first to read a loader."""
+        if self.recorder.muted:
+            return False
         thread = threading.get_ident()
-        if self._thread is None:
-            self._thread = thread
-        return thread == self._thread and not self.recorder.muted
+        if thread != self._thread and (self._thread is None or (trains and not self.backwards and not self.steps)):
+            self._take_over(thread)
+        return thread == self._thread
 
-    def _mark(self, name: str, key: Key | None) -> None:
+    def _take_over(self, thread: int) -> None:
+        """What a thread that only reads a loader has done so far is no part of the loop."""
+        if self._thread is not None:
+            self.recorder.scopes.restart()
+            self.restart()
+        self._thread = thread
+
+    def _left(self, what: str) -> int:
+        """How deep it still is; what began before we took over or listened does not count."""
+        self._depth[what] = max(self._depth[what] - 1, 0)
+        return self._depth[what]
+
+    def _mark(self, name: str, key: Key | None, scope: Scope | None = None) -> None:
+        """The time since the last mark goes to `scope`, else to the current one."""
         if self._last is None:
             for callback in self.on_first_mark:
                 callback()
+        self._marks += 1
+        with self.recorder.lock:
+            self._measure(name, key, scope)
+
+    def _measure(self, name: str, key: Key | None, scope: Scope | None) -> None:
         now = self._clock()
         last, self._last = self._last, (name, now, key)
         waited, self._waited = self._waited, 0.0
@@ -170,7 +193,7 @@ class Timeline:
         if last is None or not scopes.steady:
             return
         phase = _AFTER.get((name, last[0])) or _OWN.get(name) or OTHER
-        segments = scopes.current.segments
+        segments = (scope or scopes.current).segments
         spent = now - last[1]
         self._spend(segments, (phase, last[2], key), max(spent - waited, 0.0))
         if waited:
@@ -191,6 +214,14 @@ class Timeline:
         total[1] += 1
 
     def _close(self) -> None:
+        with self.recorder.lock:
+            self._count()
+        self.recorder.matters()
+        for callback in self.on_step:
+            callback(self.steps)
+        self.recorder.tick()
+
+    def _count(self) -> None:
         now = self._clock()
         self.steps += 1
         scopes = self.recorder.scopes
@@ -200,16 +231,13 @@ class Timeline:
             self._histogram[bucket] = self._histogram.get(bucket, 0) + 1
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup
+        scopes.trains()
         scopes.stepped()
-        self.recorder.matters()
-        for callback in self.on_step:
-            callback(self.steps)
-        self.recorder.tick()
 
     def records(self) -> Iterator[Record]:
         """`steps` and `time`, when they have changed."""
         scopes = self.recorder.scopes
-        shown = (self.steps, self.batches, scopes.train.batches, scopes.evaluation.batches, self.backwards)
+        shown = (self._marks, scopes.train.batches, scopes.evaluation.batches)
         if shown == self._shown:
             return
         self._shown = shown

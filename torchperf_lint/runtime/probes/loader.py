@@ -131,7 +131,7 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
-        timeline.iter_ends(session.sites.key())
+        timeline.iter_ends(session.sites.key(), iterator)
         watched = loaders.of(loader)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000

@@ -1,0 +1,338 @@
+"""What happens is counted in the loop it belongs to: in how many training steps and in how many evaluation batches."""
+
+import gc
+
+import pytest
+from builders import Iterator, Loop
+
+
+@pytest.fixture
+def loop(tmp_path, monkeypatch):
+    return Loop(tmp_path, monkeypatch, warmup=2)
+
+
+def batches(loop):
+    steps = loop.record().steps
+    return steps["train_batches"], steps["eval_batches"]
+
+
+def test_plain_loop_events_in_each_place(loop):
+    loop.event("before")
+    iterator = loop.begin()
+    for _ in range(20):
+        loop.fetch(iterator)
+        loop.event("forward")
+        loop.event("forward")
+        loop.backward()
+        loop.event("gradients")
+        loop.step()
+        loop.event("after")
+    loop.fetch(iterator, got=False)
+    loop.event("end")
+    assert loop.turns() == {
+        "before": (1, 0, 0),
+        "forward": (40, 20, 0),
+        "gradients": (20, 20, 0),
+        "after": (20, 20, 0),
+        "end": (1, 0, 0),
+    }
+
+
+def test_an_event_in_one_step_of_ten(loop):
+    iterator = loop.begin()
+    for index in range(100):
+        loop.train(iterator, 1)
+        if index % 10 == 9:
+            for _ in range(7):
+                loop.event("log")
+    assert loop.turns()["log"] == (70, 10, 0)
+
+
+def test_epochs_with_evaluation_between(loop):
+    for _ in range(3):
+        iterator = loop.begin()
+        loop.train(iterator, 8, event="train")
+        loop.fetch(iterator, got=False)
+        loop.event("between")
+        loop.evaluate(4, event="eval")
+        loop.event("checkpoint")
+    turns = loop.turns()
+    assert turns["train"] == (24, 24, 0)
+    assert turns["eval"] == (12, 0, 12)
+    assert turns["between"] == turns["checkpoint"] == (3, 0, 0)
+    assert batches(loop) == (24, 12)
+
+
+def test_evaluation_in_the_middle_of_an_epoch(loop):
+    iterator = loop.begin()
+    for _ in range(4):
+        loop.train(iterator, 5, event="train")
+        loop.evaluate(3, event="eval")
+    turns = loop.turns()
+    assert (turns["train"], turns["eval"]) == ((20, 20, 0), (12, 0, 12))
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_evaluation_left_early(loop, flush):
+    iterator = loop.begin()
+    for _ in range(4):
+        loop.train(iterator, 5, event="train")
+        loop.evaluate(3, event="eval", before_stop=False)
+        if flush:
+            loop.recorder.flush()
+    turns = loop.turns()
+    assert (turns["train"], turns["eval"]) == ((20, 20, 0), (12, 0, 12))
+    assert batches(loop) == (20, 12)
+
+
+def test_evaluation_left_early_whose_iterator_lives_on(loop):
+    """Persistent workers: the loader keeps its iterator."""
+    iterator, kept = loop.begin(), Iterator()
+    for _ in range(4):
+        loop.train(iterator, 5, event="train")
+        evaluated = loop.begin(iterator=kept)
+        for _ in range(3):
+            loop.fetch(evaluated)
+            loop.event("eval")
+    loop.train(iterator, 5, event="train")
+    turns = loop.turns()
+    assert turns["train"] == (25, 25, 0)
+    assert batches(loop)[0] == 25
+    loop.begin(iterator=kept)
+    turns = loop.turns()
+    assert turns["eval"] == (12, 0, 12)
+    assert batches(loop) == (25, 12)
+
+
+def test_a_check_before_training_that_is_left_early(loop):
+    """Lightning's sanity check."""
+    kept = loop.begin()
+    for _ in range(2):
+        loop.fetch(kept)
+        loop.event("check")
+    loop.train(loop.begin(), 10, event="train")
+    del kept
+    gc.collect()
+    turns = loop.turns()
+    assert (turns["train"], turns["check"]) == ((10, 10, 0), (2, 0, 2))
+
+
+def test_a_data_set_read_through_for_statistics_then_trained(loop):
+    loop.evaluate(5, event="mean")
+    loop.train(loop.begin(), 10, event="train")
+    assert loop.turns() == {"mean": (5, 0, 5), "train": (10, 10, 0)}
+
+
+def test_two_loaders_zipped(loop):
+    a, b = loop.begin(), loop.begin()
+    for _ in range(10):
+        loop.fetch(a)
+        loop.event("first")
+        loop.fetch(b)
+        loop.event("both")
+        loop.backward()
+        loop.step()
+    assert loop.turns() == {"first": (10, 10, 0), "both": (10, 10, 0)}
+    assert batches(loop) == (20, 0)
+
+
+def test_a_second_loader_that_joins_now_and_then(loop):
+    a, b = loop.begin(), loop.begin()
+    for index in range(20):
+        loop.fetch(a)
+        if index % 5 == 0:
+            loop.fetch(b)
+            loop.event("rehearsal")
+        loop.backward()
+        loop.step()
+    assert loop.turns()["rehearsal"] == (4, 4, 0)
+    assert batches(loop) == (24, 0)
+
+
+def test_nested_loaders_both_train(loop):
+    outer = loop.begin()
+    for _ in range(5):
+        loop.fetch(outer)
+        loop.event("outer")
+        inner = loop.begin()
+        loop.train(inner, 4, event="inner")
+        loop.fetch(inner, got=False)
+    loop.fetch(outer, got=False)
+    assert loop.turns() == {"outer": (5, 5, 0), "inner": (20, 20, 0)}
+    assert batches(loop) == (25, 0)
+
+
+def test_batches_fetched_first_then_their_backwards(loop):
+    """Gradient accumulation of HF's Trainer: events of the four forward passes share one turn."""
+    iterator = loop.begin()
+    for _ in range(6):
+        for _ in range(4):
+            loop.fetch(iterator)
+        for _ in range(4):
+            loop.event("forward")
+            loop.backward()
+        loop.step()
+    assert loop.turns()["forward"] == (24, 6, 0)
+    assert batches(loop) == (24, 0)
+
+
+def test_a_loader_that_looks_one_batch_ahead(loop):
+    """accelerate's: it has ended before its last batch is trained on."""
+    for _ in range(3):
+        iterator = loop.begin()
+        loop.fetch(iterator)
+        for index in range(8):
+            loop.fetch(iterator, got=index < 7)
+            loop.backward()
+            loop.event("after backward")
+            loop.step()
+        loop.evaluate(2, event="eval")
+    turns = loop.turns()
+    assert turns["after backward"][0] == 24
+    assert (
+        turns["after backward"][1] >= 21
+    )  # a turn is the batch fetched last; the last two batches of a pass share one
+    assert turns["eval"] == (6, 0, 6)
+    assert batches(loop) == (24, 6)
+    assert loop.scopes.root.training is False
+
+
+def test_training_from_tensors_beside_evaluation_by_loader(loop):
+    for _ in range(5):
+        for _ in range(4):
+            loop.event("train")
+            loop.backward()
+            loop.step()
+        loop.evaluate(3, event="eval")
+    turns = loop.turns()
+    assert (turns["train"], turns["eval"]) == ((20, 20, 0), (15, 0, 15))
+    assert batches(loop) == (0, 15)
+
+
+def test_training_from_tensors_after_evaluation_left_early(loop):
+    for _ in range(5):
+        loop.evaluate(3, event="eval", before_stop=False)
+        for _ in range(4):
+            loop.backward()
+            loop.step()
+            loop.event("train")
+    turns = loop.turns()
+    assert turns["eval"] == (15, 0, 15)
+    assert turns["train"][1] >= 15
+    assert batches(loop) == (0, 15)
+
+
+def test_a_new_iterator_for_every_step(loop):
+    """`next(iter(loader))`: the iterator is gone before its batch is used."""
+    for _ in range(20):
+        loop.fetch(loop.begin())
+        loop.event("copy")
+        loop.backward()
+        loop.step()
+    assert loop.turns()["copy"] == (20, 20, 0)
+    assert batches(loop) == (20, 0)
+
+
+def test_one_batch_trained_on_again_and_again(loop):
+    loop.fetch(loop.begin())
+    for _ in range(20):
+        loop.backward()
+        loop.step()
+        loop.event("item")
+    assert loop.turns()["item"][1] >= 18
+    assert batches(loop) == (1, 0)
+    assert loop.phases()["backward"] == pytest.approx(18.0, abs=1.1)
+
+
+def test_no_backward_but_an_optimizer(loop):
+    """`torch.autograd.grad` or torch.func: gradients come without `backward()`."""
+    iterator = loop.begin()
+    for _ in range(10):
+        loop.fetch(iterator)
+        loop.event("item")
+        loop.step(before=0.5)
+    assert loop.turns()["item"] == (10, 10, 0)
+    assert batches(loop) == (10, 0)
+
+
+def test_inference_alone_is_evaluation(loop):
+    loop.evaluate(20, event="cpu")
+    assert loop.turns()["cpu"] == (20, 0, 20)
+    assert batches(loop) == (0, 20)
+
+
+def test_persistent_workers_same_iterator_each_epoch(loop):
+    iterator = Iterator()
+    for _ in range(4):
+        loop.begin(iterator=iterator)
+        loop.train(iterator, 5, event="train")
+        loop.fetch(iterator, got=False)
+    assert loop.turns()["train"] == (20, 20, 0)
+    assert batches(loop) == (20, 0)
+
+
+def test_the_same_iterator_evaluates_after_it_has_trained(loop):
+    iterator = Iterator()
+    loop.begin(iterator=iterator)
+    loop.train(iterator, 5)
+    loop.fetch(iterator, got=False)
+    loop.begin(iterator=iterator)
+    for _ in range(3):
+        loop.fetch(iterator)
+        loop.event("eval")
+    loop.fetch(iterator, got=False)
+    assert loop.turns()["eval"] == (3, 0, 3)
+    assert batches(loop) == (5, 3)
+
+
+def test_an_address_that_is_used_again(loop):
+    trained = loop.begin()
+    loop.train(trained, 5)
+    number = id(trained)
+    scopes = loop.scopes
+    scope = scopes._open[number]
+    del trained
+    gc.collect()
+    other = Iterator()
+    scopes._open = {id(other): scope}  # as if `other` lay where the iterator that died was
+    for _ in range(3):
+        loop.fetch(other)
+        loop.event("eval")
+    loop.fetch(other, got=False)
+    assert scopes.of(other) is not scope
+    assert loop.turns()["eval"] == (3, 0, 3)
+    assert batches(loop) == (5, 3)
+
+
+def test_evaluation_that_has_not_ended_is_not_counted_yet(loop):
+    iterator = loop.begin()
+    for _ in range(5):
+        loop.fetch(iterator)
+        loop.event("maybe")
+    assert batches(loop) == (0, 0)
+    assert loop.turns()["maybe"] == (5, 0, 0)
+    loop.backward()
+    assert batches(loop) == (5, 0)
+    assert loop.turns()["maybe"] == (5, 5, 0)
+
+
+def test_turns_are_handed_over_once(loop):
+    iterator = loop.begin()
+    for _ in range(10):
+        loop.train(iterator, 2, event="train")
+        loop.recorder.flush()
+        loop.recorder.flush()
+    assert loop.turns()["train"] == (20, 20, 0)
+
+
+def test_restart_forgets_everything(loop):
+    loop.train(loop.begin(), 5)
+    loop.scopes.restart()
+    assert (loop.scopes.train.batches, loop.scopes.current is loop.scopes.root, loop.scopes.steady) == (0, True, False)
+
+
+def test_many_passes_leave_nothing_behind(loop):
+    for _ in range(300):
+        loop.evaluate(1, before_stop=False)
+        loop.recorder.flush()
+    assert len(loop.scopes._open) + len(loop.scopes._over) < 5
