@@ -1,4 +1,4 @@
-"""Runs one script on the simulated device and writes what happened at each of its lines: drive.py OUT SCRIPT."""
+"""Runs scripts on the simulated device and writes what happened at each of their lines: drive.py OUT SCRIPT..."""
 
 from __future__ import annotations
 
@@ -46,15 +46,19 @@ class Tally:
 
 
 def main() -> None:
-    out, script = Path(sys.argv[1]), Path(sys.argv[2])
+    out, *scripts = (Path(argument) for argument in sys.argv[1:])
     import torch  # noqa: F401
 
-    tally = Tally(str(script.parent))
+    tally = Tally(str(scripts[0].parent))
     simulated.install(tally)
-    sys.argv = [str(script)]
-    sys.path[0] = str(script.parent)
-    runpy.run_path(str(script), run_name="__main__")
-    out.write_text(json.dumps(tally.rows()), encoding="utf-8")
+    rows = {}
+    for script in scripts:
+        tally.events.clear()
+        sys.argv = [str(script)]
+        sys.path[0] = str(script.parent)
+        runpy.run_path(str(script), run_name="__main__")
+        rows[script.name] = tally.rows()
+    out.write_text(json.dumps(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":
