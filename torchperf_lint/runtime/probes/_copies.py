@@ -20,7 +20,6 @@ _TRACED = (
     ("torch._subclasses.functional_tensor", "FunctionalTensor"),
 )
 """Stand-ins for tensors while a compiler traces: nothing moves."""
-_DISABLERS = ("DisableTorchFunctionSubclass", "DisableTorchFunction")
 _PLACES = {"cuda": 1, "copy_": 1}
 
 
@@ -75,12 +74,14 @@ class Copies:
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._devices = (str, int, torch.device)
         self._counted = threading.local()
-        self._as_plain = next(getattr(torch._C, name) for name in _DISABLERS if hasattr(torch._C, name))
+        self._as_plain = torch._C.DisableTorchFunction
+        self._modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
+        self._dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 
     def may_have_moved(self, source: Any, target: Any) -> bool:  # noqa: ANN401
-        """False where both are on one device; in doubt (subclasses, whose attributes run user code) True."""
+        """False where both are on one device; in doubt True: attributes of subclasses and under modes run user code."""
         plain = self._plain
-        if type(source) in plain and type(target) in plain:
+        if type(source) in plain and type(target) in plain and not self._modes():
             return bool(source.device != target.device)
         return True
 
@@ -135,7 +136,9 @@ class Copies:
         return all(isinstance(tensor, self.torch.Tensor) and not isinstance(tensor, kinds) for tensor in tensors)
 
     def _is_pinned(self, host: Any) -> bool | None:  # noqa: ANN401
-        """None where it cannot be told."""
+        """None where it cannot be told, or not without the script's noticing."""
+        if self._dispatch_modes():
+            return None
         try:
             return bool(host.is_pinned())
         except (RuntimeError, NotImplementedError):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.probes._dynamo import number_of_backends, would_disturb
 from torchperf_lint.runtime.sites import PROJECT
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.probes.lines import Lines
 
 _TAKEN = "a debugger or a coverage tool traces this thread (Python 3.12 has room for both)"
+_COMPILES = "the script uses torch.compile, which would compile a trace function, too (needs Python 3.12)"
 _BUDGET = 300_000
 """Calls and lines after which tracing ends even if the warm-up does not: about 0.2 s of the run."""
 
@@ -26,6 +29,8 @@ class Traced:
         self._call, self._line = self._on_call, self._on_line
         self._kinds: dict[CodeType, bool] = {}
         self._left = _BUDGET
+        self._backends = 0
+        self.session.callbacks += [Traced._on_call.__code__, Traced._on_line.__code__]
         self.session.timeline.on_first_mark.append(self.session.guarded("lines", self.start))
 
     def complete(self, path: str) -> bool:
@@ -39,9 +44,8 @@ class Traced:
 
     def start(self) -> None:
         """Trace this thread, the functions it is in included."""
-        if sys.gettrace() is not None:
-            self.reason = _TAKEN
-            self.session.recorder.probe("lines", "unavailable", _TAKEN)
+        if sys.gettrace() is not None or would_disturb():
+            self._cannot(_TAKEN if sys.gettrace() is not None else _COMPILES)
             return
         if self._is_over():
             return
@@ -51,6 +55,7 @@ class Traced:
             if self._is_project(frame.f_code) and frame.f_trace is None:
                 frame.f_trace = self._line
             frame = frame.f_back
+        atexit.register(self.stop)
         sys.settrace(self._call)
 
     def stop(self) -> None:
@@ -63,8 +68,16 @@ class Traced:
                 frame.f_trace = None
             frame = frame.f_back
 
+    def _cannot(self, reason: str) -> None:
+        self.reason = reason
+        self.session.recorder.probe("lines", "unavailable", reason)
+
     def _is_over(self) -> bool:
         return self._left <= 0 or self.session.recorder.scopes.steady
+
+    def _compiles(self) -> bool:
+        self._backends = number_of_backends()
+        return would_disturb()
 
     def _is_project(self, code: CodeType) -> bool:
         known = self._kinds.get(code)
@@ -78,6 +91,9 @@ class Traced:
             self._left -= 1
             if self._is_over():
                 self.stop()
+            elif number_of_backends() != self._backends and self._compiles():
+                self.stop()
+                self._cannot(_COMPILES)
             elif self._is_project(frame.f_code):
                 return self._line
         except Exception as error:  # noqa: BLE001 -- the border of a probe: it would be raised into the script

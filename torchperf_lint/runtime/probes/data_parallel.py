@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from torchperf_lint.runtime.sites import Key
 
 NAME = "data-parallel"
+DYNAMO_MAY_COMPILE = True
+"""A graph may begin at the forward pass; the original within is inlined."""
 
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
