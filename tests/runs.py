@@ -142,7 +142,14 @@ def copy(line=21, what="h2d", **changes):
     return sync(line, what, **{"kind": "copy", "nbytes": 1000, **changes})
 
 
-def finding(line=25, code="TPL101", outcome=Outcome.CONFIRMED, path="train.py", reason="seen every step", **price):
+def finding(
+    line=25,
+    code="TPL101",
+    outcome=Outcome.CONFIRMED,
+    path="train.py",
+    reason="110 synchronisations in 110 of 110 steps",
+    **price,
+):
     """A judged finding; `price`: the fields of its verdict."""
     names = {"TPL101": "item-in-hot-loop", "TPL201": "blocking-batch-transfer", "TPL301": "loader-without-workers"}
     return Finding(

@@ -24,6 +24,8 @@ INDENT = 2
 LABEL = 12
 """Columns of a label such as `why tensor`, with the space after it."""
 _CODE = re.compile(r"`[^`]+`")
+_UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|%|[kMG]?B)(?![\w]))")
+"""The space between a number and its unit."""
 _NO_BREAK = "\ue000"
 """Stands for a space while words are wrapped; a character nobody uses."""
 _NARROWEST = 40
@@ -59,7 +61,8 @@ class Page:
         """Words wrapped beside their label, which has `room` columns."""
         margin = indent + (room if label else 0)
         width = self.width - margin
-        words = Text(_CODE.sub(lambda code: _unbroken(code.group(), width), printable(text)), style=style)
+        whole = _UNIT.sub(_NO_BREAK, _CODE.sub(lambda code: _unbroken(code.group(), width), printable(text)))
+        words = Text(whole, style=style)
         words.highlight_regex(_CODE, "cyan")
         head = self.label(label, indent, room)
         for part in words.wrap(self.console, width):

@@ -23,6 +23,8 @@ from torchperf_lint.run_report import RunReport
 _BETWEEN = " | "
 _MOST_DIAGNOSES = 3
 _MOST_ENTRIES = 5
+_ROOM = 10
+"""Columns of `measured` with the space after it."""
 _EXACT = "simulated device: counts are exact, times are not measured"
 _PARTIAL = "simulated device: counts may lack something (see below), times are not measured"
 
@@ -46,18 +48,20 @@ def render_run(report: RunReport, view: View) -> str:
 
 def _header(sheet: Page, report: RunReport) -> None:
     """One line, or as many as its parts need."""
-    line = Text()
-    for n, part in enumerate(map(printable, _facts(report))):
-        if line and line.cell_len + len(_BETWEEN) + len(part) > sheet.width:
-            sheet.line(line)
-            line = Text()
-        line = Text.assemble(line, (_BETWEEN if line else "", "dim"), (part, "bold" if n == 0 else ""))
+    line = Text(printable(report.script), style="bold")
+    for part in map(printable, _facts(report)):
+        if line.cell_len + len(_BETWEEN) + len(part) <= sheet.width:
+            line = Text.assemble(line, (_BETWEEN, "dim"), part)
+            continue
+        *before, line = [line, *Text(part).wrap(sheet.console, sheet.width)]
+        for full in before:
+            sheet.line(full)
     sheet.line(line)
 
 
 def _facts(report: RunReport) -> list[str]:
     run = report.run
-    facts = [report.script, _device(run)]
+    facts = [_device(run)]
     if run.torch is not None:
         facts.append(f"torch {run.torch}")
     if len(run.ranks) > 1:
@@ -111,11 +115,10 @@ def _diagnoses(sheet: Page, report: RunReport, todo: list[First]) -> None:
 
 
 def _diagnosis(sheet: Page, diagnosis: Diagnosis, with_advice: bool) -> None:
-    sheet.paragraph("", diagnosis.title, "bold")
-    sheet.line(Text.assemble(sheet.label("rule"), (f"{diagnosis.code} {diagnosis.name}", "cyan")))
-    sheet.paragraph("measured", diagnosis.evidence)
+    sheet.paragraph(diagnosis.code, diagnosis.title, "bold", room=_ROOM)
+    sheet.paragraph("measured", diagnosis.evidence, room=_ROOM)
     if with_advice:
-        sheet.paragraph("advice", diagnosis.advice)
+        sheet.paragraph("advice", diagnosis.advice, room=_ROOM)
 
 
 def _notes(sheet: Page, report: RunReport) -> None:

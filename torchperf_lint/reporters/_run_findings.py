@@ -146,7 +146,7 @@ def _share(value: float | None) -> str:
 def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
     measured = [f.verdict for f in findings if f.verdict is not None and f.verdict.blocked_ms_per_step is not None]
     if measured:
-        sheet.paragraph("", "blocked, bubble: ms per step; blocked is an upper bound of what removing it saves", "dim")
+        sheet.paragraph("", "blocked, bubble in ms per step; blocked: upper bound of what removal saves", "dim")
     if any(negligible(verdict) for verdict in measured):
         sheet.paragraph("", "negligible: under 1 % of the step", "dim")
     if any(_times(finding, run).endswith(" ev") for finding in findings):
@@ -163,7 +163,7 @@ def unfound(sheet: Page, report: RunReport) -> None:
     hot = [events for events in places.values() if report.run.every_step(events)]
     if not hot:
         return
-    sheet.heading("Waits and copies of every step that no finding names")
+    sheet.heading("Waits and copies of every step that no finding names (blocked: upper bound)")
     for events in hot[:_MOST_UNFOUND]:
         sheet.paragraph("", f"{_site(events[0])}: {_said(events, report.run)}")
     if len(hot) > _MOST_UNFOUND:
@@ -185,7 +185,7 @@ def _said(events: Sequence[Event], run: Evidence) -> str:
     parts = [what, f"{often(max(counts))} a step" if counts else "in evaluation"]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     if blocked and run.steady_steps and not run.simulated:
-        parts.append(f"blocked {ms(blocked / run.steady_steps)} a step (upper bound)")
+        parts.append(f"blocked {ms(blocked / run.steady_steps)} a step")
     return ", ".join(parts)
 
 

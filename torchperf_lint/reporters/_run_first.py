@@ -22,7 +22,7 @@ _NUMBER = 3
 
 @dataclass(frozen=True)
 class First:
-    """Either a diagnosis or a confirmed finding."""
+    """A diagnosis, a confirmed finding, or a diagnosis that names the finding's line."""
 
     diagnosis: Diagnosis | None = None
     finding: Finding | None = None
@@ -32,18 +32,20 @@ class First:
 
 def first(report: RunReport) -> list[First]:
     """At most three: by their share of the step where it was measured, then by how often they happen."""
-    bounds = [d for d in report.diagnoses if getattr(d, "actionable", False)]
-    told = " ".join(d.advice for d in bounds)
-    entries = [First(diagnosis=d, share=getattr(d, "share", None)) for d in bounds]
-    for finding in confirmed(report.report.findings, report.run):
-        if finding.verdict is not None and not negligible(finding.verdict) and not _named(finding, told):
-            entries.append(First(finding=finding, share=finding.verdict.share_of_step))
+    left = [f for f in confirmed(report.report.findings, report.run) if f.verdict and not negligible(f.verdict)]
+    entries = []
+    for diagnosis in report.diagnoses:
+        if getattr(diagnosis, "actionable", False):
+            named = [finding for finding in left if _named(finding, diagnosis.advice)]
+            left = [finding for finding in left if finding not in named]
+            entries.append(First(diagnosis, named[0] if named else None, getattr(diagnosis, "share", None)))
+    entries += [First(finding=f, share=f.verdict.share_of_step if f.verdict else None) for f in left]
     # Stable: what has no share keeps its order behind what has one.
     return sorted(entries, key=lambda entry: -(entry.share or 0.0))[:_MOST]
 
 
 def _named(finding: Finding, advice: str) -> bool:
-    """Whether an advice speaks about this line already."""
+    """Whether an advice speaks about the line already."""
     at = re.escape(f"{finding.location.path}:{finding.location.line}")
     return re.search(rf"(?<![\w/.]){at}(?!\d)", advice) is not None
 
@@ -54,19 +56,17 @@ def show_first(sheet: Page, report: RunReport, entries: list[First]) -> None:
         return
     sheet.heading("Do this first" if len(entries) == 1 else "Do these first")
     for number, entry in enumerate(entries, 1):
+        label = f"{number}."
         if entry.diagnosis is not None:
-            _paragraph(sheet, number, f"{entry.diagnosis.advice} ({entry.diagnosis.code})")
+            sheet.paragraph(label, f"{entry.diagnosis.advice} ({entry.diagnosis.code})", room=_NUMBER)
+            label = ""
         if entry.finding is not None:
-            _finding(sheet, number, entry.finding, report)
+            _finding(sheet, label, entry.finding, report.run)
 
 
-def _paragraph(sheet: Page, number: int, text: str) -> None:
-    sheet.paragraph(f"{number}.", text, room=_NUMBER)
-
-
-def _finding(sheet: Page, number: int, finding: Finding, report: RunReport) -> None:
+def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
     style, indent = STYLES[finding.severity], INDENT + _NUMBER
-    head = Text.assemble(sheet.label(f"{number}.", room=_NUMBER), (place(finding.location), "bold"))
+    head = Text.assemble(sheet.label(label.ljust(_NUMBER), room=_NUMBER), (place(finding.location), "bold"))
     what = Text.assemble("  ", (finding.code, style), " ", finding.name)
     if head.cell_len + what.cell_len > sheet.width:
         sheet.line(head)
@@ -77,7 +77,7 @@ def _finding(sheet: Page, number: int, finding: Finding, report: RunReport) -> N
     verdict = finding.verdict
     if verdict is not None:
         sheet.paragraph("seen", verdict.reason, indent=indent)
-        sheet.paragraph("price", _price(verdict, report.run), indent=indent)
+        sheet.paragraph("price", _price(verdict, run), indent=indent)
 
 
 def _price(verdict: Verdict, run: Evidence) -> str:

@@ -25,8 +25,10 @@ _COLORS = {
     AFTER: "yellow",
     OTHER: "white",
 }
-_ENTRY = 39
-"""Columns of one entry of the legend."""
+_ENTRY = 40
+"""Columns of one entry of the legend, the gap of two to the next included."""
+_ROOM = 6
+"""Columns of `GPU` with the space after it."""
 _MOST_GPUS = 2
 
 
@@ -45,12 +47,13 @@ def show_breakdown(sheet: Page, report: RunReport) -> None:
 
 
 def _legend(sheet: Page, phases: tuple[Phase, ...], unit: str) -> None:
-    abreast = max((sheet.width - INDENT) // _ENTRY, 1)
+    abreast = (sheet.width - INDENT + 2) // _ENTRY
     for start in range(0, len(phases), abreast):
         line = Text(" " * INDENT)
         for phase in phases[start : start + abreast]:
             entry = Text.assemble((_FILLS[phase.phase], _COLORS[phase.phase]), f" {phase.phase:<22}")
-            entry.append(f"{_short(phase.share):>4} {ms(phase.ms):>8}")
+            time = ms(phase.ms) if phase.ms >= 0.01 else "<0.01 ms"
+            entry.append(f"{_short(phase.share):>5} {time:>8}")
             entry.pad_right(_ENTRY - entry.cell_len)
             line.append_text(entry)
         sheet.line(line)
@@ -68,10 +71,13 @@ def show_utilisation(sheet: Page, run: Evidence) -> None:
         return
     machine = machine_of(run.utilisation)
     sheet.heading("Meanwhile (means over the run)")
+    if not machine.record:
+        sheet.paragraph("", "nothing was sampled")
+        return
     for text in _gpus(machine):
-        sheet.paragraph("GPU", text)
-    sheet.paragraph("CPU", _cpu(machine))
-    sheet.paragraph("disk", _disk(machine))
+        sheet.paragraph("GPU", text, room=_ROOM)
+    sheet.paragraph("CPU", _cpu(machine), room=_ROOM)
+    sheet.paragraph("disk", _disk(machine), room=_ROOM)
 
 
 def _gpus(machine: Machine) -> Iterator[str]:
@@ -85,23 +91,24 @@ def _gpus(machine: Machine) -> Iterator[str]:
         if busy is None:
             text = f"unavailable: {machine.missing(f'gpu.{index}.busy')}"
         else:
-            text = f"some kernel ran {percent(busy)} of the time (NVML; an upper bound of its use)"
+            text = f"some kernel ran {percent(busy)} of the time (NVML, upper bound)"
         total = gpu.get("memory_total_bytes")
-        yield f"{name}{text}{f'; {size(memory)} of {size(total)} in use' if memory is not None and total else ''}"
-    left = len(machine.gpus) - _MOST_GPUS
+        yield f"{name}{text}{f', {size(memory)} of {size(total)}' if memory is not None and total else ''}"
+    left, busy = len(machine.gpus) - _MOST_GPUS, machine.gpu_busy
     if left > 0:
-        yield f"and {left} more; the least busy of all {percent(machine.gpu_busy or 0.0) if machine.gpu_busy else '-'}"
+        least = f"; the least busy of all ran some kernel {percent(busy)} of the time" if busy is not None else ""
+        yield f"and {left} more{least}"
 
 
 def _cpu(machine: Machine) -> str:
     main, others = machine.mean("cpu.main_cores"), machine.mean("cpu.others_cores")
     if main is None:
         return f"unavailable: {machine.missing('processes')}"
-    allowed = f" of {machine.cores:g} allowed" if machine.cores is not None else ""
-    children = f" and its children {others:.2f}" if others else ""
+    allowed = f", of {machine.cores:g} allowed" if machine.cores is not None else ""
+    children = f", its children {others:.2f}" if others else ""
     whole = machine.mean("cpu.machine_share")
-    busy = f"; the machine was {percent(whole)} busy" if whole is not None else ""
-    return f"the script kept {main:.2f}{children} cores busy{allowed}{busy}"
+    busy = f"; the machine {percent(whole)} busy" if whole is not None else ""
+    return f"the script used {main:.2f} cores{children}{allowed}{busy}"
 
 
 def _disk(machine: Machine) -> str:
@@ -109,5 +116,5 @@ def _disk(machine: Machine) -> str:
     if read is None or written is None:
         return f"unavailable: {machine.missing('disk')}"
     own = machine.mean("disk.tree_read_bytes_per_s")
-    ours = f", of which the script read {size(own)}/s" if own is not None and own <= read else ""
-    return f"the machine read {size(read)}/s{ours}, and wrote {size(written)}/s"
+    ours = f" (the script {size(own)}/s)" if own is not None else ""
+    return f"the machine read {size(read)}/s{ours}, wrote {size(written)}/s"

@@ -59,7 +59,8 @@ class ManySmallFilesOrSlowStorage(RunRule):
             self.code,
             self.name,
             f"{loading.waits()}, which come from slow storage",
-            f"{who} {percent(loading.cpu_share)} of the time that a fetch takes; {'; '.join(loading.storage)}",
+            f"{who} {percent(loading.cpu_share)} of the time that a fetch takes; {'; '.join(loading.storage)}"
+            f"{_figures(loading)}",
             "pack small files into large ones (WebDataset, LMDB, HDF5), or move the data to a local disk or into "
             f"memory{_workers(loading)}",
             loading.share,
@@ -69,4 +70,8 @@ class ManySmallFilesOrSlowStorage(RunRule):
 def _workers(loading: Loading) -> str:
     if not loading.more_would_help:
         return ""
-    return f"; until then `num_workers={loading.advised}` at {loading.place} ({loading.figures()})"
+    return f"; until then `num_workers={loading.advised}` at {loading.place}"
+
+
+def _figures(loading: Loading) -> str:
+    return f"; {loading.figures()}" if loading.more_would_help else ""

@@ -53,7 +53,7 @@ class LoaderWaitsElsewhere(RunRule):
             self.name,
             f"{loading.waits()}: its workers wait for something other than CPU or local storage",
             f"a fetch computes {percent(loading.cpu_share or 0.0)} of its time, and nothing shows it at the disk: "
-            f"network, locks, or sleep",
+            f"network, locks, or sleep{_figures(loading)}",
             f"see what `__getitem__` waits for{_workers(loading)}",
             loading.share,
         )
@@ -62,4 +62,8 @@ class LoaderWaitsElsewhere(RunRule):
 def _workers(loading: Loading) -> str:
     if not loading.more_would_help:
         return f" ({loading.place})"
-    return f"; meanwhile `num_workers={loading.advised}` at {loading.place} ({loading.figures()})"
+    return f"; meanwhile `num_workers={loading.advised}` at {loading.place}"
+
+
+def _figures(loading: Loading) -> str:
+    return f"; {loading.figures()}" if loading.more_would_help else ""
