@@ -42,7 +42,10 @@ class Loading:
         spent, wall = (
             (self._worker("cpu_ms"), self._worker("wall_ms")) if self.workers else (loader.cpu_ms, loader.wait_ms)
         )
-        return spent / wall + (self.queued_share or 0.0) if spent is not None and wall else None
+        if spent is None or not wall:
+            return None
+        # Threads of a fetch may compute side by side, and clocks differ by a little.
+        return min(spent / wall + (self.queued_share or 0.0), 1.0)
 
     @property
     def queued_share(self) -> float | None:

@@ -79,6 +79,6 @@ def _advice(loading: Loading) -> str:
 
 
 def _cheaper(loading: Loading) -> str:
-    if not loading.capped:
+    if not loading.capped or loading.sleeps:
         return ""
     return ", and make samples cheaper: the cores do not allow as many workers as would be needed"
