@@ -13,7 +13,7 @@ from pathlib import Path
 from torchperf_lint import catalog
 from torchperf_lint.errors import UsageError
 from torchperf_lint.options import did_you_mean, nearest
-from torchperf_lint.rule import Rule
+from torchperf_lint.rule import Rule, RunRule
 
 BEGIN = "<!-- rules:begin -->"
 END = "<!-- rules:end -->"
@@ -67,14 +67,20 @@ def rules_markdown() -> str:
 
 
 def rules_table(link: str = "docs/rules.md#{code}") -> str:
-    """A Markdown table of all rules; `link` says where `{code}` is documented."""
+    """Markdown tables of all rules, those of a run apart; `link` says where `{code}` is documented."""
     rows = ["| Code | Name | What it finds | Severity | On by default |", "|---|---|---|---|---|"]
+    runs = ["| Code | Name | What it says |", "|---|---|---|"]
     for rule in catalog.rule_classes():
-        target = link.format(code=rule.code.lower())
-        default = "yes" if rule.default else "no"
-        what = summary(rule).replace("|", "\\|")
-        rows.append(f"| [{rule.code}]({target}) | {rule.name} | {what} | {rule.severity} | {default} |")
-    return "\n".join(rows) + "\n"
+        first = f"| [{rule.code}]({link.format(code=rule.code.lower())}) | {rule.name} | {_cell(summary(rule))} |"
+        if issubclass(rule, RunRule):
+            runs.append(first)
+        else:
+            rows.append(f"{first} {rule.severity} | {'yes' if rule.default else 'no'} |")
+    return "\n".join([*rows, "", "Diagnoses of a run, with `--runtime`:", "", *runs]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def summary(rule: type[Rule]) -> str:
