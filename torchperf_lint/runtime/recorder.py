@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -201,6 +202,8 @@ class Recorder:
                 self._write(list(self._changed()))
             except OSError:
                 self.muted = True
+            except Exception as error:  # noqa: BLE001 -- the border to the script: what we cannot write is our loss
+                self._give_up(error)
             finally:
                 self._flushing = False
             self._schedule()
@@ -211,6 +214,13 @@ class Recorder:
         if self._writer is None:
             self._writer = Writer(self.path)
         self._writer.write(records)
+
+    def _give_up(self, error: Exception) -> None:
+        """Say so in the file; what it lacks would otherwise look like what did not happen."""
+        self.muted = True
+        reason = f"{type(error).__name__}: {error}"
+        with suppress(OSError):
+            self._write([{"record": "probe", "name": "recorder", "state": "failed", "reason": reason}])
 
     def _changed(self) -> Iterable[Record]:
         for counter in self.scopes.settle():

@@ -23,6 +23,7 @@ Key = tuple[CodeType, int, "CodeType | None", int]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRANSPARENT = ("torch", "functorch", "torchgen", "numpy")
+"""Packages whose Python layer only hands on."""
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -53,7 +54,7 @@ class Sites:
         self._root = os.path.join(project_root, "") if project_root else None
         self._cwd = cwd
         self._kinds: dict[CodeType, int] = {}
-        self._internal = tuple(_internal_directories())
+        self._internal: tuple[str, ...] = (os.path.join(_PACKAGE, ""),)
         self._standard = tuple(sorted(set(_standard_library())))
 
     def is_internal(self, directory: str) -> None:
@@ -66,11 +67,14 @@ class Sites:
 
         Autograd's own threads have no Python frames: what they do is put where the main thread stands.
         """
-        found = self._walk(sys._getframe(depth))
+        try:
+            frame = sys._getframe(depth)
+        except ValueError:  # nobody's code is that far up
+            return None
+        found = self._walk(frame)
         if found is None and _is_foreign(threading.get_ident()):
             main = threading.main_thread().ident
-            frame = sys._current_frames().get(main) if main is not None else None
-            found = self._walk(frame)
+            found = self._walk(sys._current_frames().get(main) if main is not None else None)
         return found
 
     def _walk(self, frame: FrameType | None) -> Key | None:
@@ -97,8 +101,9 @@ class Sites:
         path = os.path.join(self._cwd, filename)
         if path.startswith(self._internal):
             return INTERNAL
-        if any(f"{os.sep}{name}{os.sep}" in path for name in _INSTALLED):
-            return LIBRARY
+        package = _installed_package(path)
+        if package is not None:
+            return INTERNAL if package in _TRANSPARENT else LIBRARY
         if path.startswith(self._standard):
             return INTERNAL
         return PROJECT if self._root is None or path.startswith(self._root) else LIBRARY
@@ -129,6 +134,13 @@ class Sites:
     def absolute(self, filename: str) -> str:
         """Where a module's file lies, even if the script has changed its working directory since."""
         return os.path.normpath(os.path.join(self._cwd, filename))
+
+
+def _installed_package(path: str) -> str | None:
+    """Top-level name of what lies in a directory for installed packages, of whatever environment."""
+    parts = path.split(os.sep)
+    last = max((at for at, part in enumerate(parts) if part in _INSTALLED), default=None)
+    return parts[last + 1] if last is not None and last + 1 < len(parts) else None
 
 
 def _is_foreign(thread: int) -> bool:
@@ -166,14 +178,6 @@ def _code_points(filename: str, line: int, byte_column: int) -> int:
     """A 1-based column in code points from a 0-based one in UTF-8 bytes."""
     text = linecache.getline(filename, line)
     return len(text.encode()[:byte_column].decode(errors="ignore")) + 1 if text else byte_column + 1
-
-
-def _internal_directories() -> Iterable[str]:
-    """This package, torch, and numpy, whose Python layer only hands on; each with a separator at the end."""
-    yield os.path.join(_PACKAGE, "")
-    for installed in {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}:
-        for name in _TRANSPARENT:
-            yield os.path.join(os.path.abspath(installed), name, "")
 
 
 def _standard_library() -> Iterable[str]:
