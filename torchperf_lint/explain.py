@@ -76,7 +76,8 @@ def rules_table(link: str = "docs/rules.md#{code}") -> str:
             runs.append(first)
         else:
             rows.append(f"{first} {rule.severity} | {'yes' if rule.default else 'no'} |")
-    return "\n".join([*rows, "", "Diagnoses of a run, with `--runtime`:", "", *runs]) + "\n"
+    diagnoses = ["", "Diagnoses of a run, with `--runtime`:", "", *runs] if len(runs) > 2 else []
+    return "\n".join([*rows, *diagnoses]) + "\n"
 
 
 def _cell(text: str) -> str:
