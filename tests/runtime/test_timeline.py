@@ -412,3 +412,40 @@ def test_nothing_is_written_where_nothing_has_changed(loop):
     assert list(loop.timeline.records()) == []
     loop.backward()
     assert [r["record"] for r in loop.timeline.records()] == ["steps", "time"]
+
+
+def test_an_optimizer_that_replaces_the_first(loop):
+    iterator = loop.begin()
+    loop.train(iterator, 4)
+    loop.timeline.optimizer_gone(1)
+    for _ in range(6):
+        loop.fetch(iterator)
+        loop.backward()
+        loop.step(2)
+    assert loop.record().steps["steps"] == 10
+
+
+def test_a_second_optimizer_that_is_gone_changes_nothing(loop):
+    gan(loop)
+    loop.timeline.optimizer_gone(2)
+    gan(loop)
+    assert loop.record().steps["steps"] == 40
+
+
+def test_a_stage_with_another_optimizer_while_the_first_lives_on(loop):
+    for optimizer in (1, 2):
+        for _ in range(100):
+            loop.fetch(loop.begin())
+            loop.backward()
+            loop.step(optimizer)
+    assert 170 <= loop.record().steps["steps"] <= 200
+
+
+@pytest.mark.parametrize("ratio", [(5, 1), (1, 5)])
+def test_a_gan_with_five_steps_of_one_for_one_of_the_other(loop, ratio):
+    for _ in range(20):
+        for optimizer, times in enumerate(ratio, 1):
+            for _ in range(times):
+                loop.backward()
+                loop.step(optimizer)
+    assert loop.record().steps["steps"] == 20 * ratio[0]

@@ -42,6 +42,8 @@ OTHER = "other"
 WAIT = "waiting for the device"
 BUCKET = 0.02
 """Step times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
+_MOST_BETWEEN = 25
+"""So many steps of other optimizers, and the first is that of an earlier stage; GANs take 5 of one for 1 of another."""
 _MOST_SEGMENTS = 200
 _MOST_WRITTEN = 40
 
@@ -72,6 +74,7 @@ class Timeline:
         self._depth = {FETCH: 0, BACKWARD: 0}
         self._optimizers: dict[int, int] = {}
         self._first: int | None = None
+        self._without_first = 0
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
         self._marks = 0
@@ -140,15 +143,22 @@ class Timeline:
             self._mark(STEP, key)
 
     def step_ends(self, key: Key | None, optimizer: int) -> None:
-        """An optimizer has stepped; the one seen first closes a step of the run."""
+        """An optimizer has stepped; the one seen first closes a step of the run, until another has taken its place."""
         if not self._mine(trains=True):
             return
         self._mark(STEPPED, key)
         self._optimizers[optimizer] = self._optimizers.get(optimizer, 0) + 1
-        if self._first is None:
+        self._without_first += 1
+        if self._first is None or self._without_first > _MOST_BETWEEN:
             self._first = optimizer
         if optimizer == self._first:
+            self._without_first = 0
             self._close()
+
+    def optimizer_gone(self, optimizer: int) -> None:
+        """An optimizer is no more: the next one that steps closes steps, if this one did."""
+        if optimizer == self._first:
+            self._first = None
 
     def waited(self, ms: float) -> None:
         """The host stood still for the device meanwhile."""

@@ -1,7 +1,8 @@
 """Steps, by the optimizers' own hooks, and backward passes.
 
 `register_optimizer_step_{pre,post}_hook` are global: they see every optimizer of every kind (since torch 2.0). The
-optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step.
+optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step; where it is replaced
+(the next fold, the next stage), its successor does.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class _Optimizers:
         if known is not None and known() is optimizer:
             return self._numbers[id(optimizer)]
         number = self._numbers[id(optimizer)] = len(self._described) + 1
-        self._alive[id(optimizer)] = weakref.ref(optimizer)
+        gone = self.session.timeline.optimizer_gone
+        self._alive[id(optimizer)] = weakref.ref(optimizer, lambda _: gone(number))
         self._described.append(_description(optimizer))
         self.session.recorder.state("optimizers", list(self._described))
         return number
