@@ -1,4 +1,4 @@
-"""Runs a script on the host and counts by line the values read from tensors, without simulation: reads.py OUT SCRIPT."""
+"""Runs a script on the host, not simulated, and counts by line the values read from tensors: reads.py OUT SCRIPT."""
 
 from __future__ import annotations
 

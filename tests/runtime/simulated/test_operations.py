@@ -18,7 +18,7 @@ from operations import SILENT, WAITS  # noqa: E402
 pytest.importorskip("torch", reason="the simulated device needs torch")
 
 EXPECTED = {**WAITS, **dict.fromkeys(SILENT, "")}
-NOT_ON_HOST = ("cuda.", "torch.accelerator", "x.type()")
+NOT_ON_HOST = ("cuda.", "torch.accelerator", "x.type()", "repr(n)")
 
 
 def parsed(text: str) -> dict[str, int]:

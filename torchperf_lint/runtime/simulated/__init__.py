@@ -28,9 +28,10 @@ class UnavailableError(RuntimeError):
 
 
 def install(sink: Sink, *, devices: int = 1) -> None:
-    """Make torch believe in `devices` CUDA devices and report what they do to `sink`; once in a process.
+    """Make torch believe in a CUDA device and report what it does to `sink`; once in a process.
 
-    Call it right after torch was imported, before the script goes on. Raises UnavailableError, with torch untouched.
+    Call it right after torch was imported, before the script goes on. Raises UnavailableError, with torch untouched;
+    also for more than one device, which autograd's engine would not serve.
     """
     from torchperf_lint.runtime.simulated.setup import set_up
 

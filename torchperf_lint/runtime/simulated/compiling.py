@@ -1,4 +1,4 @@
-"""Compilers and graphs: torch.compile runs eagerly, CUDA graphs are refused, and both are said."""
+"""What is not simulated, and said: torch.compile runs eagerly, CUDA graphs are refused, NCCL is not there."""
 
 from __future__ import annotations
 
@@ -16,10 +16,23 @@ def patch_compilers() -> None:
     """Keep Dynamo out of the way of patched functions."""
     replace(torch, "compile", _compile)
     replace(torch.nn.Module, "compile", _compile_module)
+    groups: Any = torch.distributed
+    if groups.is_available():
+        started = replace(groups, "init_process_group", _starting(groups.init_process_group))
+        groups.distributed_c10d.init_process_group = started
     cuda: Any = torch.cuda
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
         if hasattr(cuda, name):
             setattr(cuda, name, _refused(name))
+
+
+def _starting(original: Any) -> Any:  # noqa: ANN401
+    def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        if backend is None or "nccl" in str(backend):
+            REPORTS.unsupported("torch.distributed over NCCL is not simulated; gloo works for tensors of the host")
+        original(backend, *args, **kwargs)
+
+    return init_process_group
 
 
 def _compile(model: Any = None, **options: Any) -> Any:  # noqa: ANN401

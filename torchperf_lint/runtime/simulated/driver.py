@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 
 from torchperf_lint.runtime.simulated import streams
 from torchperf_lint.runtime.simulated.generators import make_generators
-from torchperf_lint.runtime.simulated.naming import SELECTED
+from torchperf_lint.runtime.simulated.naming import FORK, SELECTED
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
 _NO_MEMORY = "the memory figures of torch.cuda: the simulated device does not track its memory"
@@ -58,7 +58,7 @@ class Driver:
             "_cuda_setDevice": self.select,
             "_cuda_exchangeDevice": self.exchange,
             "_cuda_maybeExchangeDevice": self.exchange,
-            "_cuda_isInBadFork": lambda: False,
+            "_cuda_isInBadFork": lambda: FORK.bad,
             "_cuda_hasPrimaryContext": lambda index: True,
             "_cuda_canDeviceAccessPeer": lambda first, second: True,
             "_cuda_getCompiledVersion": lambda: 12080,
@@ -157,7 +157,7 @@ def load_driver(devices: int) -> None:
     cuda._cudart = _Runtime()
     cuda._exchange_device = driver.exchange
     cuda._maybe_exchange_device = driver.exchange
-    cuda._is_in_bad_fork = lambda: False
+    cuda._is_in_bad_fork = lambda: FORK.bad
     cuda._get_device_properties = lambda index: Properties()
     cuda.device_count = lambda: driver.devices
     cuda.default_generators = make_generators(devices)
@@ -167,4 +167,9 @@ def load_driver(devices: int) -> None:
         setattr(cuda, name, stand_in)
         setattr(cuda.streams, name, stand_in)
     cuda.init()
-    sys.modules["torch.cuda"] = cuda
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    FORK.bad = True

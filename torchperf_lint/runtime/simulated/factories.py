@@ -9,7 +9,7 @@ from torch.utils import _device
 
 from torchperf_lint.runtime.simulated import memory
 from torchperf_lint.runtime.simulated.naming import internal_arguments
-from torchperf_lint.runtime.simulated.patching import REPLACED, overridable, translate
+from torchperf_lint.runtime.simulated.patching import overridable, translate
 
 _MORE = ("from_file", "randint_like", "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")
 
@@ -45,6 +45,3 @@ def _factory(original: Any) -> Any:  # noqa: ANN401
         return memory.pinned_empty(made).copy_(made).requires_grad_(made.requires_grad)
 
     return overridable(original, act)
-
-
-__all__ = ["REPLACED", "patch_factories"]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from torchperf_lint.runtime.simulated.host import run_on_host
+from torchperf_lint.runtime.simulated.reports import REPORTS
 
 
 def _convolution(*args: Any) -> Any:  # noqa: ANN401
@@ -91,10 +92,17 @@ def _gru_cell_backward(grad_hy: Tensor, workspace: Tensor, has_bias: bool) -> tu
     return grad_given, grad_hidden, grad_hy * z, *biases
 
 
+def _never_nested(given: Tensor, mask: Tensor) -> bool:
+    """Keeps TransformerEncoder, which asks this when it evaluates padded batches, on its dense path."""
+    REPORTS.unsupported("TransformerEncoder's nested tensors are not simulated; its dense path runs instead")
+    return False
+
+
 KERNELS = {
     "convolution_overrideable": _convolution,
     "convolution_backward_overrideable": _convolution_backward,
     "native_dropout": _native_dropout,
+    "_nested_tensor_from_mask_left_aligned": _never_nested,
     "_thnn_fused_lstm_cell": _lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "_thnn_fused_gru_cell": _gru_cell,

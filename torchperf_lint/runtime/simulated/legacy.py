@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from torchperf_lint.runtime.simulated.patching import replace
+
 _TYPES = {
     "FloatTensor": torch.float32,
     "DoubleTensor": torch.float64,
@@ -43,10 +45,24 @@ def patch_legacy() -> None:
     cuda: Any = torch.cuda
     for name, dtype in _TYPES.items():
         setattr(cuda, name, _TensorType(name, (), {"dtype": dtype, "__module__": "torch.cuda"}))
+    replace(torch, "set_default_tensor_type", _default_type(torch.set_default_tensor_type))
     parts: Any = torch._C
     parts._scatter = _scatter
     parts._gather = _gather
     parts._broadcast_coalesced = _broadcast_coalesced
+
+
+def _default_type(original: Any) -> Any:  # noqa: ANN401
+    def function(kind: Any) -> None:  # noqa: ANN401
+        if isinstance(kind, str) and kind.startswith("torch.cuda."):
+            kind = getattr(torch.cuda, kind.rpartition(".")[2])
+        if isinstance(kind, _TensorType):
+            torch.set_default_dtype(kind.dtype)
+            torch.set_default_device("cuda")
+        else:
+            original(kind)
+
+    return function
 
 
 def _scatter(

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated.memory import on_device
+from torchperf_lint.runtime.simulated.memory import as_device, as_host, on_device
 from torchperf_lint.runtime.simulated.patching import replace, shadow_property
 
 
@@ -37,7 +37,7 @@ _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 def _exchange(tensor: torch.Tensor, new: torch.Tensor) -> None:
     """Give the Python object another tensor inside; its hooks and its gradient stay with it.
 
-    The gradient moves along, because a parameter and its gradient may not be apart; `Module.to` moves it next anyway.
+    The gradient moves along unreported, because the two may not be apart: `Module.to` moves and reports it next.
     """
     inner = new.detach().requires_grad_(tensor.requires_grad)
     gradient = tensor.grad
@@ -47,5 +47,10 @@ def _exchange(tensor: torch.Tensor, new: torch.Tensor) -> None:
         if value is not None:
             setattr(tensor, name, value)
     if gradient is not None:
-        with torch.no_grad():
-            tensor.grad = gradient.to(tensor.device)
+        tensor.grad = _beside(gradient.detach(), tensor)
+
+
+def _beside(gradient: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    if on_device(tensor):
+        return as_device(gradient.clone(), tensor.get_device())
+    return as_host(gradient).clone()

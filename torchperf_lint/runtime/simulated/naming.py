@@ -17,7 +17,16 @@ class Selected(threading.local):
     index = 0
 
 
+class Fork:
+    """Whether this process was forked from one that had the device; CUDA does not survive that."""
+
+    bad = False
+
+
+FORK = Fork()
 SELECTED = Selected()
+DEVICES = 1
+"""One: the engine of autograd keeps a queue for each device, and a backend written in Python has one."""
 
 
 def internal(device: Any) -> Any:  # noqa: ANN401
@@ -26,9 +35,17 @@ def internal(device: Any) -> Any:  # noqa: ANN401
         if not device.startswith("cuda"):
             return device
         device = torch.device(device)
-    if isinstance(device, torch.device) and device.type == "cuda":
-        return torch.device(BACKEND, SELECTED.index if device.index is None else device.index)
-    return device
+    if not isinstance(device, torch.device) or device.type != "cuda":
+        return device
+    if FORK.bad:
+        raise RuntimeError(
+            "Cannot re-initialize CUDA in forked subprocess. "
+            "To use CUDA with multiprocessing, you must use the 'spawn' start method"
+        )
+    index = SELECTED.index if device.index is None else device.index
+    if index >= DEVICES:
+        raise RuntimeError(f"CUDA error: invalid device ordinal (simulated device {index} of {DEVICES})")
+    return torch.device(BACKEND, index)
 
 
 def shown(device: torch.device) -> torch.device:

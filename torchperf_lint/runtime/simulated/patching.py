@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.jit import _builtins
 from torch.overrides import handle_torch_function, has_torch_function
 
 from torchperf_lint.runtime.simulated.naming import internal_arguments
 
 Function = Callable[..., Any]
-
-REPLACED: dict[Any, Any] = {}
-"""What stood in the place of each function of ours."""
 
 
 def replace(owner: Any, name: str, function: Function) -> Function:  # noqa: ANN401
@@ -22,13 +20,15 @@ def replace(owner: Any, name: str, function: Function) -> Function:  # noqa: ANN
     original = getattr(owner, name, None)
     if original is not None:
         function = functools.wraps(original)(function)
-        REPLACED[function] = original
     setattr(owner, name, function)
     return function
 
 
 def overridable(original: Function, act: Function) -> Function:
-    """`act`, after tensor subclasses and torch's function modes had their say, as for every function of torch."""
+    """`act`, after tensor subclasses and torch's function modes had their say, as for every function of torch.
+
+    TorchScript, which knows torch's functions by identity, is told of the new one.
+    """
 
     def function(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if has_torch_function(args) or (kwargs and has_torch_function(tuple(kwargs.values()))):
@@ -36,7 +36,9 @@ def overridable(original: Function, act: Function) -> Function:
         return act(*args, **kwargs)
 
     functools.update_wrapper(function, original)
-    REPLACED[function] = original
+    operator = _builtins._find_builtin(original)
+    if operator is not None:
+        _builtins._register_builtin(function, operator)
     return function
 
 

@@ -16,9 +16,11 @@ def set_up(sink: Sink, devices: int) -> None:
     """See `torchperf_lint.runtime.simulated.install`."""
     if _installed:
         raise UnavailableError("the simulated CUDA device is installed already")
+    if devices != naming.DEVICES:
+        raise UnavailableError(f"{devices} simulated CUDA devices were asked for; there can be one")
     _check()
-    _register_backend()
     _installed.append(devices)
+    _register_backend()
     _patch(devices)
     REPORTS.connect(sink)
 
@@ -92,4 +94,13 @@ def _patch(devices: int) -> None:
     legacy.patch_legacy()
     compiling.patch_compilers()
     torch.Generator = generators.Generator
-    torch.backends.cudnn.is_acceptable = lambda tensor: False
+    _patch_versions()
+
+
+def _patch_versions() -> None:
+    """What a script may ask before it trusts a card. cuDNN is there, and never chosen: the host's kernels run."""
+    backends: Any = torch.backends
+    backends.cuda.is_built = lambda: True
+    backends.cudnn.is_available = lambda: True
+    backends.cudnn.is_acceptable = lambda tensor: False
+    torch.version.cuda = "12.8"
