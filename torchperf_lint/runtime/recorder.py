@@ -18,6 +18,7 @@ from torchperf_lint.runtime.scopes import Scope, Scopes
 from torchperf_lint.runtime.sites import Key, Sites
 
 Attributes = tuple[tuple[str, Any], ...]
+_LASTING_STATES = ("torch", "build")
 _FLUSH_EVERY_S = 1.0
 _FLUSHES_AT_FULL_RATE = 120
 """After two minutes the interval grows with the run, so that a week of training writes no more than a few MB."""
@@ -83,6 +84,8 @@ class Recorder:
         self.sources: list[Callable[[], Iterable[Record] | None]] = []
         """Called at each flush: more records, cumulative, only what changed."""
         self._header = dict(header)
+        self._lasting: dict[tuple[str, str], Record] = {}
+        """What a forked child says of itself, too: what watches it, and with what torch."""
         self.lock = threading.RLock()
         """Held while figures change; a signal's handler that records on the same thread goes through."""
         self._reset(eager)
@@ -97,6 +100,7 @@ class Recorder:
         self._unresolved: list[tuple[int, Key]] = []
         self._touched: list[Counter] = []
         self._pending: list[Record] = [{"record": "header", **self._header, "pid": os.getpid()}]
+        self._pending += self._lasting.values()
         self._writer: Writer | None = None
         self._flushing = False
         self._flushes = 0
@@ -176,11 +180,16 @@ class Recorder:
 
     def state(self, key: str, value: Any) -> None:  # noqa: ANN401 -- whatever JSON can hold
         """Note a fact about the process; the last one said wins."""
-        self.note({"record": "state", "key": key, "value": value})
+        record = {"record": "state", "key": key, "value": value}
+        if key in _LASTING_STATES:
+            self._lasting["state", key] = record
+        self.note(record)
 
     def probe(self, name: str, state: str, reason: str | None = None) -> None:
         """Note that a probe watches, is unavailable or has failed, and why."""
-        self.note({"record": "probe", "name": name, "state": state, "reason": reason})
+        record = {"record": "probe", "name": name, "state": state, "reason": reason}
+        self._lasting["probe", name] = record
+        self.note(record)
 
     def matters(self) -> None:
         """There is something to say: from now on a child process writes its file, too."""

@@ -80,7 +80,9 @@ class Session:
                 return None
             try:
                 return callback(*args, **kwargs)
-            except Exception as error:  # noqa: BLE001 -- the border of a probe: the user's run goes on
+            except Exception as error:
+                if _is_of_signal(error):
+                    raise
                 self.failed(probe, error)
                 return None
 
@@ -197,6 +199,20 @@ def _path_of_this(path: str) -> str:
     from torchperf_lint.runtime.recorder import path_of_child
 
     return path_of_child(path, os.getpid())
+
+
+def _is_of_signal(error: BaseException) -> bool:
+    """Whether a signal's handler raised it, which happened to be called while our code ran: a timeout of the script."""
+    import signal
+
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers} - {None}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _told(error: BaseException) -> str:

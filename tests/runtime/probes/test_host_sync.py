@@ -2,6 +2,8 @@
 
 import _thread
 import operator
+import signal
+import sys
 import threading
 import time
 import types
@@ -163,6 +165,37 @@ def test_a_failure_after_the_wait_is_noted_and_goes_no_further(watched, syncs, m
     binding(fire("Stream"), time.sleep, seconds=0.001)
     assert watched.probe_state("host-sync") == "failed"
     assert watched.counted("sync") == {"stream": 1}
+
+
+def alarmed(number, frame):
+    raise TimeoutError("too", "slow")
+
+
+@pytest.mark.parametrize(
+    ("number", "handler", "expected", "arguments"),
+    [
+        (signal.SIGINT, signal.default_int_handler, KeyboardInterrupt, ()),
+        (signal.SIGUSR1, alarmed, TimeoutError, ("too", "slow")),
+        (signal.SIGUSR1, lambda number, frame: sys.exit(7), SystemExit, (7,)),
+    ],
+    ids=["Ctrl-C", "alarm", "exit"],
+)
+def test_a_signal_that_comes_while_we_look_reaches_the_script(
+    watched, syncs, monkeypatch, number, handler, expected, arguments
+):
+    monkeypatch.setattr(watched.sites, "key", lambda *args: signal.raise_signal(number))
+    before = signal.signal(number, handler)
+    went_on = []
+    try:
+        with pytest.raises(expected) as raised:
+            binding(fire("Stream"), went_on.append, seconds=0.0)
+            time.sleep(0)
+            pytest.fail("the script went on")
+    finally:
+        signal.signal(number, before)
+    assert went_on == [0.0]
+    assert raised.value.args == arguments
+    assert "host-sync" not in watched.read().probes
 
 
 def test_nothing_is_timed_while_the_interpreter_ends(watched, syncs):

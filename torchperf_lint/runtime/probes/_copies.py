@@ -85,6 +85,10 @@ class Copies:
             return bool(source.device != target.device)
         return True
 
+    def may_be_there(self, tensor: Any) -> bool:  # noqa: ANN401
+        """False where a tensor is not on the accelerator; in doubt True."""
+        return type(tensor) not in self._plain or bool(self._modes()) or tensor.device.type == self.accelerator
+
     def moved(
         self,
         name: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from math import nan
 from time import perf_counter, process_time
 from typing import Any
@@ -17,14 +18,21 @@ from storage for it (getrusage: blocks of 512 bytes); `faults`: major page fault
 _WORKER_ID = 10
 """Where torch's `_worker_loop` has the worker's number among its arguments."""
 _BLOCK = 512
+_WORKER = "torch.utils.data._utils.worker"
 
 
 class WatchedLoop:
     """Stands in for torch's `_worker_loop`; pickled to spawned workers by this module's name."""
 
-    def __init__(self, loop: Callable[..., None], array: Any) -> None:  # noqa: ANN401
+    def __init__(self, loop: Callable[..., None] | None, array: Any) -> None:  # noqa: ANN401
+        """`loop`: None stands for torch's own."""
         self.loop = loop
         self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Torch's own loop is pickled by its name, at which we stand meanwhile: the worker looks it up itself."""
+        is_torchs = getattr(self.loop, "__module__", None) == _WORKER
+        return WatchedLoop, (None if is_torchs else self.loop, self.array)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run the worker, with its fetches timed where that is possible."""
@@ -34,7 +42,7 @@ class WatchedLoop:
             _time_fetches(self.array, at)
         except Exception:  # noqa: BLE001 -- the border of a probe: the worker works unwatched, and we say so
             self.array[at : at + len(FIELDS)] = [nan] * len(FIELDS)
-        self.loop(*args, **kwargs)
+        (self.loop or import_module(_WORKER)._worker_loop)(*args, **kwargs)
 
 
 def mute() -> None:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import platform
+import threading
 from collections.abc import Callable
 
+_SET_ASYNC = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_ulong, ctypes.py_object)
 _PENDING = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _ADD = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -36,3 +38,28 @@ def on_resume(resumed: Callable[[], object]) -> type | None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(pending))
     ask = functools.partial(_ADD(("Py_AddPendingCall", ctypes.pythonapi)), ctypes.cast(pending, ctypes.c_void_p), None)
     return type("Asking", (), {"__slots__": (), "__del__": staticmethod(ask)})
+
+
+def raising_on_resume(error: BaseException) -> object | None:
+    """An object that, when it dies, has `error` raised on this thread once it runs Python code again.
+
+    A signal may come while a callback of ours runs, and its handler raise: Ctrl-C, an alarm. C++ would swallow that.
+    """
+    if platform.python_implementation() != "CPython":
+        return None
+    raise_ = functools.partial(
+        _SET_ASYNC(("PyThreadState_SetAsyncExc", ctypes.pythonapi)),
+        threading.get_ident(),
+        ctypes.py_object(_like(error)),
+    )
+    kept: object = type("Raising", (), {"__slots__": (), "__del__": staticmethod(raise_)})()
+    return kept
+
+
+def _like(error: BaseException) -> type[BaseException]:
+    """The interpreter makes the exception anew, without arguments: a class that knows those of `error`."""
+    kind = type(error)
+    if not error.args:
+        return kind
+    initialise = functools.partialmethod(kind.__init__, *error.args)
+    return type(kind.__name__, (kind,), {"__init__": initialise, "__module__": kind.__module__})

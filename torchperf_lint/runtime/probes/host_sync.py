@@ -24,7 +24,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.probes import _cuda, _waits
-from torchperf_lint.runtime.probes._resuming import on_resume
+from torchperf_lint.runtime.probes._resuming import on_resume, raising_on_resume
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
@@ -108,8 +108,11 @@ def _hook(registry: Any, what: str, about_to_wait: Callable[[str, FrameType | No
     def fire_callbacks(*args: Any) -> None:  # noqa: ANN401
         if registry.callback_list:
             others(*args)
-        # It dies with this frame, the last one before the wait, and from then on the interpreter's return is awaited.
-        _asking = about_to_wait(what, sys._getframe().f_back)
+        # What is kept here dies with this frame, the last one before the wait, and acts once the interpreter goes on.
+        try:
+            _kept = about_to_wait(what, sys._getframe().f_back)
+        except BaseException as error:  # noqa: BLE001 -- a signal's handler raised: it is the script's, and C++ drops it
+            _kept = raising_on_resume(error)
 
     registry.fire_callbacks = fire_callbacks
 

@@ -245,7 +245,12 @@ def _settings(loader: Any) -> Record:  # noqa: ANN401
 
 
 def _length(dataset: Any) -> int | None:  # noqa: ANN401
-    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost."""
-    if not hasattr(type(dataset), "__getitem__") or not hasattr(type(dataset), "__len__"):
+    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost. None if it does not say."""
+    from torch.utils.data import IterableDataset
+
+    if isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__len__"):
         return None
-    return len(dataset)
+    try:
+        return len(dataset)
+    except Exception:  # noqa: BLE001 -- the user's code; DataLoader itself may never ask
+        return None

@@ -76,13 +76,14 @@ def _filling(original: Callable[..., Any], copies: Copies, filled: Callable[...,
 
 
 def _reading(original: Callable[..., Any], copies: Copies, read: Callable[..., object]) -> Callable[..., Any]:
-    waits = copies.waits
+    may_be_there, waits = copies.may_be_there, copies.waits
 
     @functools.wraps(original)
     def tolist(self: Any, /) -> Any:  # noqa: ANN401
         told, started = waits.told, perf_counter()
         result = original(self)
-        read(self, told, started)
+        if may_be_there(self):
+            read(self, told, started)
         return result
 
     return tolist
