@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from torchperf_lint.events import VERSION, read
@@ -164,6 +165,13 @@ def watch(directory, script, *arguments, options=(), env=None, name="run"):
     started = time.monotonic()
     done = run([sys.executable, *words], directory, env)
     return Ran(done, record, time.monotonic() - started)
+
+
+def watch_all(directory, scripts):
+    """Several at once: name -> (path, *arguments); most of the time goes into importing torch."""
+    with ThreadPoolExecutor(3) as pool:
+        waiting = {n: pool.submit(watch, directory, *words, name=n) for n, words in scripts.items()}
+        return {name: ran.result() for name, ran in waiting.items()}
 
 
 def run(command, directory, env=None):

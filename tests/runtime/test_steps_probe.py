@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from builders import TRAIN, watch
+from builders import TRAIN, watch, watch_all
 
 from torchperf_lint.events import SUFFIX, read
 
@@ -225,13 +225,18 @@ FIXTURES = {
     "inference.py": (0, 0, 80, 1, 0),
     "crashes.py": (30, 0, 0, 0, 1),
     "reads_argv.py": (40, 0, 0, 0, 0),
+    "compute_bound.py 12": (12, 0, 0, 0, 0),
+    "loader_bound.py 0 12": (12, 12, 0, 1, 0),
+    "logging_bound.py 12": (12, 12, 0, 1, 0),
+    "storage_bound.py 0 4": (4, 4, 0, 1, 0),
 }
 
 
 @pytest.fixture(scope="module")
 def fixtures(tmp_path_factory):
     directory = tmp_path_factory.mktemp("fixtures")
-    return {name: watch(directory, TRAIN / name, name=name.removesuffix(".py")) for name in FIXTURES}
+    words = {name: name.split() for name in FIXTURES}
+    return watch_all(directory, {name: (TRAIN / script, *more) for name, (script, *more) in words.items()})
 
 
 @pytest.mark.parametrize("name", FIXTURES)
