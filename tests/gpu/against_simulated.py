@@ -24,7 +24,7 @@ SCRIPTS = sorted((ROOT / "fixtures" / "simulate").glob("*.py"))
 _COPY = re.compile(r"^(h2d|d2h)(-async)?(-pinned)?$")
 _EXPLICIT = re.compile(r"\.(to|cpu|cuda|copy_|tolist)\(")
 _IMPLICIT = re.compile(r"torch\.(tensor|as_tensor|asarray|from_numpy|bincount|histc)|new_tensor|assign\(|x\[|\.type\(")
-_COMMENT = re.compile(r"# (?:expect: ([^#]*?))?(?:via: (.*))?$")
+_COMMENT = re.compile(r"# (?:events: ([^#]*?))?(?:via: (.*))?$")
 
 
 def table() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Whole training scripts, unmodified, on the simulated device: what happens at every one of their lines.
 
-`# expect: item=10 h2d=20` counts what happens at the line itself; `# via: ...` what a library does for it further down.
+`# events: item=10 h2d=20` counts what happens at the line itself; `# via: ...` what a library does for it further down.
 Copies are named direction, "-async" if they do not block, "-pinned" if the host's side is pinned; "h2d" is a blocking
 copy from pageable memory. A line without a comment must have no event, and no event may be without a line.
 """
@@ -24,7 +24,7 @@ ROOT = HERE.parents[2]
 SCRIPTS = sorted((ROOT / "fixtures" / "simulate").glob("*.py"))
 NEEDS = {"hf_trainer": "transformers", "accelerate_loop": "accelerate", "lightning_trainer": "lightning"}
 PLAIN = [script for script in SCRIPTS if script.stem not in NEEDS]
-_COMMENT = re.compile(r"# (?:expect: ([^#]*?))?(?:via: (.*))?$")
+_COMMENT = re.compile(r"# (?:events: ([^#]*?))?(?:via: (.*))?$")
 
 
 def expectations(script: Path) -> tuple[Counter, Counter]:

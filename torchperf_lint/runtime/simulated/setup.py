@@ -28,7 +28,10 @@ def set_up(sink: Sink, devices: int) -> None:
 def _check() -> None:
     hooks = getattr(torch._C, "_acc", None)
     if not hasattr(hooks, "register_python_privateuseone_device_guard"):
-        raise UnavailableError(f"torch {torch.__version__} cannot host a backend written in Python; 2.10 and later can")
+        raise UnavailableError(
+            f"torch {torch.__version__} cannot host a backend written in Python: "
+            "it lacks torch._C._acc.register_python_privateuseone_device_guard"
+        )
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
         raise UnavailableError("torch's spare backend (PrivateUse1) is taken by another extension")
 

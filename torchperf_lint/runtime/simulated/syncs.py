@@ -27,6 +27,15 @@ UNDECIDED = {
 }
 """What could not be decided from the source alone, and what is done about it."""
 
+BESIDE = {
+    "torch.device(0)": "an index without a type is resolved in C++ and names the spare backend; `.to(0)` is right",
+    "torch.Stream, torch.Event": "the generic classes refuse CUDA devices; those of torch.cuda work",
+    "kernels in half precision": "a few that a card has and the host lacks (avg_pool3d, margin losses) are refused",
+    "torch.rand and kin": "numbers are the host's for the same seed, not a card's",
+    "a process with several devices": "there is one device; cuda:1 is an invalid ordinal",
+}
+"""Where the simulation differs from a card in other ways than its waits and copies."""
+
 
 def _waits(what: str, times: int = 1) -> Rule:
     def rule(*_: Any, **__: Any) -> None:  # noqa: ANN401
