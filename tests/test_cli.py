@@ -229,10 +229,22 @@ def test_standard_input_is_shown_in_its_frame(project, monkeypatch, capsys):
         (["--stdin-filename", "a.py", "b.py"], "--stdin-filename: is for standard input"),
         (["-", "a.py"], "-: standard input cannot be checked together with other paths"),
         (["--explain", "TPL102"], "no rule is called 'TPL102'; did you mean"),
-        (["--runtime", "train.py"], "--runtime: runtime mode is not part of this version"),
-        (["--select", "TPL1", "--runtime", "--", "x"], "--runtime: runtime mode is not part of this version"),
-        (["--quiet", "--runtime", "-m", "pkg"], "--runtime: runtime mode is not part of this version"),
-        (["a.py", "--runtime"], "unrecognized arguments: --runtime"),
+        (["--runtime"], "--runtime: name the script to run"),
+        (["--runtime", "--simulate"], "--runtime: name the script to run"),
+        (["--select", "TPL1", "--runtime", "--", "gone.py"], "cannot run gone.py: no such file"),
+        (["--quiet", "--runtime", "-m"], "-m needs the name of the module to run"),
+        (["--runtime", "-"], "a script from standard input cannot be watched"),
+        (["--runtime", "--steps", "x", "."], "--steps: 'x' is not a whole number of at least 1"),
+        (["--runtime", "--steps", "0", "."], "--steps: '0' is not a whole number of at least 1"),
+        (["--runtime", "--warmup", "-1", "."], "--warmup: '-1' is not a whole number of at least 0"),
+        (["--runtime", "--events", "run.json", "a.py"], "cannot run a.py: no such file"),
+        (["--runtime", "--report", "a.py"], "--report: cannot be used with --runtime"),
+        (["--runtime", "--output-format", "json", "a.py"], "--output-format json: needs --output-file with --runtime"),
+        (["a.py", "--runtime"], "--runtime: stands before the script"),
+        (["--simulate", "a.py"], "--simulate: only with --runtime"),
+        (["--fail-on-confirmed", "a.py"], "--fail-on-confirmed: only with --runtime or --report"),
+        (["--report"], "--report: name one events file or more"),
+        (["--report", "gone.events.jsonl"], "--report: gone.events.jsonl: cannot be read: No such file or directory"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(capsys, arguments, reason):
@@ -315,10 +327,10 @@ def test_the_version_is_told_with_little_imported(tmp_path):
     assert set(done.stdout.splitlines()[1].split()) - {"__future__"} == ours
 
 
-def test_help_does_not_promise_what_is_not_there(tmp_path):
+def test_help_names_the_options_of_both_halves(tmp_path):
     done = shell("--help", cwd=tmp_path)
     assert done.returncode == 0
-    assert "runtime" not in done.stdout
+    assert "--runtime [options] SCRIPT|-m MODULE [ARGUMENTS ...]" in done.stdout
     assert "--per-file-ignores" in done.stdout
 
 

@@ -74,6 +74,8 @@ def _check_runtime(options: argparse.Namespace) -> None:
         if options.fail_on_confirmed and not options.report:
             raise UsageError("--fail-on-confirmed: only with --runtime or --report")
         return
+    if options.paths:
+        raise UsageError("--runtime: stands before the script, as in `torchperf-lint --runtime train.py`")
     if options.report:
         raise UsageError("--report: cannot be used with --runtime")
     if options.output_format != "full" and options.output_file is None:

@@ -14,6 +14,7 @@ from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import breakdown, diagnose
 from torchperf_lint.runtime.reading import evidence_of
 from torchperf_lint.runtime.stored import restored, stored
+from torchperf_lint.settings import shown
 
 Lint = Callable[[Sequence[Path]], "tuple[Sequence[Finding], Sequence[Problem]]"]
 """Findings and problems in these files."""
@@ -57,6 +58,7 @@ def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problem
         breakdown=breakdown(run),
         unfound=verdict.unfound(findings, run, ("sync", "copy")),
         changed=changed,
+        record=shown(Path(runs[0].path), Path.cwd()),
     )
 
 
