@@ -66,6 +66,11 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
     """
     places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
     told = {id(event) for place in places for event in run.at(place, *kinds)}
-    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns]
+    hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns and not _well_done(e)]
     missed = [event for event in hot if id(event) not in told]
     return tuple(sorted(missed, key=lambda e: (-(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what)))
+
+
+def _well_done(event: Event) -> bool:
+    """A copy from pinned memory that the host does not wait for is how it should be."""
+    return event.kind == "copy" and event.attributes.get("pinned") is True and not event.attributes.get("blocking")
