@@ -97,6 +97,7 @@ class Session:
         self._failures[probe] = self._failures.get(probe, 0) + 1
         if self._failures[probe] == 1:
             self.recorder.probe(probe, "failed", _told(error))
+            self.recorder.matters()
 
     def install(self, torch: Any) -> None:  # noqa: ANN401
         """Install every probe; the simulated device first, if asked for."""
