@@ -365,6 +365,27 @@ def check_queries() -> None:
     assert "does not track its memory" in EVENTS.seen[0][0]
 
 
+def check_sync_debug_mode_warns_and_refuses() -> None:
+    x = on()
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            x.sum().item()
+            torch.nn.functional.one_hot(x.long())
+            torch.cuda.synchronize()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            x.cpu()
+        except RuntimeError as error:
+            assert "synchronizing CUDA operation" in str(error)
+        else:
+            raise AssertionError("the copy was let through")
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert [Path(warning.filename).name for warning in caught] == ["behaviour.py"] * 2
+
+
 def check_a_second_device_is_not_there() -> None:
     for ask in (lambda: torch.zeros(2, device="cuda:1"), lambda: torch.cuda.set_device(1), lambda: on().to("cuda:1")):
         try:
@@ -404,11 +425,30 @@ def check_compile_runs_eagerly_and_says_so() -> None:
     assert said == ["unsupported: torch.compile runs eagerly under simulation"]
 
 
+def check_bytes_and_pinned_sides_of_converting_copies() -> None:
+    wide, pinned = torch.ones(4, 6), torch.ones(4, 6).pin_memory()
+    cases = {
+        "h2d": (lambda: wide.to("cuda", torch.float16), 48),
+        "h2d-async": (lambda: wide.to("cuda", torch.float16, non_blocking=True), 96),
+        "h2d-async-pinned": (lambda: pinned.to("cuda", torch.float16, non_blocking=True), 96),
+        "d2h": (lambda: x.to("cpu", torch.float16), 96),
+        "d2h-async-pinned": (lambda: x.to("cpu", torch.float16, non_blocking=True), 48),
+    }
+    x = on((4, 6))
+    for name, (make, nbytes) in cases.items():
+        EVENTS.seen.clear()
+        EVENTS.bytes.clear()
+        assert make().dtype == torch.float16
+        assert [what for what, _ in EVENTS.seen if what != "copy"] == [name]
+        assert EVENTS.bytes == [nbytes], name
+
+
 def check_what_cannot_be_simulated_is_named() -> None:
     attempts = (
         torch.cuda.CUDAGraph,
         lambda: torch.sparse_coo_tensor(torch.tensor([[0]], device=CUDA), on((1,)), (3,), check_invariants=False),
         lambda: on((2, 2)).to_sparse(),
+        lambda: torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=1),
     )
     for attempt in attempts:
         EVENTS.seen.clear()

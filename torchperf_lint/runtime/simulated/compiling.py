@@ -9,6 +9,7 @@ import torch
 from torchperf_lint.runtime.simulated.patching import replace
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
+_NO_NCCL = "torch.distributed over NCCL is not simulated; gloo works for tensors of the host"
 _EAGER = "torch.compile runs eagerly under simulation"
 
 
@@ -21,6 +22,7 @@ def patch_compilers() -> None:
         started = replace(groups, "init_process_group", _starting(groups.init_process_group))
         groups.distributed_c10d.init_process_group = started
     cuda: Any = torch.cuda
+    cuda.graphs.is_current_stream_capturing = replace(cuda, "is_current_stream_capturing", lambda: False)
     for name in ("CUDAGraph", "graph", "make_graphed_callables"):
         if hasattr(cuda, name):
             setattr(cuda, name, _refused(name))
@@ -28,8 +30,9 @@ def patch_compilers() -> None:
 
 def _starting(original: Any) -> Any:  # noqa: ANN401
     def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        if backend is None or "nccl" in str(backend):
-            REPORTS.unsupported("torch.distributed over NCCL is not simulated; gloo works for tensors of the host")
+        if "nccl" in str(backend):
+            REPORTS.unsupported(_NO_NCCL)
+            raise RuntimeError(_NO_NCCL)
         original(backend, *args, **kwargs)
 
     return init_process_group

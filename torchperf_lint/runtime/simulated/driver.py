@@ -47,7 +47,6 @@ class Driver:
 
     def __init__(self, devices: int) -> None:
         self.devices = devices
-        self.sync_debug_mode = 0
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """By the name in `torch._C`."""
@@ -65,7 +64,7 @@ class Driver:
             "_cuda_getArchFlags": lambda: "sm_80",
             "_cuda_synchronize": lambda: REPORTS.sync("device-synchronize"),
             "_cuda_set_sync_debug_mode": self.set_sync_debug_mode,
-            "_cuda_get_sync_debug_mode": lambda: self.sync_debug_mode,
+            "_cuda_get_sync_debug_mode": lambda: REPORTS.debug_mode,
             "_cuda_ipc_collect": lambda: None,
             "_cuda_emptyCache": lambda *_: None,
             "_cuda_sleep": lambda cycles: None,
@@ -107,10 +106,8 @@ class Driver:
         return previous
 
     def set_sync_debug_mode(self, mode: int) -> None:
-        """Remember the mode; the simulation warns of nothing itself."""
-        if mode:
-            REPORTS.unsupported("torch.cuda.set_sync_debug_mode warns of nothing under simulation")
-        self.sync_debug_mode = mode
+        """Warn of each wait (1), refuse it (2), or say nothing (0), as a card's build does."""
+        REPORTS.debug_mode = mode
 
 
 def _untracked(answer: Any) -> Callable[..., Any]:  # noqa: ANN401
