@@ -240,6 +240,8 @@ def check_generators_and_seeds() -> None:
     assert generator.device == CUDA
     assert isinstance(generator, torch.Generator)
     assert isinstance(torch.default_generator, torch.Generator)
+    assert b"torchperf" not in pickle.dumps(torch.Generator())
+    assert pickle.loads(pickle.dumps(torch.Generator().manual_seed(9))).initial_seed() == 9
     one = torch.randn(3, device=CUDA, generator=generator)
     state = torch.cuda.get_rng_state()
     two = torch.rand(3, device=CUDA)

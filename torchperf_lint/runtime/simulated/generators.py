@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated.naming import internal
+from torchperf_lint.runtime.simulated.naming import BACKEND, internal
 
 _HostGenerator = torch._C.Generator
 _devices: list[Generator] = []
@@ -31,15 +31,18 @@ class Generator(_HostGenerator, metaclass=_Kind):  # type: ignore[misc, valid-ty
         """A generator for `device`."""
         where = internal(device if device is not None else "cpu")
         where = torch.device(where)
-        made: Generator = super().__new__(cls)
-        if where.type != "cpu":
-            made._index = where.index
+        ours = where.type == BACKEND
+        made: Generator = super().__new__(cls, "cpu" if ours else where)
+        made._index = where.index if ours else None
         return made
 
     @property
     def device(self) -> torch.device:
         """Where its numbers are drawn."""
         return torch.device("cpu") if self._index is None else torch.device("cuda", self._index)
+
+
+Generator.__module__ = "torch"
 
 
 def make_generators(devices: int) -> tuple[Generator, ...]:
