@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
@@ -107,4 +108,6 @@ class LoaderWithoutPinnedMemory(SourceRule):
             return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
         places = [related.location for related in finding.related] or [finding.location]
         seen = [copy for at in places for copy in copies(run, at, "h2d", lambda c: c.attributes.get("pinned") is False)]
-        return by_events(finding, run, seen, "copy from pageable memory", probes=self.probes)
+        ran_most = max(places, key=lambda at: run.ran(at) or 0)
+        moved = replace(finding, location=ran_most)
+        return by_events(moved, run, seen, "copy from pageable memory", probes=self.probes)

@@ -1,0 +1,262 @@
+"""From events at a line to an outcome: how often, in how many steps, and what if nothing was seen."""
+
+import random
+
+import pytest
+
+from torchperf_lint.confirming import NO_DEVICE, by_events, copies, priced
+from torchperf_lint.evidence import Event, Evidence, LoaderRun, Segment
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity
+
+HERE = Location("train.py", 20, 9, 20, 20)
+FINDING = Finding("TPL101", "item-in-hot-loop", HERE, Severity.WARNING, Confidence.LIKELY, "m", None, None, "i", "u")
+
+
+def event(count=500, train=500, evaluation=0, **more):
+    return Event(**{"kind": "sync", "what": "item", "path": "train.py", "line": 20, "count": count,
+                    "column": 9, "end_line": 20, "end_column": 20,
+                    "train_turns": train, "eval_turns": evaluation, **more})  # fmt: skip
+
+
+def evidence(*events, **more):
+    return Evidence(events=events, **{"steps": 500, "train_batches": 500, "device": "H100", **more})
+
+
+def judge(run, **more):
+    return by_events(FINDING, run, run.at(FINDING.location, "sync"), "synchronisation", **more)
+
+
+def told(verdict):
+    return verdict.outcome.value, verdict.reason
+
+
+def test_every_step_is_confirmed():
+    assert told(judge(evidence(event()))) == ("confirmed", "500 synchronisations in 500 of 500 steps")
+
+
+@pytest.mark.parametrize(("train", "outcome"), [(249, "refuted"), (250, "confirmed")])
+def test_half_of_the_steps_is_the_border(train, outcome):
+    assert judge(evidence(event(count=train, train=train))).outcome.value == outcome
+
+
+def test_once_every_hundred_steps_is_refuted():
+    assert told(judge(evidence(event(count=5, train=5)))) == (
+        "refuted",
+        "5 synchronisations in 5 of 500 steps: not every step",
+    )
+
+
+def test_one_event_in_one_step_is_said_in_the_singular():
+    run = evidence(event(count=1, train=1), steps=1, train_batches=1)
+    assert told(judge(run)) == ("confirmed", "1 synchronisation in 1 of 1 step")
+
+
+def test_rare_but_in_masses_is_confirmed():
+    assert told(judge(evidence(event(count=5000, train=5)))) == ("confirmed", "5000 synchronisations in 5 of 500 steps")
+
+
+def test_every_evaluation_batch_is_confirmed():
+    run = evidence(event(count=40, train=0, evaluation=40), eval_batches=40)
+    assert told(judge(run)) == ("confirmed", "40 synchronisations in 40 of 40 evaluation batches")
+
+
+def test_few_evaluation_batches_are_refuted():
+    run = evidence(event(count=3, train=0, evaluation=3), eval_batches=40)
+    assert told(judge(run)) == ("refuted", "3 synchronisations in 3 of 40 evaluation batches: not every step")
+
+
+def test_training_and_evaluation():
+    run = evidence(event(count=540, train=500, evaluation=40), eval_batches=40)
+    reason = "540 synchronisations in 500 of 500 steps and in 40 of 40 evaluation batches"
+    assert told(judge(run)) == ("confirmed", reason)
+
+
+def test_accumulated_gradients_are_counted_in_batches_never_more_than_there_are():
+    run = evidence(event(count=200, train=200), steps=50, train_batches=200)
+    assert told(judge(run)) == ("confirmed", "200 synchronisations in 200 of 200 training batches")
+
+
+def test_once_in_each_step_of_four_batches_is_confirmed():
+    run = evidence(event(count=50, train=50), steps=50, train_batches=200)
+    assert judge(run).outcome is Outcome.CONFIRMED
+
+
+def test_inference_alone_counts_batches():
+    run = evidence(event(count=80, train=0, evaluation=80), steps=0, train_batches=0, eval_batches=80)
+    assert told(judge(run)) == ("confirmed", "80 synchronisations in 80 of 80 evaluation batches")
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (3, "confirmed")])
+def test_no_loop_was_seen(count, outcome):
+    run = evidence(event(count=count, train=0), steps=0, train_batches=0)
+    assert judge(run).outcome.value == outcome
+
+
+def test_no_device():
+    run = evidence(event(), device=None)
+    assert told(judge(run)) == ("unobservable", NO_DEVICE)
+    assert judge(run, needs_device=False).outcome is Outcome.CONFIRMED
+
+
+def test_the_probe_was_blind():
+    run = evidence(unwatched={"host-sync": "no CUDA"}, lines={"train.py": {20: 3}})
+    assert told(judge(run, probes=("host-sync",))) == ("unobservable", "host-sync: no CUDA")
+    assert judge(run, probes=("transfers",)).outcome is Outcome.REFUTED
+
+
+def test_what_was_seen_counts_though_the_probe_was_partly_blind():
+    run = evidence(event(), unwatched={"host-sync": "lost some"})
+    assert judge(run, probes=("host-sync",)).outcome is Outcome.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("lines", "complete", "outcome", "reason"),
+    [
+        ({20: 3}, True, "refuted", "the line ran at least 3 times without a synchronisation"),
+        ({20: 2}, True, "unobservable", "the line ran twice, too rarely to judge"),
+        ({20: 1}, False, "unobservable", "the line ran once, too rarely to judge"),
+        ({19: 3, 21: 3}, True, "not-reached", "the line did not run"),
+        ({19: 3}, False, "unobservable", "no probe could tell whether the line ran (needs Python 3.12)"),
+        ({}, False, "unobservable", "no probe could tell whether the line ran (needs Python 3.12)"),
+        ({}, True, "not-reached", "the line did not run"),
+    ],
+)
+def test_nothing_was_seen(lines, complete, outcome, reason):
+    run = evidence(lines={"train.py": lines}, complete=frozenset({"train.py"} if complete else ()))
+    assert told(judge(run)) == (outcome, reason)
+
+
+def test_a_span_of_lines_ran_if_one_of_them_did():
+    from dataclasses import replace
+
+    finding = replace(FINDING, location=Location("train.py", 20, 9, 23, 5))
+    run = evidence(lines={"train.py": {22: 3}}, complete=frozenset({"train.py"}))
+    assert by_events(finding, run, (), "synchronisation").outcome is Outcome.REFUTED
+
+
+def test_another_event_at_the_line_shows_that_it_ran():
+    run = evidence(event(kind="copy", what="h2d", count=7))
+    assert told(judge(run)) == ("refuted", "the line ran at least 3 times without a synchronisation")
+
+
+def test_two_findings_on_one_line_are_told_apart_by_columns():
+    left = event(column=9, end_column=20)
+    run = evidence(left)
+    other = Location("train.py", 20, 24, 20, 35)
+    assert run.at(HERE, "sync") == (left,)
+    assert run.at(other, "sync") == ()
+    assert run.at(Location("train.py", 20, 20, 20, 24), "sync") == ()
+    assert run.at(Location("train.py", 20, 1, 20, 60), "sync") == (left,)
+
+
+def test_an_event_without_columns_counts_for_all_findings_on_its_line():
+    run = evidence(event(column=None, end_line=None, end_column=None))
+    assert len(run.at(Location("train.py", 20, 24, 20, 35), "sync")) == 1
+    assert run.at(Location("train.py", 21, 1, 21, 9), "sync") == ()
+    assert run.at(Location("other.py", 20, 9, 20, 20), "sync") == ()
+
+
+def test_an_event_in_a_package_called_from_the_line():
+    run = evidence(event(path="/lib/timm/x.py", line=3, via=("train.py", 20)))
+    assert judge(run).outcome is Outcome.CONFIRMED
+    assert run.at(Location("train.py", 21, 1, 22, 9), "sync") == ()
+
+
+def test_an_event_over_several_lines():
+    run = evidence(event(line=18, end_line=22, column=9, end_column=6))
+    assert run.at(Location("train.py", 18, 5, 22, 6), "sync")
+    assert run.at(Location("train.py", 18, 1, 18, 9), "sync") == ()
+
+
+def test_the_price():
+    run = evidence(event(blocked_ms=980.0), segments=(Segment("forward", None, None, 4900.0, 490),), warmup=10)
+    verdict = judge(run)
+    assert (verdict.blocked_ms_per_step, verdict.share_of_step) == (2.0, pytest.approx(0.2))
+    assert verdict.bubble_ms_per_step is None
+
+
+def test_prices_of_several_events_are_summed():
+    run = evidence(
+        event(blocked_ms=490.0), event(what="stream", blocked_ms=245.0), event(what="event", blocked_ms=None), warmup=10
+    )
+    assert judge(run).blocked_ms_per_step == 1.5
+
+
+def test_no_time_was_measured():
+    verdict = judge(evidence(event(blocked_ms=None)))
+    assert (verdict.outcome, verdict.blocked_ms_per_step, verdict.share_of_step) == (Outcome.CONFIRMED, None, None)
+
+
+def test_shorter_than_the_warm_up_has_an_outcome_and_no_price():
+    run = evidence(event(count=8, train=8, blocked_ms=None), steps=8, train_batches=8, warmup=10)
+    verdict = judge(run)
+    assert told(verdict) == ("confirmed", "8 synchronisations in 8 of 8 steps")
+    assert (verdict.blocked_ms_per_step, verdict.share_of_step) == (None, None)
+    assert priced(run, Outcome.CONFIRMED, "r", 5.0).blocked_ms_per_step is None
+
+
+def test_no_segments_no_share():
+    verdict = judge(evidence(event(blocked_ms=49.0), warmup=10))
+    assert (verdict.blocked_ms_per_step, verdict.share_of_step) == (0.1, None)
+
+
+def test_copies_in_a_direction():
+    pinned = event(kind="copy", what="h2d", attributes={"pinned": True})
+    run = evidence(pinned, event(kind="copy", what="d2h", attributes={"pinned": True}), event())
+    assert copies(run, HERE, "h2d", lambda c: c.attributes["pinned"]) == (pinned,)
+    assert copies(run, HERE, "h2d", lambda c: not c.attributes["pinned"]) == ()
+
+
+def test_ran_is_capped_and_zero_only_where_known():
+    run = evidence(event(count=9000))
+    assert run.ran(HERE) == 3
+    assert run.ran(Location("train.py", 99, 1, 99, 2)) is None
+
+
+def test_turns_are_those_of_the_most_frequent_event():
+    run = evidence()
+    assert run.turns((event(train=5, evaluation=9), event(train=7, evaluation=1))) == (7, 9)
+    assert run.turns(()) == (0, 0)
+
+
+def test_loaders_made_within_a_span():
+    settings = {"settings": {"num_workers": None}, "batches": 1, "epochs": 1, "steady_batches": 0}
+    zeros = dict.fromkeys(("steady_wait_ms", "first_wait_ms", "start_ms", "wait_ms", "cpu_ms"), 0.0)
+    made = [
+        LoaderRun(path=path, line=line, background=False, worker=None, **settings, **zeros)
+        for path, line in (("train.py", 20), ("train.py", 22), ("data.py", 20), (None, None))
+    ]
+    run = evidence(loaders=tuple(made))
+    assert run.loader_at(Location("train.py", 19, 1, 21, 1)) == (made[0],)
+    assert made[0].wait_per_batch_ms is None
+    assert made[0].workers == 0
+
+
+def test_nothing_divides_by_zero():
+    rng = random.Random(3)
+    outcomes = set()
+    for _ in range(3000):
+        run = Evidence(
+            events=tuple(
+                event(
+                    count=rng.choice([0, 1, 2, 3, 50]),
+                    train=rng.choice([0, 1, 50]),
+                    evaluation=rng.choice([0, 1, 50]),
+                    blocked_ms=rng.choice([None, 0.0, 5.0]),
+                )
+                for _ in range(rng.choice([0, 1, 2]))
+            ),
+            steps=rng.choice([0, 1, 50]),
+            warmup=rng.choice([0, 10, 50]),
+            train_batches=rng.choice([0, 1, 50, 200]),
+            eval_batches=rng.choice([0, 1, 50]),
+            device=rng.choice([None, "H100"]),
+            segments=rng.choice([(), (Segment("x", None, None, 0.0, 1),), (Segment("x", None, None, 9.0, 1),)]),
+            lines=rng.choice([{}, {"train.py": {20: 1}}, {"train.py": {20: 3}}]),
+            complete=rng.choice([frozenset(), frozenset({"train.py"})]),
+        )
+        verdict = judge(run, needs_device=rng.choice([True, False]))
+        outcomes.add(verdict.outcome)
+        assert verdict.reason
+        assert verdict.share_of_step is None or verdict.share_of_step >= 0
+    assert outcomes == set(Outcome)
