@@ -33,6 +33,7 @@ class Monitored:
         if self._tool is None:
             self.reason = "every tool number of sys.monitoring is taken"
             return
+        lines.session.callbacks += [Monitored._started.__code__, Monitored._line.__code__]
         events = self._monitoring.events
         self._monitoring.register_callback(self._tool, events.PY_START, self._started)
         self._monitoring.register_callback(self._tool, events.LINE, self._line)
