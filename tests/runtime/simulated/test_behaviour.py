@@ -1,4 +1,4 @@
-"""What scripts rely on besides numbers: each check of behaviour.py, run in one process where warnings are errors."""
+"""What scripts rely on besides numbers: each check of checks_*.py, run in one process where warnings are errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("torch", reason="the simulated device needs torch")
 
 HERE = Path(__file__).parent
-CHECKS = re.findall(r"^def (check_\w+)", (HERE / "behaviour.py").read_text(encoding="utf-8"), re.M)
+TEXTS = [path.read_text(encoding="utf-8") for path in sorted(HERE.glob("checks_*.py"))]
+CHECKS = re.findall(r"^def (check_\w+)", "\n".join(TEXTS), re.M)
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess:

@@ -1,0 +1,138 @@
+"""What tensors look like and where they may be: devices, views, storages, generators, pinned memory."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+
+import torch
+from harness import CUDA, EVENTS, on
+from torch import nn
+
+
+def check_the_face_of_a_tensor() -> None:
+    x = on((2, 3))
+    assert x.device == torch.device("cuda:0") == CUDA
+    assert (x.is_cuda, x.is_cpu, x.get_device(), x.type()) == (True, False, 0, "torch.cuda.FloatTensor")
+    assert isinstance(x, torch.cuda.FloatTensor)
+    assert not isinstance(x, torch.cuda.LongTensor)
+    assert type(x) is torch.Tensor
+    assert "device='cuda:0'" in repr(x)
+    assert x.data.is_cuda
+    assert x.untyped_storage().device == CUDA
+    assert x.view(-1).untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    assert x[1].storage_offset() == 3
+
+
+def check_views_and_writes_in_place() -> None:
+    x = torch.arange(12.0, device=CUDA).view(3, 4)
+    x.t()[1].mul_(10)
+    x[0].zero_()
+    x[:, 2:].add_(1)
+    x.unsqueeze_(0).squeeze_(0)
+    assert x.cpu().tolist() == [[0, 0, 1, 1], [4, 50, 7, 8], [8, 90, 11, 12]]
+    out = torch.empty(0, device=CUDA)
+    torch.add(x, x, out=out)
+    assert out.shape == (3, 4)
+    assert torch.equal(out, 2 * x)
+    assert out.resize_(2, 2).shape == (2, 2)
+    leaf = torch.ones(4, device=CUDA, requires_grad=True)
+    doubled = leaf * 2
+    doubled[1:3].mul_(3)
+    doubled.sum().backward()
+    assert leaf.grad.tolist() == [2, 6, 6, 2]
+
+
+def check_default_device_and_device_contexts() -> None:
+    with torch.device("cuda"):
+        assert nn.Linear(3, 2).weight.device == CUDA
+        assert torch.zeros(2, device="cpu").device.type == "cpu"
+    torch.set_default_device("cuda")
+    try:
+        assert torch.zeros(2).device == CUDA
+        assert torch.tensor([1]).device == CUDA
+    finally:
+        torch.set_default_device(None)
+    assert torch.zeros(2).device.type == "cpu"
+    assert torch.zeros(2, device=0).device == CUDA
+
+
+def check_generators_and_seeds() -> None:
+    torch.manual_seed(3)
+    first = torch.rand(4, device=CUDA)
+    torch.manual_seed(3)
+    assert torch.equal(first.cpu(), torch.rand(4))
+    torch.manual_seed(3)
+    torch.rand(100)
+    assert torch.equal(first, torch.rand(4, device=CUDA))
+    generator = torch.Generator(device="cuda").manual_seed(5)
+    assert generator.device == CUDA
+    assert isinstance(generator, torch.Generator)
+    assert isinstance(torch.default_generator, torch.Generator)
+    assert b"torchperf" not in pickle.dumps(torch.Generator())
+    assert pickle.loads(pickle.dumps(torch.Generator().manual_seed(9))).initial_seed() == 9
+    one = torch.randn(3, device=CUDA, generator=generator)
+    state = torch.cuda.get_rng_state()
+    two = torch.rand(3, device=CUDA)
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(two, torch.rand(3, device=CUDA))
+    assert torch.equal(one, torch.randn(3, device=CUDA, generator=generator.manual_seed(5)))
+
+
+def check_devices_do_not_mix() -> None:
+    x = on((2, 2))
+    assert (x * torch.tensor(2.0)).sum().item() == 8
+    for mix in (
+        lambda: x + torch.ones(2, 2),
+        lambda: x @ torch.ones(2, 2),
+        lambda: nn.Linear(2, 2)(x),
+        x.numpy,
+    ):
+        try:
+            mix()
+        except (RuntimeError, TypeError):
+            continue
+        raise AssertionError("host and device tensors were mixed")
+
+
+def check_bytes_and_pinned_sides_of_converting_copies() -> None:
+    wide, pinned = torch.ones(4, 6), torch.ones(4, 6).pin_memory()
+    cases = {
+        "h2d": (lambda: wide.to("cuda", torch.float16), 48),
+        "h2d-async": (lambda: wide.to("cuda", torch.float16, non_blocking=True), 96),
+        "h2d-async-pinned": (lambda: pinned.to("cuda", torch.float16, non_blocking=True), 96),
+        "d2h": (lambda: x.to("cpu", torch.float16), 96),
+        "d2h-async-pinned": (lambda: x.to("cpu", torch.float16, non_blocking=True), 48),
+    }
+    x = on((4, 6))
+    for name, (make, nbytes) in cases.items():
+        EVENTS.seen.clear()
+        EVENTS.bytes.clear()
+        assert make().dtype == torch.float16
+        assert [what for what, _ in EVENTS.seen if what != "copy"] == [name]
+        assert EVENTS.bytes == [nbytes], name
+
+
+def check_pinned_memory_ends_with_its_storage() -> None:
+    from torchperf_lint.runtime.simulated import memory
+
+    before = len(memory._pinned)
+    pinned = torch.ones(10).pin_memory()
+    view = pinned[2:]
+    assert pinned.pin_memory() is pinned
+    del pinned
+    assert view.is_pinned()
+    assert len(memory._pinned) == before + 1
+    del view
+    gc.collect()
+    assert len(memory._pinned) == before
+
+
+def check_a_second_device_is_not_there() -> None:
+    for ask in (lambda: torch.zeros(2, device="cuda:1"), lambda: torch.cuda.set_device(1), lambda: on().to("cuda:1")):
+        try:
+            ask()
+        except RuntimeError as error:
+            assert "invalid device ordinal" in str(error)
+        else:
+            raise AssertionError("a device that is not there was used")
