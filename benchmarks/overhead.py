@@ -52,7 +52,8 @@ def compare(aim, rounds, folder):
     ratios = [statistics.median(w[i] for w in watched) / statistics.median(p[i] for p in plain) for i in (0, 1)]
     pairs = sorted(w[1] / p[1] for w, p in zip(watched, plain, strict=True))
     step = statistics.median(p[0] for p in plain)
-    print(f"{aim:5} {step:9.3f} {ratios[0]:8.3f} {ratios[1]:8.3f}   {pairs[0]:.3f}..{pairs[-1]:.3f}   {LIMITS[aim]:.2f}")
+    spread = f"{pairs[0]:.3f}..{pairs[-1]:.3f}"
+    print(f"{aim:5} {step:9.3f} {ratios[0]:8.3f} {ratios[1]:8.3f}   {spread}   {LIMITS[aim]:.2f}")
 
 
 def size(folder):

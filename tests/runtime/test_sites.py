@@ -213,7 +213,7 @@ def test_code_that_keeps_no_positions(world):
             return ((line, None, None, None) for line, *_ in code.co_positions()) if NEW else ()
 
     exec(code, {"probe": world.probe})
-    place = world.sites.place(Bare(), world.seen.pop()[1])
+    place = world.sites.place(Bare(), world.seen.pop().lasti)
     assert (place.line, place.column) == (2, None)
 
 
@@ -300,4 +300,4 @@ def test_depth_counts_frames_from_the_caller(world):
     sites = world.sites = Sites(None, "/")
     key = inner()
     assert sites.resolve(key).place.function.endswith("test_depth_counts_frames_from_the_caller")
-    assert isinstance(key[0], types.CodeType)
+    assert isinstance(key.code, types.CodeType)

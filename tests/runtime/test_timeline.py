@@ -5,6 +5,8 @@ import threading
 import pytest
 from builders import Iterator, Loop
 
+from torchperf_lint.runtime.sites import Key
+
 
 @pytest.fixture
 def loop(tmp_path, monkeypatch):
@@ -395,7 +397,7 @@ def test_callbacks_at_the_first_mark_and_at_steps(loop):
 
 
 def test_two_hundred_places_are_told_apart_the_rest_is_summed(loop):
-    places = [(compile("0", f"f{n}.py", "exec"), 0, None, 0) for n in range(300)]
+    places = [Key(compile("0", f"f{n}.py", "exec"), 0, None, 0) for n in range(300)]
     loop.timeline.backward_begins(None)
     for key in places:
         loop.clock.now += 0.25

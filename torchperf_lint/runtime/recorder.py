@@ -20,8 +20,8 @@ from torchperf_lint.runtime.sites import Key, Sites
 Attributes = tuple[tuple[str, Any], ...]
 _LASTING_STATES = ("torch", "build")
 _FLUSH_EVERY_S = 1.0
-_FLUSHES_AT_FULL_RATE = 120
-"""After two minutes the interval grows with the run, so that a week of training writes no more than a few MB."""
+_FLUSHES_AT_FULL_RATE = 60
+"""After a minute the interval grows with the run, so that a week of training writes no more than a few MB."""
 
 
 class Counter:
@@ -51,10 +51,8 @@ class Counter:
         self.dirty = False
 
     def record(self) -> Record:
-        """The cumulative figures as the events file has them."""
-        return {
-            "record": "count",
-            "id": self.id,
+        """The cumulative figures as the events file has them: what is 0, or was not measured, is left out."""
+        figures = {
             "n": self.n,
             "steady": self.steady,
             "train_turns": self.train_turns,
@@ -63,6 +61,8 @@ class Counter:
             "steady_ms": _rounded(self.steady_ms),
             "bytes": self.nbytes,
         }
+        kept = {name: value for name, value in figures.items() if value is not None and (value or "ms" in name)}
+        return {"record": "count", "id": self.id, **kept}
 
 
 class Recorder:

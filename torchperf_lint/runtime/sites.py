@@ -18,13 +18,25 @@ from types import CodeType, FrameType
 INTERNAL, LIBRARY, PROJECT = 0, 1, 2
 """Frames nobody can change for a finding's sake, installed packages, and the user's own code."""
 
-Key = tuple[CodeType, int, "CodeType | None", int]
-"""(code, instruction) of the site, and of the nearest project frame above it where the site is in a library."""
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRANSPARENT = ("torch", "functorch", "torchgen", "numpy")
 """Packages whose Python layer only hands on."""
 _INSTALLED = ("site-packages", "dist-packages")
+
+
+class Key:
+    """The instruction of a site, and of the nearest project frame above it where the site is in a library.
+
+    One object for one site, so that looking it up costs nothing: hashing a code object walks through its bytecode.
+    """
+
+    __slots__ = ("code", "lasti", "via", "via_lasti")
+
+    def __init__(self, code: CodeType, lasti: int, via: CodeType | None, via_lasti: int) -> None:
+        self.code = code
+        self.lasti = lasti
+        self.via = via
+        self.via_lasti = via_lasti
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,9 @@ class Sites:
     def __init__(self, project_root: str | None, cwd: str) -> None:
         self._root = os.path.join(project_root, "") if project_root else None
         self._cwd = cwd
-        self._kinds: dict[CodeType, int] = {}
+        self._kinds: dict[str, int] = {}
+        """By file name, whose hash Python keeps."""
+        self._keys: dict[tuple[int, int, int, int], Key] = {}
         self._internal: tuple[str, ...] = (os.path.join(_PACKAGE, ""),)
         self._standard = tuple(sorted(set(_standard_library())))
 
@@ -81,18 +95,26 @@ class Sites:
         kinds = self._kinds
         library: FrameType | None = None
         while frame is not None:
-            code = frame.f_code
-            kind = kinds.get(code)
+            filename = frame.f_code.co_filename
+            kind = kinds.get(filename)
             if kind is None:
-                kind = kinds[code] = self.kind_of(code.co_filename)
+                kind = kinds[filename] = self.kind_of(filename)
             if kind == PROJECT:
-                if library is None:
-                    return (code, frame.f_lasti, None, 0)
-                return (library.f_code, library.f_lasti, code, frame.f_lasti)
+                return self._key(frame, None) if library is None else self._key(library, frame)
             if kind == LIBRARY and library is None:
                 library = frame
             frame = frame.f_back
-        return (library.f_code, library.f_lasti, None, 0) if library is not None else None
+        return self._key(library, None) if library is not None else None
+
+    def _key(self, frame: FrameType, via: FrameType | None) -> Key:
+        code, lasti = frame.f_code, frame.f_lasti
+        above, above_lasti = (via.f_code, via.f_lasti) if via is not None else (None, 0)
+        # The key holds its code objects, so their addresses stay theirs.
+        identity = (id(code), lasti, id(above), above_lasti)
+        key = self._keys.get(identity)
+        if key is None:
+            key = self._keys.setdefault(identity, Key(code, lasti, above, above_lasti))
+        return key
 
     def kind_of(self, filename: str) -> int:
         """INTERNAL, LIBRARY or PROJECT for the file name of a code object."""
@@ -110,8 +132,8 @@ class Sites:
 
     def resolve(self, key: Key) -> Site:
         """Lines and columns of a site."""
-        code, lasti, via, via_lasti = key
-        return Site(self.place(code, lasti), self.place(via, via_lasti) if via is not None else None)
+        via = self.place(key.via, key.via_lasti) if key.via is not None else None
+        return Site(self.place(key.code, key.lasti), via)
 
     def place(self, code: CodeType, lasti: int) -> Place:
         """Where one instruction stands; the columns of the whole expression it belongs to, from Python 3.11 on."""

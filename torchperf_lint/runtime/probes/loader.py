@@ -32,8 +32,8 @@ _SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "f
 
 
 _Began = tuple[bool, "Key | None", float, float, "int | None", float]
-_LONG_MS = 1.0
-"""Asking the kernel how long a thread had no core costs some 10 us, so it is asked after long waits only."""
+_LONG_MS = 0.5
+"""Asking the kernel what a thread waited for costs some 10 us, so it is asked only after waits as long as this."""
 _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
 
 
@@ -45,7 +45,7 @@ class Watched:
         self.settings = settings
         self.figures: dict[str, float] = dict.fromkeys(_SLOTS, 0)
         self.read_bytes: float | None = None
-        """What the kernel fetched from storage for the waiting thread; None where it does not say."""
+        """What the kernel fetched from storage for the waiting thread, after long waits; None where it is silent."""
         self.queued_ms: float | None = None
         """Time the waiting thread was ready and had no core, within `queued_of_ms` of its waits."""
         self.queued_of_ms = 0.0
@@ -55,7 +55,8 @@ class Watched:
         self.changed = True
 
     def record(self) -> Record:
-        """Definition and counters: `wait_ms` over all batches, `first_wait_ms` the first of each pass."""
+        """Counters, and once the settings: `wait_ms` of all batches, `first_wait_ms` of the first of each pass."""
+        settings, self.settings = self.settings, {}
         figures = {name: round(value, 3) for name, value in self.figures.items()}
         rest = {
             "read_bytes": self.read_bytes,
@@ -63,7 +64,7 @@ class Watched:
             "queued_of_ms": round(self.queued_of_ms, 3),
             "background": self.background,
         }
-        return {"record": "loader", "id": self.number, **self.settings, **figures, **rest}
+        return {"record": "loader", "id": self.number, **settings, **figures, **rest}
 
 
 class Loaders:
@@ -180,9 +181,11 @@ class _Fetches:
     def begins(self, iterator: Any) -> _Began:  # noqa: ANN401
         key = self.session.sites.key()
         watched = getattr(iterator, "_torchperf_lint", None)
-        queued = queued_ms() if watched is not None and watched.last_wait_ms >= _LONG_MS else nan
+        queued, blocks = nan, None
+        if watched is not None and watched.last_wait_ms >= _LONG_MS:
+            queued, blocks = queued_ms(), _blocks_read()
         foreground = self.session.timeline.fetch_begins(key)
-        return foreground, key, perf_counter(), thread_time(), _blocks_read(), queued
+        return foreground, key, perf_counter(), thread_time(), blocks, queued
 
     def ends(self, iterator: Any, began: _Began | None, got: bool) -> None:  # noqa: ANN401
         if began is None:
@@ -193,10 +196,11 @@ class _Fetches:
         if watched is not None and got:
             self._count(iterator, watched, ms, cpu_ms)
             watched.background = not foreground
-            _count_queue(watched, ms, queued)
-            now = _blocks_read()
-            if blocks is not None and now is not None:
-                watched.read_bytes = (watched.read_bytes or 0) + (now - blocks) * _BLOCK
+            watched.last_wait_ms = ms
+            if not isnan(queued):
+                _count_queue(watched, ms, queued)
+            if blocks is not None:
+                watched.read_bytes = (watched.read_bytes or 0) + ((_blocks_read() or blocks) - blocks) * _BLOCK
         if foreground:
             self.session.timeline.fetch_ends(key, iterator, got)
         self.session.recorder.tick()
@@ -216,8 +220,7 @@ class _Fetches:
 
 
 def _count_queue(watched: Watched, ms: float, before: float) -> None:
-    watched.last_wait_ms = ms
-    spent = queued_ms() - before if not isnan(before) else nan
+    spent = queued_ms() - before
     if not isnan(spent):
         watched.queued_ms = (watched.queued_ms or 0.0) + spent
         watched.queued_of_ms += ms

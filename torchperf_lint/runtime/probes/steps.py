@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
+    from torchperf_lint.runtime.sites import Key
 
 NAME = "steps"
 
@@ -43,15 +44,17 @@ class _Optimizers:
         self._numbers: dict[int, int] = {}
         self._alive: dict[int, weakref.ref[Any]] = {}
         self._described: list[dict[str, Any]] = []
+        self._key: Key | None = None
+        """Where the step that is under way was called; walking the stack again would cost as much."""
 
     def begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
         del args, kwargs
-        self.session.timeline.step_begins(self.session.sites.key())
-        self._number(optimizer)
+        self._key = self.session.sites.key()
+        self.session.timeline.step_begins(self._key)
 
     def ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
         del args, kwargs
-        self.session.timeline.step_ends(self.session.sites.key(), self._number(optimizer))
+        self.session.timeline.step_ends(self._key, self._number(optimizer))
 
     def _number(self, optimizer: Any) -> int:  # noqa: ANN401
         known = self._alive.get(id(optimizer))
@@ -83,15 +86,21 @@ def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
 def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
-    begins = session.guarded(NAME, lambda: session.timeline.backward_begins(session.sites.key()))
-    ends = session.guarded(NAME, lambda: session.timeline.backward_ends(session.sites.key()))
+    timeline = session.timeline
+
+    def started() -> Key | None:
+        key = session.sites.key()
+        timeline.backward_begins(key)
+        return key
+
+    begins, ends = session.guarded(NAME, started), session.guarded(NAME, timeline.backward_ends)
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        begins()
+        key = begins()
         try:
             return original(*args, **kwargs)
         finally:
-            ends()
+            ends(key)
 
     torch.autograd.backward = backward
