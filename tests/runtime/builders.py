@@ -118,7 +118,7 @@ class Loop:
         """What -> (count, training turns, evaluation turns)."""
         run = self.record()
         counts = {run.events[n]["what"]: c for n, c in run.counts.items()}
-        return {what: (c["n"], c["train_turns"], c["eval_turns"]) for what, c in counts.items()}
+        return {what: (c["n"], c.get("train_turns", 0), c.get("eval_turns", 0)) for what, c in counts.items()}
 
     def phases(self, kind="train"):
         """Phase -> seconds."""

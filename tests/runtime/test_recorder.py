@@ -171,6 +171,7 @@ def simulate(tmp_path, monkeypatch, steps, step_s):
         for place in places:
             loop.recorder.event("sync", "item", key=place, ms=0.1)
     loop.recorder.flush()
+    assert len(read(loop.recorder.path).counts) == 10
     return Path(loop.recorder.path).stat().st_size
 
 

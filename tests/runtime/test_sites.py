@@ -301,3 +301,31 @@ def test_depth_counts_frames_from_the_caller(world):
     key = inner()
     assert sites.resolve(key).place.function.endswith("test_depth_counts_frames_from_the_caller")
     assert isinstance(key.code, types.CodeType)
+
+
+def test_one_place_is_one_key(world):
+    work = world.define("train.py", "def work():\n    probe()\n")["work"]
+    work()
+    work()
+    assert world.seen[0] is world.seen[1]
+
+
+def test_the_same_text_in_two_files_is_two_places(world):
+    """Code objects are equal across files."""
+    text = "def work():\n    probe()\n"
+    for name in ("one.py", "two.py"):
+        world.define(name, text)["work"]()
+    first, second = world.seen
+    assert first.code == second.code
+    assert first != second
+    assert [world.sites.resolve(key).place.path for key in (first, second)] == ["one.py", "two.py"]
+
+
+def test_the_same_text_in_a_package_and_in_the_project(world):
+    text = "def work():\n    probe()\n"
+    installed = world.define(f"{PURELIB}/timm/x.py", text)["work"]
+    world.define("copied.py", text)["work"]()
+    world.define("train.py", "work()\n", work=installed)
+    mine, theirs = map(world.sites.resolve, world.seen)
+    assert (mine.place.path, mine.via) == ("copied.py", None)
+    assert (theirs.place.path.endswith("timm/x.py"), theirs.via.path) == (True, "train.py")

@@ -1,6 +1,7 @@
 """Steps, backward passes and batches of real training loops, each in a forked child of one watched process."""
 
 import json
+import shutil
 
 import pytest
 from builders import TRAIN, watch, watch_all
@@ -220,44 +221,82 @@ def test_times_have_places(loops):
 FIXTURES = {
     # steps, training batches, evaluation batches, loaders, exit code
     "mnist_like.py": (60, 60, 12, 2, 0),
+    "crashes.py": (30, 0, 0, 0, 1),
     "gan.py": (60, 60, 0, 1, 0),
     "accumulation.py": (50, 200, 0, 1, 0),
     "inference.py": (0, 0, 80, 1, 0),
-    "crashes.py": (30, 0, 0, 0, 1),
-    "reads_argv.py": (40, 0, 0, 0, 0),
+    "reads_argv.py --steps 40": (40, 0, 0, 0, 0),
     "compute_bound.py 12": (12, 0, 0, 0, 0),
     "loader_bound.py 0 12": (12, 12, 0, 1, 0),
     "logging_bound.py 12": (12, 12, 0, 1, 0),
     "storage_bound.py 0 4": (4, 4, 0, 1, 0),
 }
+ALONE = ("mnist_like.py", "crashes.py")
+"""Started by `torchperf-lint --runtime` itself; the others in forked children of one process that imports torch."""
+
+HOST = """
+    import json, os, runpy, sys
+    import torch
+
+    def run(words):
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
+        sys.stdout.flush()
+
+    seen = {}
+    for line in sys.argv[1:]:
+        pid = os.fork()
+        if not pid:
+            try:
+                run(line.split())
+            except BaseException:
+                import traceback
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        seen[line] = pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print("SEEN", json.dumps(seen))
+"""
 
 
 @pytest.fixture(scope="module")
-def fixtures(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("fixtures")
-    words = {name: name.split() for name in FIXTURES}
-    return watch_all(directory, {name: (TRAIN / script, *more) for name, (script, *more) in words.items()})
+def alone(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("alone")
+    return watch_all(directory, {name: (TRAIN / name,) for name in ALONE})
+
+
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory):
+    """What was said, and name -> (record, exit code)."""
+    directory = tmp_path_factory.mktemp("forked")
+    shutil.copytree(TRAIN, directory, dirs_exist_ok=True)
+    ran = watch(directory, HOST, *(name for name in FIXTURES if name not in ALONE))
+    assert ran.returncode == 0, ran.err
+    seen = json.loads(next(line for line in ran.out.splitlines() if line.startswith("SEEN "))[5:])
+    records = {name: (read(str(directory / f"run.{pid}{SUFFIX}")), code) for name, (pid, code) in seen.items()}
+    return ran.out, records
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_the_fixtures_numbers(fixtures, name):
-    ran = fixtures[name]
-    steps = ran.record.steps
-    found = (steps["steps"], steps["train_batches"], steps["eval_batches"], len(ran.record.loaders), ran.returncode)
-    assert found == FIXTURES[name], ran.err
+def test_the_fixtures_numbers(alone, forked, name):
+    record, code = (alone[name].record, alone[name].returncode) if name in ALONE else forked[1][name]
+    steps = record.steps
+    found = (steps["steps"], steps["train_batches"], steps["eval_batches"], len(record.loaders), code)
+    assert found == FIXTURES[name]
 
 
-def test_the_fixtures_own_output_and_end(fixtures):
-    assert "reads_argv" not in fixtures["reads_argv.py"].err.replace("reads_argv.py", "")
-    assert "run: 40 steps at 0.1" in fixtures["reads_argv.py"].out
-    assert "200 batches, loss " in fixtures["accumulation.py"].out
-    assert "RuntimeError: the loss is not finite" in fixtures["crashes.py"].err
-    assert fixtures["crashes.py"].record.ended["returncode"] == 1
-    assert fixtures["gan.py"].record.steps["optimizer_calls"] == [60, 60]
+def test_the_fixtures_own_output_and_end(alone, forked):
+    out, records = forked
+    assert "run: 40 steps at 0.1" in out
+    assert "200 batches, loss " in out
+    assert out.count("done") == 4
+    assert "RuntimeError: the loss is not finite" in alone["crashes.py"].err
+    assert alone["crashes.py"].record.ended["returncode"] == 1
+    assert records["gan.py"][0].steps["optimizer_calls"] == [60, 60]
 
 
-def test_loaders_of_a_fixture_and_their_settings(fixtures):
-    run = fixtures["mnist_like.py"].record
+def test_loaders_of_a_fixture_and_their_settings(alone):
+    run = alone["mnist_like.py"].record
     train, test = run.loaders[1], run.loaders[2]
     assert (train["batches"], train["epochs"], train["samples"], train["batch_size"]) == (60, 3, 640, 32)
     assert (test["batches"], test["epochs"], test["samples"]) == (12, 3, 128)
