@@ -78,10 +78,13 @@ BROKEN_CALLBACKS = (
                 traceback.print_exc()
                 os._exit(99)
         os.close(write)
+        seen[act.__name__] = pid, read
+    ends = {}
+    for name, (pid, read) in seen.items():
         with os.fdopen(read) as pipe:
             out = pipe.read()
-        seen[act.__name__] = pid, out, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    print(json.dumps(seen))
+        ends[name] = pid, out, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(json.dumps(ends))
 """
 )
 

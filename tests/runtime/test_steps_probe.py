@@ -132,8 +132,28 @@ LOOPS = """
                 for (x,) in test:
                     model(x)
 
+    def short_epochs():
+        # Passes that are over, and iterators that are gone, long before the next flush.
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train, test = data(16), data(64)
+        for _ in range(40):
+            loop(optimizer, model, train)
+            with torch.no_grad():
+                for index, (x,) in enumerate(test):
+                    model(x)
+                    if index == 2:
+                        break
+
+    def fresh_iterators():
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train = data(16)
+        for _ in range(80):
+            loop(optimizer, model, [next(iter(train))])
+
     ALL = (sgd, adamw, custom, compiled, lbfgs, accumulated, scaled, scheduled, replaced, functional, fails,
-           accelerated, evaluated)
+           accelerated, evaluated, short_epochs, fresh_iterators)
     pids = {}
     for number, action in enumerate(ALL):
         pid = os.fork()
@@ -146,8 +166,8 @@ LOOPS = """
                 traceback.print_exc()
                 code = 1
             os._exit(code)
-        pids[action.__name__] = pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    print(json.dumps(pids))
+        pids[action.__name__] = pid
+    print(json.dumps({name: (pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])) for name, pid in pids.items()}))
 """
 
 EXPECTED = {
@@ -165,6 +185,8 @@ EXPECTED = {
     "fails": (16, 32, 16, 0, "SGD"),
     "accelerated": (16, 16, 16, 0, "SGD"),
     "evaluated": (16, 16, 16, 8, "SGD"),
+    "short_epochs": (160, 160, 160, 120, "SGD"),
+    "fresh_iterators": (80, 80, 80, 0, "SGD"),
 }
 
 
@@ -254,8 +276,9 @@ HOST = """
                 traceback.print_exc()
                 os._exit(1)
             os._exit(0)
-        seen[line] = pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    print("SEEN", json.dumps(seen))
+        seen[line] = pid
+    ends = {line: (pid, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])) for line, pid in seen.items()}
+    print("SEEN", json.dumps(ends))
 """
 
 
