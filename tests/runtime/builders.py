@@ -48,6 +48,7 @@ class Loop:
         monkeypatch.setattr(recorder_module, "perf_counter", self.clock)
         self.recorder = recorder(directory)
         self.timeline = Timeline(self.recorder, warmup, self.clock)
+        self.timeline.may_defer = False  # marks come here directly, so events must not wait for theirs
         self.scopes = self.recorder.scopes
         self.steady_s = 0.0
         """What a stop-watch says that runs from the first mark after the warm-up to the last mark."""
