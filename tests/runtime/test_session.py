@@ -41,7 +41,7 @@ BROKEN_CALLBACKS = (
         return running[0]
 
     def break_steps():
-        session().timeline.step_begins = session().timeline.backward_begins = fail
+        session().timeline._close = fail
 
     def break_loader():
         session().timeline.fetch_begins = session().timeline.fetch_ends = session().timeline.iter_ends = fail
