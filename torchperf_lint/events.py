@@ -160,11 +160,13 @@ def _judged(run: RawRun, record: Record) -> None:
     run.findings = run.findings or []
 
 
+_NOT_COUNTED: Record = {"steady": 0, "train_turns": 0, "eval_turns": 0, "ms": None, "steady_ms": None, "bytes": 0}
+"""What a count that says nothing of these means."""
 _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "source": lambda run, r: run.sources.__setitem__(r["path"], r["sha256"]),
     "site": lambda run, r: run.sites.__setitem__(r["id"], r),
     "event": lambda run, r: run.events.__setitem__(r["id"], r),
-    "count": lambda run, r: run.counts.__setitem__(r["id"], r),
+    "count": lambda run, r: run.counts.__setitem__(r["id"], {**_NOT_COUNTED, **r}),
     "loader": lambda run, r: run.loaders.setdefault(r["id"], {}).update(r),
     "lines": _lines,
     "state": lambda run, r: run.state.__setitem__(r["key"], r["value"]),

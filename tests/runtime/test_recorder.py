@@ -48,7 +48,7 @@ def test_figures_of_one_place_are_summed(tmp_path, clock):
     assert (pageable["n"], pageable["steady"], pageable["bytes"]) == (10, 6, 1000)
     assert (pageable["ms"], pageable["steady_ms"]) == (15.0, 9.0)
     assert pinned["n"] == 1
-    assert not {"ms", "steady_ms"} & pinned.keys()
+    assert (pinned["ms"], pinned["steady_ms"]) == (None, None)
     assert [run.events[n]["pinned"] for n in (1, 2)] == [False, True]
 
 
@@ -414,3 +414,52 @@ def test_every_line_is_whole_json(tmp_path, clock):
     lines = Path(made.path).read_text(encoding="utf-8").splitlines()
     assert all("record" in json.loads(line) for line in lines)
     assert len([line for line in lines if '"record":"event"' in line]) == 3
+
+
+def test_calls_that_are_put_off_keep_their_order_and_are_made_before_a_flush(tmp_path, clock):
+    made = recorder(tmp_path)
+    called = []
+    made.later(called.append, "at once")
+    made.deferring = True
+    for number in range(3):
+        made.later(called.append, number)
+    made.event("sync", "item")
+    assert called == ["at once"]
+    made.flush()
+    assert called == ["at once", 0, 1, 2]
+    assert [count["n"] for count in read(made.path).counts.values()] == [1]
+
+
+def test_an_event_that_is_put_off_belongs_to_the_turn_it_happened_in(tmp_path, clock):
+    made = recorder(tmp_path)
+    made.deferring = True
+    place = made.sites.key()
+    for _ in range(4):
+        made.later(made.scopes.trains)
+        made.later(made.scopes.stepped)
+        made.event("sync", "item", key=place)
+        made.event("sync", "item", key=place)
+    made.flush()
+    (count,) = read(made.path).counts.values()
+    assert (count["n"], count["train_turns"]) == (8, 4)
+
+
+def test_what_is_put_off_does_not_pile_up(tmp_path, clock):
+    made = recorder(tmp_path)
+    made.deferring = True
+    longest = 0
+    for _ in range(5000):
+        made.event("sync", "item")
+        longest = max(longest, len(made._log))
+    assert longest <= 512
+
+
+def test_a_forked_child_forgets_what_its_parent_put_off(tmp_path, clock):
+    made = recorder(tmp_path)
+    made.deferring = True
+    called = []
+    made.later(called.append, 1)
+    made.forked()
+    made.drain()
+    assert called == []
+    assert not made.deferring

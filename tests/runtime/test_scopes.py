@@ -5,6 +5,8 @@ import gc
 import pytest
 from builders import Iterator, Loop
 
+from torchperf_lint.runtime.scopes import Scopes
+
 
 @pytest.fixture
 def loop(tmp_path, monkeypatch):
@@ -336,3 +338,22 @@ def test_many_passes_leave_nothing_behind(loop):
         loop.evaluate(1, before_stop=False)
         loop.recorder.flush()
     assert len(loop.scopes._open) + len(loop.scopes._over) < 5
+
+
+def test_a_pass_ends_in_the_order_of_marks_though_its_iterator_is_long_gone():
+    """Marks may be set later than what they mark: an iterator that died meanwhile was alive when its batch was used."""
+    scopes = Scopes()
+    put_off = []
+    scopes.later = lambda *call: put_off.append(call)
+    iterator = Iterator()
+    scope = scopes.begins(iterator)
+    put_off += [(scopes.fetched, scope), (scopes.trains,)] * 2
+    del iterator
+    gc.collect()
+    assert scope.alive() is None
+    for function, *args in put_off:
+        function(*args)
+    assert scope.training
+    assert scope.gone
+    assert list(scopes.settle()) == []
+    assert (scopes.train.batches, scopes.evaluation.batches) == (2, 0)

@@ -123,11 +123,11 @@ def _events(run: RawRun) -> Iterable[Event]:
             end_column=site.get("end_column") if site else None,
             function=site.get("function", "") if site else "",
             via=(via[0], via[1]) if via else None,
-            steady=count.get("steady", 0),
-            train_turns=count.get("train_turns", 0),
-            eval_turns=count.get("eval_turns", 0),
-            blocked_ms=count.get("steady_ms"),
-            nbytes=count.get("bytes", 0),
+            steady=count["steady"],
+            train_turns=count["train_turns"],
+            eval_turns=count["eval_turns"],
+            blocked_ms=count["steady_ms"],
+            nbytes=count["bytes"],
             attributes={k: v for k, v in definition.items() if k not in ("record", "id", "kind", "what", "site")},
         )
 

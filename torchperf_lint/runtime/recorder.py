@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from time import perf_counter
@@ -20,6 +21,7 @@ from torchperf_lint.runtime.sites import Key, Sites
 Attributes = tuple[tuple[str, Any], ...]
 _LASTING_STATES = ("torch", "build")
 _FLUSH_EVERY_S = 1.0
+_MOST_DEFERRED = 512
 _FLUSHES_AT_FULL_RATE = 60
 """After a minute the interval grows with the run, so that a week of training writes no more than a few MB."""
 
@@ -89,6 +91,7 @@ class Recorder:
         self.lock = threading.RLock()
         """Held while figures change; a signal's handler that records on the same thread goes through."""
         self._reset(eager)
+        self.scopes.later = self.later
         if eager:
             self.flush()
 
@@ -103,6 +106,10 @@ class Recorder:
         self._pending += self._lasting.values()
         self._writer: Writer | None = None
         self._flushing = False
+        self._log: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._draining = False
+        self.deferring = False
+        """Whether `later` means later; the timeline says so once the run is steady."""
         self._flushes = 0
         self._started = perf_counter()
         self._next_flush = self._started + _FLUSH_EVERY_S
@@ -123,15 +130,42 @@ class Recorder:
             return
         if key is None:
             key = self.sites.key(depth + 1)
+        self.later(self._count, kind, what, attributes, key, ms, nbytes)
+        self.tick()
+
+    def _count(
+        self, kind: str, what: str, attributes: Attributes, key: Key | None, ms: float | None, nbytes: int
+    ) -> None:
         with self.lock:
             self._matters = True
             counter = self._counters.get((kind, what, attributes, key))
             if counter is None:
                 counter = self._new_counter(kind, what, attributes, key)
             self._add(counter, ms, nbytes)
-            now = perf_counter()
-            if now >= self._next_flush:
-                self.flush()
+
+    def later(self, function: Callable[..., object], *args: object) -> None:
+        """Call `function(*args)` now or, in the steady part of a run, with many others: warm code costs half as much.
+
+        The order of calls is kept. What is called must take with it what it needs of the moment: the clock, the
+        thread, the site; and it must not raise.
+        """
+        if self.deferring:
+            self._log.append((function, args))
+        else:
+            function(*args)
+
+    def drain(self) -> None:
+        """Make the calls that were put off."""
+        with self.lock:
+            if self._draining:
+                return
+            self._draining = True
+            try:
+                while self._log:
+                    function, args = self._log.popleft()
+                    function(*args)
+            finally:
+                self._draining = False
 
     def _add(self, counter: Counter, ms: float | None, nbytes: int) -> None:
         counter.n += 1
@@ -196,13 +230,18 @@ class Recorder:
         self._matters = True
 
     def tick(self) -> None:
-        """Flush when it is time to; for callbacks that count elsewhere."""
-        if not self.muted and perf_counter() >= self._next_flush:
+        """Flush when it is time to, or catch up with what was put off."""
+        if self.muted:
+            return
+        if perf_counter() >= self._next_flush:
             self.flush()
+        elif len(self._log) >= _MOST_DEFERRED:
+            self.drain()
 
     def flush(self) -> None:
         """Write what changed since the last time. A disk that refuses ends the recording, not the run."""
         with self.lock:
+            self.drain()
             # A signal's handler may come in the middle, and what it writes would be older figures' last word.
             if self.muted or not self._matters or self._flushing:
                 return

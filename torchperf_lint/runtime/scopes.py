@@ -29,6 +29,7 @@ class Scope:
         "ended",
         "fed",
         "fetched_since_backward",
+        "gone",
         "segments",
         "touched",
         "training",
@@ -46,6 +47,9 @@ class Scope:
         """Whether an earlier backward pass followed its batches (root: came without one)."""
         self.fetched_since_backward = False
         self.alive = alive
+        """The iterator as it is now, which marks that are set later must not ask."""
+        self.gone = False
+        """Whether the iterator is no more, in the order of marks."""
         self.touched: dict[Counter, int] = {}
         """Counter -> in how many turns it counted something."""
         self.segments: dict[Segment, list[float]] = {}
@@ -76,6 +80,8 @@ class Scopes:
     def __init__(self) -> None:
         self.steady = False
         """Whether the warm-up is over."""
+        self.later: Callable[..., object] = lambda function, *args: function(*args)
+        """How to call what must keep its place among marks that may be set later; the recorder's `later`."""
         self.restart()
 
     def restart(self) -> None:
@@ -98,8 +104,12 @@ class Scopes:
             self._over.append(known)
             if self.current is known:
                 self.current = self.root
-        scope = self._open[id(iterator)] = Scope(weakref.ref(iterator))
+        scope = self._open[id(iterator)] = Scope(weakref.ref(iterator, lambda _: self.later(self._lost, scope)))
         return scope
+
+    @staticmethod
+    def _lost(scope: Scope) -> None:
+        scope.gone = True
 
     def of(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
         """The scope of a loader's iterator."""
@@ -140,11 +150,11 @@ class Scopes:
 
     def _goes_on(self, scope: Scope) -> bool:
         """Of `next(iter(loader))` the iterator is gone before its batch is used."""
-        return not scope.ended and (scope.alive() is not None or (scope is self.current and scope.turn == 1))
+        return not scope.ended and (not scope.gone or (scope is self.current and scope.turn == 1))
 
     def _trains_outside(self) -> None:
         """Loaders that look one batch ahead (accelerate's) end before their last batch is trained on."""
-        if self.current.alive() is None:
+        if self.current.gone:
             self.current = self.root
         if self.current is not self.root:
             return
@@ -168,7 +178,7 @@ class Scopes:
     def settle(self) -> Iterator[Counter]:
         """Hand figures of scopes whose kind is known to the totals; yields the counters that changed."""
         for number, scope in list(self._open.items()):
-            if scope.ended or scope.alive() is None:
+            if scope.ended or scope.gone:
                 self._over.append(self._open.pop(number))
             elif scope.training:
                 yield from self._hand_over(scope, self.train)

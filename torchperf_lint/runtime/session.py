@@ -150,6 +150,7 @@ class Session:
                 raise Stop(0)
 
         self.timeline.on_step.append(count)
+        self.timeline.may_defer = False
 
 
 def prepare(spec: dict[str, Any]) -> Session:

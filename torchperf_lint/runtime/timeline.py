@@ -40,6 +40,10 @@ _AFTER = {
 }
 OTHER = "other"
 WAIT = "waiting for the device"
+Moment = tuple[float, int]
+"""When, in seconds on the timeline's clock, and on which thread."""
+_AT_ONCE = 20
+"""So many steps are followed mark by mark; after them, marks may be set later than what they mark."""
 BUCKET = 0.02
 """Step times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
 _MOST_BETWEEN = 25
@@ -57,6 +61,8 @@ class Timeline:
         self.warmup = warmup
         self.on_step: list[Callable[[int], None]] = []
         """Called with the number of steps after each that closes."""
+        self.may_defer = True
+        """False where somebody must hear of each step when it closes."""
         self.on_first_mark: list[Callable[[], None]] = []
         """Called when the first mark comes, on its thread."""
         self._clock = clock
@@ -81,23 +87,34 @@ class Timeline:
         self._shown: tuple[object, ...] = ()
         self.recorder.scopes.steady = self.warmup == 0
 
-    def fetch_begins(self, key: Key | None) -> bool:
+    def now(self) -> Moment:
+        """For a mark that is set later than what it marks."""
+        return self._clock(), threading.get_ident()
+
+    def fetch_begins(self, key: Key | None, moment: Moment | None = None) -> bool:
         """A loader is asked for a batch; False where it is not what training waits for."""
-        if not self._mine():
+        at, thread = moment or self.now()
+        if not self._mine(thread):
             return False
         self._depth[FETCH] += 1
         if self._depth[FETCH] == 1:
-            self._mark(FETCH, key)
+            self._mark(FETCH, key, at)
         return True
 
-    def fetch_ends(self, key: Key | None, iterator: object, got: bool) -> None:
+    def scope_of(self, iterator: object) -> Scope:
+        """What `fetch_ends` takes in place of an iterator, which must not be kept alive by a mark set later."""
+        with self.recorder.lock:
+            return self.recorder.scopes.of(iterator)
+
+    def fetch_ends(self, key: Key | None, iterator: object, got: bool, moment: Moment | None = None) -> None:
         """The batch is there, or (`got` False) there is none."""
-        if not self._mine() or self._left(FETCH):
+        at, thread = moment or self.now()
+        if not self._mine(thread) or self._left(FETCH):
             return
         scopes = self.recorder.scopes
         with self.recorder.lock:
-            scope = scopes.of(iterator)
-            self._mark(FETCHED, key, scope)
+            scope = iterator if isinstance(iterator, Scope) else scopes.of(iterator)
+            self._mark(FETCHED, key, at, scope)
             if not got:
                 scopes.exhausted(scope)
                 return
@@ -109,18 +126,23 @@ class Timeline:
 
     def iter_begins(self, key: Key | None) -> None:
         """A pass over a loader is being set up; workers start now."""
-        if self._mine() and not self._depth[FETCH]:
-            self._mark(ITER, key)
+        at, thread = self.now()
+        self.recorder.drain()
+        if self._mine(thread) and not self._depth[FETCH]:
+            self._mark(ITER, key, at)
 
     def iter_ends(self, key: Key | None, iterator: object) -> None:
         """The pass is set up: what that took is the pass's own time."""
-        if self._mine() and not self._depth[FETCH]:
+        at, thread = self.now()
+        self.recorder.drain()
+        if self._mine(thread) and not self._depth[FETCH]:
             with self.recorder.lock:
-                self._mark(ITERED, key, self.recorder.scopes.begins(iterator))
+                self._mark(ITERED, key, at, self.recorder.scopes.begins(iterator))
 
-    def backward_begins(self, key: Key | None) -> None:
+    def backward_begins(self, key: Key | None, moment: Moment | None = None) -> None:
         """A backward pass begins."""
-        if not self._mine(trains=True):
+        at, thread = moment or self.now()
+        if not self._mine(thread, trains=True):
             return
         self._depth[BACKWARD] += 1
         if self._depth[BACKWARD] > 1:
@@ -130,46 +152,55 @@ class Timeline:
             if self.backwards == 1 and not self.steps and self.warmup:
                 self.recorder.scopes.warm_up_again()
             self.recorder.scopes.trains()
-            self._mark(BACKWARD, key)
+            self._mark(BACKWARD, key, at)
 
-    def backward_ends(self, key: Key | None) -> None:
+    def backward_ends(self, key: Key | None, moment: Moment | None = None) -> None:
         """A backward pass has been queued, or run where there is no device."""
-        if self._mine() and not self._left(BACKWARD):
-            self._mark(BACKWARDED, key)
+        at, thread = moment or self.now()
+        if self._mine(thread) and not self._left(BACKWARD):
+            self._mark(BACKWARDED, key, at)
 
-    def step_begins(self, key: Key | None) -> None:
+    def step_begins(self, key: Key | None, moment: Moment | None = None) -> None:
         """An optimizer begins its step."""
-        if self._mine(trains=True):
-            self._mark(STEP, key)
+        at, thread = moment or self.now()
+        if self._mine(thread, trains=True):
+            self._mark(STEP, key, at)
 
-    def step_ends(self, key: Key | None, optimizer: int) -> None:
+    def step_ends(self, key: Key | None, optimizer: int, moment: Moment | None = None) -> None:
         """An optimizer has stepped; the one seen first closes a step of the run, until another has taken its place."""
-        if not self._mine(trains=True):
+        at, thread = moment or self.now()
+        if not self._mine(thread, trains=True):
             return
-        self._mark(STEPPED, key)
+        self._mark(STEPPED, key, at)
         self._optimizers[optimizer] = self._optimizers.get(optimizer, 0) + 1
         self._without_first += 1
         if self._first is None or self._without_first > _MOST_BETWEEN:
             self._first = optimizer
         if optimizer == self._first:
             self._without_first = 0
-            self._close()
+            self._close(at)
 
     def optimizer_gone(self, optimizer: int) -> None:
         """An optimizer is no more: the next one that steps closes steps, if this one did."""
         if optimizer == self._first:
             self._first = None
 
+    def is_training(self, thread: int) -> bool:
+        """Whether this thread's marks count; asked after its first."""
+        return thread == self._thread
+
     def waited(self, ms: float) -> None:
         """The host stood still for the device meanwhile."""
-        if threading.get_ident() == self._thread:
+        self.recorder.later(self._count_wait, ms, threading.get_ident())
+
+    def _count_wait(self, ms: float, thread: int) -> None:
+        if thread == self._thread:
             self._waited += ms / 1000
 
-    def _mine(self, trains: bool = False) -> bool:
+    def _mine(self, thread: int, trains: bool = False) -> bool:
         """Whether this is the training thread: the first that trains or, until one does, the first to read a loader."""
         if self.recorder.muted:
             return False
-        thread = threading.get_ident()
         if thread != self._thread and (self._thread is None or (trains and not self.backwards and not self.steps)):
             self._take_over(thread)
         return thread == self._thread
@@ -186,17 +217,16 @@ class Timeline:
         self._depth[what] = max(self._depth[what] - 1, 0)
         return self._depth[what]
 
-    def _mark(self, name: str, key: Key | None, scope: Scope | None = None) -> None:
+    def _mark(self, name: str, key: Key | None, at: float, scope: Scope | None = None) -> None:
         """The time since the last mark goes to `scope`, else to the current one."""
         if self._last is None:
             for callback in self.on_first_mark:
                 callback()
         self._marks += 1
         with self.recorder.lock:
-            self._measure(name, key, scope)
+            self._measure(name, key, at, scope)
 
-    def _measure(self, name: str, key: Key | None, scope: Scope | None) -> None:
-        now = self._clock()
+    def _measure(self, name: str, key: Key | None, now: float, scope: Scope | None) -> None:
         last, self._last = self._last, (name, now, key)
         waited, self._waited = self._waited, 0.0
         scopes = self.recorder.scopes
@@ -223,16 +253,16 @@ class Timeline:
         total[0] += seconds
         total[1] += 1
 
-    def _close(self) -> None:
+    def _close(self, at: float) -> None:
         with self.recorder.lock:
-            self._count()
+            self._count(at)
+        self.recorder.deferring = self.may_defer and self.steps > max(self.warmup, _AT_ONCE)
         self.recorder.matters()
         for callback in self.on_step:
             callback(self.steps)
         self.recorder.tick()
 
-    def _count(self) -> None:
-        now = self._clock()
+    def _count(self, now: float) -> None:
         self.steps += 1
         scopes = self.recorder.scopes
         if self._closed_at is not None and self.steps > self.warmup:

@@ -27,7 +27,7 @@ class Traced:
         self.session = lines.session
         self.reason: str | None = None
         self._call, self._line = self._on_call, self._on_line
-        self._kinds: dict[CodeType, bool] = {}
+        self._kinds: dict[str, bool] = {}
         self._left = _BUDGET
         self._backends = 0
         self.session.callbacks += [Traced._on_call.__code__, Traced._on_line.__code__]
@@ -80,9 +80,9 @@ class Traced:
         return would_disturb()
 
     def _is_project(self, code: CodeType) -> bool:
-        known = self._kinds.get(code)
+        known = self._kinds.get(code.co_filename)
         if known is None:
-            known = self._kinds[code] = self.session.sites.kind_of(code.co_filename) == PROJECT
+            known = self._kinds[code.co_filename] = self.session.sites.kind_of(code.co_filename) == PROJECT
         return known
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:  # noqa: ANN401 -- the interpreter's signature

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable
 from importlib import import_module
 from time import perf_counter
-from types import CodeType, FrameType
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.probes import _cuda, _waits
@@ -140,7 +140,7 @@ class Syncs:
         self.about_to_wait = session.guarded(NAME, self._about_to_wait)
         self._asking = on_resume(session.guarded(NAME, self._resumed))
         self._torch = os.path.join(torch_directory, "")
-        self._kinds: dict[CodeType, int] = {}
+        self._kinds: dict[str, int] = {}
         self.restart()
 
     def restart(self) -> None:
@@ -188,9 +188,10 @@ class Syncs:
     def _is_profilers(self, frame: FrameType | None) -> bool:
         """Whether a profiler of torch waits, to have its own figures right."""
         while frame is not None:
-            kind = self._kinds.get(frame.f_code)
+            filename = frame.f_code.co_filename
+            kind = self._kinds.get(filename)
             if kind is None:
-                kind = self._kinds[frame.f_code] = self._kind(frame.f_code.co_filename)
+                kind = self._kinds[filename] = self._kind(filename)
             if kind != _TORCH:
                 return kind == _PROFILER
             frame = frame.f_back

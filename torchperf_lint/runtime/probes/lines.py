@@ -48,7 +48,8 @@ class Lines:
         self._begin()
 
     def _begin(self) -> None:
-        self._counts: dict[CodeType, dict[int, int]] = {}
+        self._counts: dict[tuple[str, str, int], dict[int, int]] = {}
+        """By file, name and first line: code objects of different files are equal where their text is."""
         self._known: dict[str, dict[int, int]] = {}
         self._changed: dict[str, dict[int, int]] = {}
         self._complete: dict[str, bool] = {}
@@ -62,9 +63,10 @@ class Lines:
 
     def ran(self, code: CodeType, line: int) -> bool:
         """Count one run of a line; True once it needs no more counting."""
-        counts = self._counts.get(code)
+        key = (code.co_filename, code.co_name, code.co_firstlineno)
+        counts = self._counts.get(key)
         if counts is None:
-            counts = self._counts[code] = {}
+            counts = self._counts[key] = {}
         times = counts.get(line, 0)
         if times < CAP:
             times = counts[line] = times + 1

@@ -22,8 +22,10 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
+    from torchperf_lint.runtime.scopes import Scope
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key
+    from torchperf_lint.runtime.timeline import Moment
 
 NAME = "loader"
 _BLOCK = 512
@@ -31,7 +33,7 @@ _BLOCK = 512
 _SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
 
 
-_Began = tuple[bool, "Key | None", float, float, "int | None", float]
+_Began = tuple["Key | None", float, float, "int | None", float]
 _LONG_MS = 0.5
 """Asking the kernel what a thread waited for costs some 10 us, so it is asked only after waits as long as this."""
 _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
@@ -177,46 +179,71 @@ class _Fetches:
     def __init__(self, session: Session, loaders: Loaders) -> None:
         self.session = session
         self.loaders = loaders
+        self._mark_begin = session.guarded(NAME, session.timeline.fetch_begins)
+        self._mark_end = session.guarded(NAME, self._ended)
 
     def begins(self, iterator: Any) -> _Began:  # noqa: ANN401
+        timeline = self.session.timeline
         key = self.session.sites.key()
         watched = getattr(iterator, "_torchperf_lint", None)
         queued, blocks = nan, None
         if watched is not None and watched.last_wait_ms >= _LONG_MS:
             queued, blocks = queued_ms(), _blocks_read()
-        foreground = self.session.timeline.fetch_begins(key)
-        return foreground, key, perf_counter(), thread_time(), blocks, queued
+        moment = timeline.now()
+        self.session.recorder.later(self._mark_begin, key, moment)
+        return key, moment[0], thread_time(), blocks, queued
 
     def ends(self, iterator: Any, began: _Began | None, got: bool) -> None:  # noqa: ANN401
         if began is None:
             return
-        foreground, key, started, cpu_started, blocks, queued = began
-        ms, cpu_ms = (perf_counter() - started) * 1000, (thread_time() - cpu_started) * 1000
+        key, started, cpu_started, blocks, queued = began
+        timeline = self.session.timeline
+        cpu_ms, moment = (thread_time() - cpu_started) * 1000, timeline.now()
         watched = getattr(iterator, "_torchperf_lint", None)
+        first = False
         if watched is not None and got:
-            self._count(iterator, watched, ms, cpu_ms)
-            watched.background = not foreground
-            watched.last_wait_ms = ms
-            if not isnan(queued):
-                _count_queue(watched, ms, queued)
-            if blocks is not None:
-                watched.read_bytes = (watched.read_bytes or 0) + ((_blocks_read() or blocks) - blocks) * _BLOCK
-        if foreground:
-            self.session.timeline.fetch_ends(key, iterator, got)
+            _look(watched, (moment[0] - started) * 1000, blocks, queued)
+            first, iterator._torchperf_lint_first = iterator._torchperf_lint_first, False
+        wait_ms = (moment[0] - started) * 1000
+        scope = timeline.scope_of(iterator)
+        self.session.recorder.later(self._mark_end, watched, scope, (key, got, first), (wait_ms, cpu_ms), moment)
         self.session.recorder.tick()
 
-    def _count(self, iterator: Any, watched: Watched, ms: float, cpu_ms: float) -> None:  # noqa: ANN401
+    def _ended(
+        self,
+        watched: Watched | None,
+        scope: Scope,
+        what: tuple[Key | None, bool, bool],
+        spent: tuple[float, float],
+        moment: Moment,
+    ) -> None:
+        key, got, first = what
+        timeline = self.session.timeline
+        if watched is not None and got:
+            watched.background = not timeline.is_training(moment[1])
+            self._count(watched, first, *spent)
+        timeline.fetch_ends(key, scope, got, moment)
+
+    def _count(self, watched: Watched, first: bool, ms: float, cpu_ms: float) -> None:
         figures = watched.figures
         figures["batches"] += 1
         figures["wait_ms"] += ms
         figures["cpu_ms"] += cpu_ms
-        if iterator._torchperf_lint_first:
-            iterator._torchperf_lint_first = False
+        if first:
             figures["first_wait_ms"] += ms
         elif self.session.recorder.scopes.steady:
             figures["steady_batches"] += 1
             figures["steady_wait_ms"] += ms
         watched.changed = True
+
+
+def _look(watched: Watched, ms: float, blocks: int | None, queued: float) -> None:
+    """What the kernel says of a long wait."""
+    watched.last_wait_ms = ms
+    if not isnan(queued):
+        _count_queue(watched, ms, queued)
+    if blocks is not None:
+        watched.read_bytes = (watched.read_bytes or 0) + ((_blocks_read() or blocks) - blocks) * _BLOCK
 
 
 def _count_queue(watched: Watched, ms: float, before: float) -> None:

@@ -37,6 +37,8 @@ class _Optimizers:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._step_begins = session.guarded(NAME, session.timeline.step_begins)
+        self._step_ends = session.guarded(NAME, session.timeline.step_ends)
         self.restart()
 
     def restart(self) -> None:
@@ -50,11 +52,13 @@ class _Optimizers:
     def begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
         del args, kwargs
         self._key = self.session.sites.key()
-        self.session.timeline.step_begins(self._key)
+        self.session.recorder.later(self._step_begins, self._key, self.session.timeline.now())
 
     def ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
         del args, kwargs
-        self.session.timeline.step_ends(self._key, self._number(optimizer))
+        recorder = self.session.recorder
+        recorder.later(self._step_ends, self._key, self._number(optimizer), self.session.timeline.now())
+        recorder.tick()
 
     def _number(self, optimizer: Any) -> int:  # noqa: ANN401
         known = self._alive.get(id(optimizer))
@@ -86,14 +90,17 @@ def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
 def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
-    timeline = session.timeline
+    timeline, later = session.timeline, session.recorder.later
+    mark_begin = session.guarded(NAME, timeline.backward_begins)
+    mark_end = session.guarded(NAME, timeline.backward_ends)
 
     def started() -> Key | None:
         key = session.sites.key()
-        timeline.backward_begins(key)
+        later(mark_begin, key, timeline.now())
         return key
 
-    begins, ends = session.guarded(NAME, started), session.guarded(NAME, timeline.backward_ends)
+    begins = session.guarded(NAME, started)
+    ends = session.guarded(NAME, lambda key: later(mark_end, key, timeline.now()))
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
