@@ -1,43 +1,75 @@
-"""A training script for overhead.py: N steps of a model of a given width; prints its step times in ms.
+"""A training script for overhead.py: blocks of 100 steps of a model of a given width, watched and plain in turns.
 
-    steps_of.py WIDTH N
+    steps_of.py WIDTH BLOCKS [plain]
 
-The last line is the median wall time of a step, the median CPU time of its thread, and the last loss. The first 20
-steps are left out.
+Run under `--runtime`, every second block runs with the probes' functions taken out; otherwise all blocks are plain.
+In one process, side by side, is the only way to see a few microseconds a step on a machine that others use, too.
+Prints, for each pair of blocks, the mean wall and CPU time of a step in us: watched wall, plain wall, watched CPU,
+plain CPU; and last the loss.
 """
 
-import statistics
+import contextlib
 import sys
 import time
 
 import torch
 from torch import nn
+from torch.optim import optimizer as optimizers
 from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-WIDTH, STEPS = int(sys.argv[1]), int(sys.argv[2])
-WARMUP = 20
+WIDTH, BLOCKS = int(sys.argv[1]), int(sys.argv[2])
+STEPS = 100
+HOOKS = (optimizers._global_optimizer_pre_hooks, optimizers._global_optimizer_post_hooks)
+PATCHED = ((torch.autograd, "backward"), (DataLoader, "__iter__"), (_BaseDataLoaderIter, "__next__"))
+
+
+@contextlib.contextmanager
+def unwatched():
+    """Take the probes of steps, backward passes and loaders out; `__wrapped__` is what they wrap."""
+    kept = [(owner, name, getattr(owner, name)) for owner, name in PATCHED]
+    hooks = [dict(hook) for hook in HOOKS]
+    for owner, name, function in kept:
+        setattr(owner, name, getattr(function, "__wrapped__", function))
+    for hook in HOOKS:
+        hook.clear()
+    yield
+    for owner, name, function in kept:
+        setattr(owner, name, function)
+    for hook, before in zip(HOOKS, hooks, strict=True):
+        hook.update(before)
+
+
+def block(loader, model, optimizer):
+    """(wall us, CPU us) of a step, and the last loss."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+    return (time.perf_counter() - wall) / STEPS * 1e6, (time.thread_time() - cpu) / STEPS * 1e6, value
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    loader = DataLoader([(torch.randn(64, 64), torch.randint(0, 8, (64,))) for _ in range(100)], batch_size=None)
+    loader = DataLoader([(torch.randn(64, 64), torch.randint(0, 8, (64,))) for _ in range(STEPS)], batch_size=None)
     model = nn.Sequential(nn.Linear(64, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    wall, cpu = [], []
-    while len(wall) < STEPS:
-        last, last_cpu = time.perf_counter(), time.thread_time()
-        for x, y in loader:
-            loss = nn.functional.cross_entropy(model(x), y)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            value = loss.item()
-            now, now_cpu = time.perf_counter(), time.thread_time()
-            wall.append(now - last)
-            cpu.append(now_cpu - last_cpu)
-            last, last_cpu = now, now_cpu
-    print(*(f"{statistics.median(times[WARMUP:]) * 1000:.6f}" for times in (wall, cpu)), f"{value:.6f}")
+    for _ in range(3):
+        block(loader, model, optimizer)
+    for number in range(BLOCKS):
+        # Which of a pair comes first changes, in case one warms the machine for the other.
+        if number % 2:
+            watched = block(loader, model, optimizer)
+        with unwatched():
+            plain = block(loader, model, optimizer)
+        if not number % 2:
+            watched = block(loader, model, optimizer)
+        print(f"{watched[0]:.3f} {plain[0]:.3f} {watched[1]:.3f} {plain[1]:.3f}")
+    print(f"{plain[2]:.6f}")
 
 
 main()

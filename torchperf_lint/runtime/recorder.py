@@ -88,6 +88,9 @@ class Recorder:
         self._header = dict(header)
         self._lasting: dict[tuple[str, str], Record] = {}
         """What a forked child says of itself, too: what watches it, and with what torch."""
+        self._log: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self.put_off = self._log.append
+        """What `later` does while `deferring`, without its call: `put_off((function, args))`."""
         self.lock = threading.RLock()
         """Held while figures change; a signal's handler that records on the same thread goes through."""
         self._reset(eager)
@@ -106,7 +109,7 @@ class Recorder:
         self._pending += self._lasting.values()
         self._writer: Writer | None = None
         self._flushing = False
-        self._log: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+        self._log.clear()
         self._draining = False
         self.deferring = False
         """Whether `later` means later; the timeline says so once the run is steady."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from torchperf_lint.runtime.recorder import Counter
     from torchperf_lint.runtime.sites import Key
 
-Segment = tuple[str, "Key | None", "Key | None"]
-"""Phase, and the sites that bound it."""
+Segment = tuple[str, str, "Key | None", "Key | None"]
+"""The marks that bound a stretch of time, and their sites."""
 
 
 class Scope:

@@ -81,12 +81,21 @@ class Session:
             try:
                 return callback(*args, **kwargs)
             except Exception as error:
-                if _is_of_signal(error):
+                if not self.is_blamed(probe, error):
                     raise
-                self.failed(probe, error)
                 return None
 
         return safe
+
+    def is_blamed(self, probe: str, error: Exception) -> bool:
+        """Note that a probe failed; False where a handler of signals raised, which its border must hand on.
+
+        It does not raise itself: a frame that holds an exception which holds the frame would keep both alive.
+        """
+        if _is_of_signal(error):
+            return False
+        self.failed(probe, error)
+        return True
 
     def after_import(self, module: str, callback: Callable[[Any], object]) -> None:
         """Call `callback` with the module once it has been imported; at once if it has been."""

@@ -67,7 +67,7 @@ class Sites:
         self._cwd = cwd
         self._kinds: dict[str, int] = {}
         """By file name, whose hash Python keeps."""
-        self._keys: dict[tuple[int, int, int, int], Key] = {}
+        self._keys: dict[tuple[int, ...], Key] = {}
         self._internal: tuple[str, ...] = (os.path.join(_PACKAGE, ""),)
         self._standard = tuple(sorted(set(_standard_library())))
 
@@ -95,12 +95,15 @@ class Sites:
         kinds = self._kinds
         library: FrameType | None = None
         while frame is not None:
-            filename = frame.f_code.co_filename
-            kind = kinds.get(filename)
+            code = frame.f_code
+            kind = kinds.get(code.co_filename)
             if kind is None:
-                kind = kinds[filename] = self.kind_of(filename)
+                kind = kinds[code.co_filename] = self.kind_of(code.co_filename)
             if kind == PROJECT:
-                return self._key(frame, None) if library is None else self._key(library, frame)
+                if library is not None:
+                    return self._key(library, frame)
+                # The key holds its code objects, so their addresses stay theirs.
+                return self._keys.get((id(code), frame.f_lasti)) or self._key(frame, None)
             if kind == LIBRARY and library is None:
                 library = frame
             frame = frame.f_back
@@ -108,13 +111,11 @@ class Sites:
 
     def _key(self, frame: FrameType, via: FrameType | None) -> Key:
         code, lasti = frame.f_code, frame.f_lasti
-        above, above_lasti = (via.f_code, via.f_lasti) if via is not None else (None, 0)
-        # The key holds its code objects, so their addresses stay theirs.
-        identity = (id(code), lasti, id(above), above_lasti)
-        key = self._keys.get(identity)
-        if key is None:
-            key = self._keys.setdefault(identity, Key(code, lasti, above, above_lasti))
-        return key
+        if via is None:
+            return self._keys.setdefault((id(code), lasti), Key(code, lasti, None, 0))
+        identity = (id(code), lasti, id(via.f_code), via.f_lasti)
+        found = self._keys.get(identity)
+        return found or self._keys.setdefault(identity, Key(code, lasti, via.f_code, via.f_lasti))
 
     def kind_of(self, filename: str) -> int:
         """INTERNAL, LIBRARY or PROJECT for the file name of a code object."""

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from torchperf_lint.events import Record
 from torchperf_lint.runtime.recorder import Recorder
-from torchperf_lint.runtime.scopes import Scope, Totals
+from torchperf_lint.runtime.scopes import Scope, Segment, Totals
 from torchperf_lint.runtime.sites import Key
 
 FETCH, FETCHED = "fetch", "fetched"
@@ -65,7 +65,8 @@ class Timeline:
         """False where somebody must hear of each step when it closes."""
         self.on_first_mark: list[Callable[[], None]] = []
         """Called when the first mark comes, on its thread."""
-        self._clock = clock
+        self.clock = clock
+        """Seconds; its zero means nothing."""
         self.restart()
         recorder.sources.append(self.records)
 
@@ -89,7 +90,7 @@ class Timeline:
 
     def now(self) -> Moment:
         """For a mark that is set later than what it marks."""
-        return self._clock(), threading.get_ident()
+        return self.clock(), threading.get_ident()
 
     def fetch_begins(self, key: Key | None, moment: Moment | None = None) -> bool:
         """A loader is asked for a batch; False where it is not what training waits for."""
@@ -131,13 +132,15 @@ class Timeline:
         if self._mine(thread) and not self._depth[FETCH]:
             self._mark(ITER, key, at)
 
-    def iter_ends(self, key: Key | None, iterator: object) -> None:
+    def iter_ends(self, key: Key | None, iterator: object) -> Scope:
         """The pass is set up: what that took is the pass's own time."""
         at, thread = self.now()
         self.recorder.drain()
-        if self._mine(thread) and not self._depth[FETCH]:
-            with self.recorder.lock:
-                self._mark(ITERED, key, at, self.recorder.scopes.begins(iterator))
+        with self.recorder.lock:
+            scope = self.recorder.scopes.begins(iterator)
+            if self._mine(thread) and not self._depth[FETCH]:
+                self._mark(ITERED, key, at, scope)
+        return scope
 
     def backward_begins(self, key: Key | None, moment: Moment | None = None) -> None:
         """A backward pass begins."""
@@ -219,39 +222,41 @@ class Timeline:
 
     def _mark(self, name: str, key: Key | None, at: float, scope: Scope | None = None) -> None:
         """The time since the last mark goes to `scope`, else to the current one."""
-        if self._last is None:
+        last = self._last
+        if last is None:
             for callback in self.on_first_mark:
                 callback()
+        self._last = (name, at, key)
         self._marks += 1
-        with self.recorder.lock:
-            self._measure(name, key, at, scope)
-
-    def _measure(self, name: str, key: Key | None, now: float, scope: Scope | None) -> None:
-        last, self._last = self._last, (name, now, key)
-        waited, self._waited = self._waited, 0.0
         scopes = self.recorder.scopes
         if last is None or not scopes.steady:
+            self._waited = 0.0
             return
-        phase = _AFTER.get((name, last[0])) or _OWN.get(name) or OTHER
-        segments = (scope or scopes.current).segments
-        spent = now - last[1]
-        self._spend(segments, (phase, last[2], key), max(spent - waited, 0.0))
-        if waited:
-            self._spend(segments, (WAIT, None, None), min(waited, spent))
+        with self.recorder.lock:
+            segments = (scope or scopes.current).segments
+            spent = at - last[1]
+            if self._waited:
+                spent -= self._spend_waiting(segments, spent)
+            segment = (last[0], name, last[2], key)
+            total = segments.get(segment)
+            if total is None:
+                total = self._new_segment(segments, segment)
+            total[0] += spent
+            total[1] += 1
+
+    def _spend_waiting(self, segments: dict[Segment, list[float]], most: float) -> float:
+        """Time in which the host stood still for the device counts as that, whatever it was part of."""
+        waited, self._waited = min(self._waited, most), 0.0
+        total = self._new_segment(segments, (WAIT, WAIT, None, None))
+        total[0] += waited
+        total[1] += 1
+        return waited
 
     @staticmethod
-    def _spend(
-        segments: dict[tuple[str, Key | None, Key | None], list[float]],
-        segment: tuple[str, Key | None, Key | None],
-        seconds: float,
-    ) -> None:
-        total = segments.get(segment)
-        if total is None:
-            if len(segments) >= _MOST_SEGMENTS:
-                segment = (segment[0], None, None)
-            total = segments.setdefault(segment, [0.0, 0])
-        total[0] += seconds
-        total[1] += 1
+    def _new_segment(segments: dict[Segment, list[float]], segment: Segment) -> list[float]:
+        if len(segments) >= _MOST_SEGMENTS and segment not in segments:
+            segment = (segment[0], segment[1], None, None)
+        return segments.setdefault(segment, [0.0, 0])
 
     def _close(self, at: float) -> None:
         with self.recorder.lock:
@@ -303,11 +308,17 @@ class Timeline:
         """[phase, from site, to site, ms, times], the longest first; what is left over has no sites."""
         site = self.recorder.site
         longest = sorted(totals.segments.items(), key=lambda item: -item[1][0])
-        rest: dict[str, list[float]] = {}
-        for (phase, _, _), (seconds, times) in longest[_MOST_WRITTEN:]:
-            total = rest.setdefault(phase, [0.0, 0])
+        rows: dict[tuple[str, int | None, int | None], list[float]] = {}
+        for number, ((last, name, start, end), (seconds, times)) in enumerate(longest):
+            places = (site(start), site(end)) if number < _MOST_WRITTEN else (None, None)
+            total = rows.setdefault((_phase(last, name), *places), [0.0, 0])
             total[0] += seconds
             total[1] += times
-        shown = [((phase, site(a), site(b)), spent) for (phase, a, b), spent in longest[:_MOST_WRITTEN]]
-        shown += [((phase, None, None), spent) for phase, spent in rest.items()]
-        return [[*segment, round(seconds * 1000, 3), times] for segment, (seconds, times) in shown]
+        return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
+
+
+def _phase(last: str, name: str) -> str:
+    """What the time between two marks is called."""
+    if name == WAIT:
+        return WAIT
+    return _AFTER.get((name, last)) or _OWN.get(name) or OTHER

@@ -10,6 +10,7 @@ import functools
 import weakref
 from collections.abc import Iterator
 from math import isnan, nan
+from threading import get_ident
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ _BLOCK = 512
 _SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
 
 
-_Began = tuple["Key | None", float, float, "int | None", float]
+_Began = tuple["Watched | None", "Key | None", float, float, "int | None", float]
 _LONG_MS = 0.5
 """Asking the kernel what a thread waited for costs some 10 us, so it is asked only after waits as long as this."""
 _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
@@ -134,7 +135,7 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
-        timeline.iter_ends(session.sites.key(), iterator)
+        iterator._torchperf_lint_scope = timeline.iter_ends(session.sites.key(), iterator)
         watched = loaders.of(loader)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
@@ -157,20 +158,32 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
 def _watch_next(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
     original = cls.__next__
     fetches = _Fetches(session, loaders)
-    begins, ends = session.guarded(NAME, fetches.begins), session.guarded(NAME, fetches.ends)
 
     @functools.wraps(original)
     def next_(self: Any) -> Any:  # noqa: ANN401
-        began = begins(self)
+        began, got = None, False
+        try:
+            began = fetches.begins(self)
+        except Exception as error:
+            if not session.is_blamed(NAME, error):
+                raise
         try:
             batch = original(self)
-        except BaseException:
-            ends(self, began, False)
-            raise
-        ends(self, began, True)
-        return batch
+            got = True
+            return batch
+        finally:
+            if began is not None:
+                _guarded_end(session, fetches, self, began, got)
 
     cls.__next__ = next_
+
+
+def _guarded_end(session: Session, fetches: _Fetches, iterator: Any, began: _Began, got: bool) -> None:  # noqa: ANN401
+    try:
+        fetches.ends(iterator, began, got)
+    except Exception as error:
+        if not session.is_blamed(NAME, error):
+            raise
 
 
 class _Fetches:
@@ -179,35 +192,31 @@ class _Fetches:
     def __init__(self, session: Session, loaders: Loaders) -> None:
         self.session = session
         self.loaders = loaders
+        self._later, self._sites, self._clock = session.recorder.later, session.sites, session.timeline.clock
         self._mark_begin = session.guarded(NAME, session.timeline.fetch_begins)
         self._mark_end = session.guarded(NAME, self._ended)
 
     def begins(self, iterator: Any) -> _Began:  # noqa: ANN401
-        timeline = self.session.timeline
-        key = self.session.sites.key()
         watched = getattr(iterator, "_torchperf_lint", None)
         queued, blocks = nan, None
         if watched is not None and watched.last_wait_ms >= _LONG_MS:
             queued, blocks = queued_ms(), _blocks_read()
-        moment = timeline.now()
-        self.session.recorder.later(self._mark_begin, key, moment)
-        return key, moment[0], thread_time(), blocks, queued
+        key, thread = self._sites.key(), get_ident()
+        cpu = thread_time()
+        started = self._clock()
+        self._later(self._mark_begin, key, (started, thread))
+        return watched, key, started, cpu, blocks, queued
 
-    def ends(self, iterator: Any, began: _Began | None, got: bool) -> None:  # noqa: ANN401
-        if began is None:
-            return
-        key, started, cpu_started, blocks, queued = began
-        timeline = self.session.timeline
-        cpu_ms, moment = (thread_time() - cpu_started) * 1000, timeline.now()
-        watched = getattr(iterator, "_torchperf_lint", None)
+    def ends(self, iterator: Any, began: _Began, got: bool) -> None:  # noqa: ANN401
+        watched, key, started, cpu, blocks, queued = began
+        now = self._clock()
+        wait_ms, cpu_ms = (now - started) * 1000, (thread_time() - cpu) * 1000
         first = False
         if watched is not None and got:
-            _look(watched, (moment[0] - started) * 1000, blocks, queued)
+            _look(watched, wait_ms, blocks, queued)
             first, iterator._torchperf_lint_first = iterator._torchperf_lint_first, False
-        wait_ms = (moment[0] - started) * 1000
-        scope = timeline.scope_of(iterator)
-        self.session.recorder.later(self._mark_end, watched, scope, (key, got, first), (wait_ms, cpu_ms), moment)
-        self.session.recorder.tick()
+        scope = getattr(iterator, "_torchperf_lint_scope", None) or self.session.timeline.scope_of(iterator)
+        self._later(self._mark_end, watched, scope, (key, got, first), (wait_ms, cpu_ms), (now, get_ident()))
 
     def _ended(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     if not hasattr(optimizer, "register_optimizer_step_post_hook"):
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
     watched = _Optimizers(session)
-    optimizer.register_optimizer_step_pre_hook(session.guarded(NAME, watched.begins))
-    optimizer.register_optimizer_step_post_hook(session.guarded(NAME, watched.ends))
+    optimizer.register_optimizer_step_pre_hook(watched.begins)
+    optimizer.register_optimizer_step_post_hook(watched.ends)
     session.restarts.append(watched.restart)
     return None
 
@@ -37,38 +38,54 @@ class _Optimizers:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._recorder, self._sites, self._clock = session.recorder, session.sites, session.timeline.clock
         self._step_begins = session.guarded(NAME, session.timeline.step_begins)
         self._step_ends = session.guarded(NAME, session.timeline.step_ends)
         self.restart()
 
     def restart(self) -> None:
         """A forked child has seen none."""
-        self._numbers: dict[int, int] = {}
-        self._alive: dict[int, weakref.ref[Any]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._described: list[dict[str, Any]] = []
         self._key: Key | None = None
         """Where the step that is under way was called; walking the stack again would cost as much."""
 
     def begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
-        del args, kwargs
-        self._key = self.session.sites.key()
-        self.session.recorder.later(self._step_begins, self._key, self.session.timeline.now())
+        """Called in every step: as little as can be; the rest is put off."""
+        del optimizer, args, kwargs
+        try:
+            self._key = key = self._sites.key()
+            arguments = (key, (self._clock(), get_ident()))
+            if self._recorder.deferring:
+                self._recorder.put_off((self._step_begins, arguments))
+            else:
+                self._step_begins(*arguments)
+        except Exception as error:
+            if not self.session.is_blamed(NAME, error):
+                raise
 
     def ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
+        """Called in every step."""
         del args, kwargs
-        recorder = self.session.recorder
-        recorder.later(self._step_ends, self._key, self._number(optimizer), self.session.timeline.now())
-        recorder.tick()
+        try:
+            known = self._known.get(id(optimizer))
+            number = known[1] if known is not None and known[0]() is optimizer else self._number(optimizer)
+            arguments = (self._key, number, (self._clock(), get_ident()))
+            if self._recorder.deferring:
+                self._recorder.put_off((self._step_ends, arguments))
+            else:
+                self._step_ends(*arguments)
+            self._recorder.tick()
+        except Exception as error:
+            if not self.session.is_blamed(NAME, error):
+                raise
 
     def _number(self, optimizer: Any) -> int:  # noqa: ANN401
-        known = self._alive.get(id(optimizer))
-        if known is not None and known() is optimizer:
-            return self._numbers[id(optimizer)]
-        number = self._numbers[id(optimizer)] = len(self._described) + 1
-        gone = self.session.timeline.optimizer_gone
-        self._alive[id(optimizer)] = weakref.ref(optimizer, lambda _: gone(number))
+        number = len(self._described) + 1
+        recorder, gone = self._recorder, self.session.timeline.optimizer_gone
+        self._known[id(optimizer)] = (weakref.ref(optimizer, lambda _: recorder.later(gone, number)), number)
         self._described.append(_description(optimizer))
-        self.session.recorder.state("optimizers", list(self._described))
+        recorder.state("optimizers", list(self._described))
         return number
 
 
@@ -90,24 +107,22 @@ def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
 def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
-    timeline, later = session.timeline, session.recorder.later
-    mark_begin = session.guarded(NAME, timeline.backward_begins)
-    mark_end = session.guarded(NAME, timeline.backward_ends)
-
-    def started() -> Key | None:
-        key = session.sites.key()
-        later(mark_begin, key, timeline.now())
-        return key
-
-    begins = session.guarded(NAME, started)
-    ends = session.guarded(NAME, lambda key: later(mark_end, key, timeline.now()))
+    recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
+    begins = session.guarded(NAME, session.timeline.backward_begins)
+    ends = session.guarded(NAME, session.timeline.backward_ends)
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        key = begins()
+        key = None
+        try:
+            key = sites.key()
+            recorder.later(begins, key, (clock(), get_ident()))
+        except Exception as error:
+            if not session.is_blamed(NAME, error):
+                raise
         try:
             return original(*args, **kwargs)
         finally:
-            ends(key)
+            recorder.later(ends, key, (clock(), get_ident()))
 
     torch.autograd.backward = backward
