@@ -64,11 +64,16 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
     That is how a reader, and we, learn what static analysis misses. What happens outside every loop (moving the
     model, the last checkpoint) is left out.
     """
-    places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
-    told = {id(event) for place in places for event in run.at(place, *kinds)}
+    told = named(findings, run, kinds)
     hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns and not _well_done(e)]
     missed = [event for event in hot if id(event) not in told]
     return tuple(sorted(missed, key=lambda e: (-(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what)))
+
+
+def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> frozenset[int]:
+    """Events of these kinds (by `id`) that stand where a finding does, or a place that belongs to one."""
+    places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
+    return frozenset(id(event) for place in places for event in run.at(place, *kinds))
 
 
 def _well_done(event: Event) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.verdict import named
 
 
 def runtime(report: RunReport) -> dict[str, object]:
     """Everything about the run; times are ms on the host's clock after the warm-up, counts are of the whole run."""
     run = report.run
+    told = named(report.report.findings, run, ("sync", "copy"))
     return {
         "script": report.script,
         "device": run.device,
@@ -23,7 +25,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "missing_ranks": list(run.missing_ranks),
         "step_ms": _spread(run.step_ms, run.simulated),
         "breakdown": _breakdown(report),
-        "sites": [_site(event, run, _found(event, report)) for event in sorted_sites(run)],
+        "sites": [_site(event, run, _found(event, told)) for event in sorted_sites(run)],
         "utilisation": _utilisation(run),
         "diagnoses": [_diagnosis(diagnosis) for diagnosis in report.diagnoses],
         "unwatched": dict(sorted(run.unwatched.items())),
@@ -69,9 +71,9 @@ def _utilisation(run: Evidence) -> dict[str, object] | None:
     return {key: value for key, value in run.utilisation.items() if key != "record"}
 
 
-def _found(event: Event, report: RunReport) -> bool | None:
+def _found(event: Event, told: frozenset[int]) -> bool | None:
     """Whether a finding stands at the place of a synchronisation or copy; None for other events."""
-    return event not in report.unfound if event.kind in ("sync", "copy") else None
+    return id(event) in told if event.kind in ("sync", "copy") else None
 
 
 def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:

@@ -45,7 +45,7 @@ class BoundNotDecided(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """What is known all the same; asked only where no other rule speaks."""
         loop = loop_of(run)
-        if run.simulated:
+        if run.simulated and (run.steps or run.eval_batches or run.events):
             yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
         elif loop is not None:
             yield self._said("no part of it stands out", _numbers(run, loop), _deeper(run))
