@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from expectations import FIXTURES
 from fake_rules import ENVIRONMENT, install
 
 from torchperf_lint import __version__
@@ -390,3 +392,20 @@ def test_a_wrong_configuration_is_told_in_a_line(tmp_path):
         "unknown key 'confidenc'; did you mean 'confidence'?\n"
     )
     assert shell("--isolated", cwd=tmp_path).returncode == 0
+
+
+def test_places_are_told_from_the_working_directory_wherever_it_is(tmp_path, capsys, monkeypatch):
+    """A finding's other places, too: a run's events are joined by them."""
+    root = tmp_path / "project"
+    shutil.copytree(FIXTURES / "projects" / "loader_elsewhere", root / "pkg" / "inner")
+    (root / "torchperf-lint.toml").write_text("")
+    seen = []
+    for directory in (root, root / "pkg", root / "pkg" / "inner", tmp_path):
+        monkeypatch.chdir(directory)
+        cli.main(["--output-format", "json", "--no-cache", str(root / "pkg" / "inner")])
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        places = [f["path"] for f in findings] + [r["path"] for f in findings for r in f["related"]]
+        assert len(set(places)) == 2
+        assert all((directory / place).is_file() for place in places), places
+        seen.append([(directory / place).resolve() for place in places])
+    assert seen[0] == seen[1] == seen[2] == seen[3]

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import libcst as cst
 
@@ -198,6 +199,14 @@ class SourceFile:
 
     def related(self, path: str, line: int, column: int, message: str, width: int = 1) -> Related:
         """Another place of the project that belongs to a finding."""
-        folder = self.shown[: -len(self.path)] if self.shown.endswith(self.path) else ""
-        shown = self.shown if path == self.path else folder + path
-        return Related(Location(shown, line, column, line, column + width), message)
+        return Related(Location(self.shown_of(path), line, column, line, column + width), message)
+
+    def shown_of(self, path: str) -> str:
+        """How reports call a file of the project: relative to the working directory when inside it, else absolute."""
+        if self.shown.endswith(self.path):
+            return self.shown[: -len(self.path)] + path
+        # The working directory is below the project's root.
+        below = self.path.removesuffix(self.shown)
+        if path.startswith(below):
+            return path.removeprefix(below)
+        return Path.cwd().as_posix().removesuffix(f"/{below.rstrip('/')}") + f"/{path}"
