@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
@@ -26,14 +26,14 @@ class Pinning(NamedTuple):
     advice: str = ""
 
 
-def pinning_of(project: Project, origins: Sequence[Origin], shown: Callable[[str], str]) -> Pinning:
-    """What is known of the loaders made at `origins`: the ones that do not pin; `shown` is how a path is told."""
+def pinning_of(project: Project, origins: Sequence[Origin]) -> Pinning:
+    """What is known of the loaders made at `origins`: the ones that do not pin."""
     calls = {origin: loader_call(project, origin) for origin in origins}
     unpinned = tuple(o for o, node in calls.items() if node is not None and lacks(node, "pin_memory", PIN_POSITION))
     if not unpinned:
         advice = "" if any(calls.values()) else ", with `pin_memory=True` at the loader"
         return Pinning((), advice=advice)
-    place = f"{shown(unpinned[0][0])}:{unpinned[0][1]}"
+    place = f"{unpinned[0][0]}:{unpinned[0][1]}"
     return Pinning(
         unpinned, f"; its loader ({place}) is not pinned", f" here and `pin_memory=True` to the loader ({place})"
     )

@@ -105,7 +105,7 @@ class BlockingBatchTransfer(SourceRule):
 
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
-        pinning = pinning_of(project, batch.origins, file.shown_of)
+        pinning = pinning_of(project, batch.origins)
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",

@@ -129,7 +129,7 @@ class LoaderWithoutWorkers(SourceRule):
         because = f": {work}, in the training process" if work else ""
         yield self.found(
             site,
-            message=f"no workers fetch ahead for the loop at {file.shown_of(first.path)}:{first.line}{because}",
+            message=f"no workers fetch ahead for the loop at {first.path}:{first.line}{because}",
             instead="pass `num_workers` (try 4 and watch how long a step waits for data); keep the data set free "
             "of open handles and device tensors",
             hot=first.hot,

@@ -90,7 +90,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
             first = copies[0]
             yield self.found(
                 site,
-                message=f"this loader's batches are not pinned, so the copy at {file.shown_of(first.path)}:{first.line} cannot "
+                message=f"this loader's batches are not pinned, so the copy at {first.path}:{first.line} cannot "
                 f"overlap with the host {first.hot.when.partition(' (')[0]}",
                 instead="pass `pin_memory=True` to the loader",
                 hot=first.hot,
