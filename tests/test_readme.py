@@ -75,6 +75,14 @@ def test_the_picture_shows_what_a_run_prints_now():
     assert "(docs/report.svg)" in README
 
 
+def test_the_picture_of_a_run_shows_what_a_report_says_of_its_record_now():
+    made = runpy.run_path(str(ROOT / "docs" / "make_report.py"))
+    committed = made["RUN"].read_text(encoding="utf-8")
+    assert words(committed) == words(made["picture_of_run"]()), "run `python docs/make_report.py`"
+    assert "TPL901trainingwaitsfordata" in words(committed)
+    assert "(docs/run.svg)" in README
+
+
 @pytest.mark.parametrize("text", [README, CHANGELOG], ids=["README", "CHANGELOG"])
 def test_codes_that_are_mentioned_exist(text):
     mentioned = set(re.findall(r"\bTPL\d+\b", text))
