@@ -78,7 +78,7 @@ def _report(
     utilisation, ending = seen
     everyone = list(files)
     if request.rank == 0 and (request.world or 1) > 1:
-        everyone = list(dict.fromkeys([files[0], *ranks.wait_for(files[0], request.world or 1), *files[1:]]))
+        everyone = list(dict.fromkeys([files[0], *ranks.wait_for(files[0], _ranks_here(request)), *files[1:]]))
     runs, problems = judging.read_all(everyone)
     if not runs:
         warn("".join(f"torchperf-lint: {p.path}: {p.reason}\n" for p in problems))
@@ -134,6 +134,12 @@ def _number(said: str | None, option: str, default: int | None, least: int) -> i
     if not said.isdecimal() or int(said) < least:
         raise UsageError(f"{option}: {said!r} is not a whole number of at least {least}")
     return int(said)
+
+
+def _ranks_here(request: Request) -> int:
+    """How many ranks' files to wait for: those of other nodes may be on disks of theirs."""
+    said = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return int(said) if said.isdecimal() else request.world or 1
 
 
 def _complete(path: str, utilisation: Mapping[str, object] | None, ending: Mapping[str, object], warn: Warn) -> None:
