@@ -55,6 +55,20 @@ def test_rare_but_in_masses_is_confirmed():
     assert told(judge(evidence(event(count=5000, train=5)))) == ("confirmed", "5000 synchronisations in 5 of 500 steps")
 
 
+@pytest.mark.parametrize(("count", "outcome"), [(5, "refuted"), (5 * 3 - 1, "refuted"), (5 * 3, "confirmed")])
+def test_a_loop_of_its_own_is_confirmed_however_rarely_it_runs(count, outcome):
+    """An evaluation over a list of batches, once an epoch: the line does what the finding says each time it runs."""
+    verdict = judge(evidence(event(count=count, train=5)))
+    assert verdict.outcome.value == outcome
+    assert verdict.reason.endswith("many at a time, in a loop of its own") == (outcome == "confirmed")
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (8, "confirmed")])
+def test_without_a_step_nothing_is_compared(count, outcome):
+    run = evidence(event(count=count, train=0), steps=0, train_batches=0)
+    assert told(judge(run)) == (outcome, f"{count} synchronisations, and no step was seen to compare with")
+
+
 def test_every_evaluation_batch_is_confirmed():
     run = evidence(event(count=40, train=0, evaluation=40), eval_batches=40)
     assert told(judge(run)) == ("confirmed", "40 synchronisations in 40 of 40 evaluation batches")

@@ -48,10 +48,13 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
     loops = run.steps or run.eval_batches
-    if run.every_step(events) or (loops and count >= loops / 2) or (not loops and count >= OFTEN_ENOUGH):
-        return _priced(run, events, reason)
     if not loops:
-        return Verdict(Outcome.UNOBSERVABLE, f"{often}, and no step was seen to compare with")
+        unknown = f"{often}, and no step was seen to compare with"
+        return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
+    if run.every_step(events) or count >= loops / 2:
+        return _priced(run, events, reason)
+    if count >= OFTEN_ENOUGH * max(train, evaluation, 1):
+        return _priced(run, events, f"{reason}: many at a time, in a loop of its own")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
 
 

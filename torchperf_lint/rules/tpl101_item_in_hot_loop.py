@@ -85,7 +85,8 @@ class ItemInHotLoop(SourceRule):
     numbers appear.
 
     ## Confirmed by
-    A synchronisation at the line in at least half of the recorded steps.
+    A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in
+    a loop of its own.
 
     ## References
     - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".

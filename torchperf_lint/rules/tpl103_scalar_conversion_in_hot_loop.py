@@ -89,7 +89,8 @@ class ScalarConversionInHotLoop(SourceRule):
     There is no automatic fix yet: accumulating on the device moves the read to after the loop.
 
     ## Confirmed by
-    A synchronisation at the line in at least half of the recorded steps.
+    A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in
+    a loop of its own.
 
     ## References
     - NVIDIA, "Writing sync-free code", list of synchronising calls.
