@@ -1,6 +1,7 @@
 """A probe that fails is noted, and the script ends as it would have; each case in a forked child of one process."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -216,3 +217,22 @@ def test_a_process_that_is_told_nonsense_runs_unwatched(directory):
         [sys.executable, "-c", "print(1)"], env=env, cwd=directory, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "1\n")
+
+
+def test_what_fails_in_the_sink_of_the_simulated_device_stays_out_of_the_script(tmp_path):
+    from torchperf_lint.runtime.session import Session
+    from torchperf_lint.runtime.sink import RecordingSink
+
+    session = Session({"events": str(tmp_path / f"run{SUFFIX}"), "owner_pid": os.getppid()})
+
+    def broken(*args, **kwargs):
+        raise LookupError("injected")
+
+    session.recorder.event = broken
+    sink = RecordingSink(session.recorder, lambda callback: session.guarded("simulated", callback))
+    sink.sync("item")
+    sink.copy("h2d", 8, False, True)
+    sink.unsupported("something")
+    session.recorder.flush()
+    probe = read(session.recorder.path).probes["simulated"]
+    assert (probe["state"], "injected" in probe["reason"]) == ("failed", True)

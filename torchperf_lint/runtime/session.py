@@ -143,7 +143,7 @@ class Session:
         from torchperf_lint.runtime.sink import RecordingSink
 
         try:
-            simulated.install(RecordingSink(self.recorder))
+            simulated.install(RecordingSink(self.recorder, lambda callback: self.guarded("simulated", callback)))
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so
             self.failed("simulated", error)
         else:
