@@ -29,11 +29,9 @@ class Thresholds:
 
     named: float = 0.10
     """A share worth naming (TraceML names a loader's wait from 10 % on; PyTorch's TensorBoard profiler from 5 %)."""
-    strong: float = 0.20
-    """A share that bounds the run (TraceML: 20 %)."""
     least_ms: float = 0.1
-    """Code of the loop shorter than that, per step, is not worth a word: Python's own cost and our probes' (0.006 ms)
-    are of that order."""
+    """Code of the loop shorter than that, per step, is not worth a word: our probes' own cost (benchmarks/overhead.py
+    prints some 0.04 ms) is of that order."""
     computing: float = 0.70
     """CPU time / wall time of a fetch from which on it computes (our measurement: 0.99 busy, 0.02 asleep)."""
     asleep: float = 0.30

@@ -41,41 +41,28 @@ def watch(options: argparse.Namespace, target: Target, show: Show, warn: Warn) -
     elif request.rank:
         _complete(ended.events[0], utilisation, ending, warn)
     else:
-        code = _reported(options, request, ended.events, (utilisation, ending), homes, show, warn)
+        try:
+            code = _report(options, request, ended, (utilisation, ending), homes, show, warn)
+        except Exception as error:
+            # The border of the report: whatever fails in it, the script has run, and its exit code is what counts.
+            logger.debug("the report failed", exc_info=True)
+            reason = error if isinstance(error, TorchPerfError) else f"{type(error).__name__}: {error}"
+            warn(f"torchperf-lint: the report failed: {reason}; the record is {ended.events[0]}\n")
     if ended.returncode < 0:
         launch.end_like(ended.returncode)
     return ended.returncode or code
 
 
-def _reported(
-    options: argparse.Namespace,
-    request: Request,
-    files: Sequence[str],
-    seen: tuple[Mapping[str, object] | None, Mapping[str, object]],
-    homes: Homes,
-    show: Show,
-    warn: Warn,
-) -> int:
-    """The border of the report: whatever fails in it, the script has run, and its exit code is what counts."""
-    try:
-        return _report(options, request, files, seen, homes, show, warn)
-    except Exception as error:
-        logger.debug("the report failed", exc_info=True)
-        reason = error if isinstance(error, TorchPerfError) else f"{type(error).__name__}: {error}"
-        warn(f"torchperf-lint: the report failed: {reason}; the record is {files[0]}\n")
-        return 0
-
-
 def _report(
     options: argparse.Namespace,
     request: Request,
-    files: Sequence[str],
+    ended: launch.Ended[Utilisation],
     seen: tuple[Mapping[str, object] | None, Mapping[str, object]],
     homes: Homes,
     show: Show,
     warn: Warn,
 ) -> int:
-    utilisation, ending = seen
+    files = ended.events
     everyone = list(files)
     if request.rank == 0 and (request.world or 1) > 1:
         everyone = list(dict.fromkeys([files[0], *ranks.wait_for(files[0], _ranks_here(request)), *files[1:]]))
@@ -83,10 +70,10 @@ def _report(
     if not runs:
         warn("".join(f"torchperf-lint: {p.path}: {p.reason}\n" for p in problems))
         return 0
-    runs[0] = judging.with_end(runs[0], utilisation, ending)
+    runs[0] = judging.with_end(runs[0], *seen)
     judged = judging.judge(runs, _linting(homes), _more(options, homes), problems)
     try:
-        judging.append(files[0], judged.report.findings, utilisation, ending)
+        judging.append(files[0], judged.report.findings, *seen)
     except OSError as error:
         warn(f"torchperf-lint: {files[0]} could not be completed: {error.strerror}\n")
     show(judged)

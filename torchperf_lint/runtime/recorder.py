@@ -147,7 +147,7 @@ class Recorder:
             self._add(counter, ms, nbytes)
 
     def later(self, function: Callable[..., object], *args: object) -> None:
-        """Call `function(*args)` now or, in the steady part of a run, with many others: warm code costs half as much.
+        """Call `function(*args)` now or, in the steady part of a run, many at once: that costs less.
 
         The order of calls is kept. What is called must take with it what it needs of the moment: the clock, the
         thread, the site; and it must not raise.
