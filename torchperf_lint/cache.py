@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import chains, guards, outline, records, signatures
+from torchperf_lint.facts import chains, guards, outline, records, signatures, syntax
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.settings import Settings
 
@@ -88,7 +88,8 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in (outline, guards, chains, records, signatures)]
+    makers = (outline, guards, chains, records, signatures, syntax)
+    stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 
 

@@ -8,7 +8,8 @@ from textwrap import dedent
 import pytest
 
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.outline import outline, parse
+from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.syntax import parse
 
 
 def body_of(text):

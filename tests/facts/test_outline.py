@@ -9,9 +9,10 @@ import pytest
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.outline import MAX_DEPTH, outline
+from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.records import from_json, to_json
 from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
+from torchperf_lint.facts.syntax import MAX_DEPTH
 
 
 def outlined(text):

@@ -11,9 +11,10 @@ import pytest
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.outline import outline, parse
+from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.text import split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, outermost, unit_of
 

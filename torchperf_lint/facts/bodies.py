@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from torchperf_lint.facts import effects
+from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.outline import children_of
 from torchperf_lint.facts.records import Outline, Position
-
-BlockPath = tuple[tuple[int, str], ...]
-"""The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
-
-
-class Definition(NamedTuple):
-    """One binding of a name.
-
-    how: assign, item (the `index`-th of what `value` unpacks to), loop (an element of `value`), augmented, with,
-    other (nothing is known: imports, `del`, `except as`).
-    """
-
-    how: str
-    value: ast.expr | None
-    index: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody calls
-    at: Position
-    end: Position
-    """The name is bound after this place."""
-    block: BlockPath
-    within: tuple[Position, Position] | None = None
-    """For a comprehension's variable: the span in which it is bound."""
-
-
-class Narrowing(NamedTuple):
-    """A stretch of code in which an `isinstance` test of a name holds, or is known not to hold."""
-
-    name: str
-    classes: str
-    """The classes as written."""
-    holds: bool
-    start: Position
-    end: Position
-    line: int
+from torchperf_lint.facts.syntax import children_of
 
 
 class Body:
@@ -90,7 +56,7 @@ class Body:
     def definitions(self, function: int) -> dict[str, list[Definition]]:
         """Name -> its bindings in a function's own scope, in order."""
         if function not in self._definitions:
-            collector = _Collector(self)
+            collector = Collector(self.at)
             node = self.functions.get(function)
             if node is not None:
                 collector.run(node.body)
@@ -125,7 +91,7 @@ class Body:
         if local:
             return local[-1:]
         found = [d for d in found if d.within is None]
-        return _reaching(found, at, self.block_of(function, at)) if found else None
+        return reaching_of(found, at, self.block_of(function, at)) if found else None
 
     # -- uses and calls ----------------------------------------------------------------------------
 
@@ -231,180 +197,6 @@ class Body:
         node = self.functions.get(function)
         statements = effects.statements(node.body) if node is not None else ()
         return [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
-
-
-def _reaching(found: Sequence[Definition], at: Position, block: BlockPath) -> list[Definition]:
-    before = [d for d in found if d.end <= at and not _exclusive(d.block, block)]
-    kept: list[Definition] = []
-    dominating: Definition | None = None
-    for definition in reversed(before):
-        kept.append(definition)
-        if block[: len(definition.block)] == definition.block and definition.how != "augmented":
-            dominating = definition
-            break
-    carried = [d for d in found if d.end > at and _shares_loop(d, block, dominating) and not _exclusive(d.block, block)]
-    return [*reversed(kept), *carried]
-
-
-def _exclusive(one: BlockPath, other: BlockPath) -> bool:
-    """Whether two places stand in different branches of one `if`, without a loop to carry values between them."""
-    looped = False
-    for a, b in zip(one, other, strict=False):
-        if a == b:
-            looped = looped or a[1] == "loop"
-            continue
-        return a[0] == b[0] and {a[1], b[1]} == {"body", "else"} and not looped
-    return False
-
-
-def _shares_loop(later: Definition, block: BlockPath, dominating: Definition | None) -> bool:
-    shared = 0
-    for a, b in zip(later.block, block, strict=False):
-        if a != b:
-            break
-        shared += 1
-    loops = [i for i in range(shared) if block[i][1] == "loop"]
-    if not loops:
-        return False
-    return dominating is None or len(dominating.block) <= loops[-1]
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """`if test: return`, after which the test is known not to hold."""
-    if not isinstance(statement, ast.If) or statement.orelse:
-        return False
-    return isinstance(statement.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
-
-
-class _Collector:
-    """Walks one scope's statements with a stack of its own and records every binding."""
-
-    def __init__(self, body: Body) -> None:
-        self.body = body
-        self.found: dict[str, list[Definition]] = {}
-        self.spans: list[tuple[Position, Position, BlockPath]] = []
-        self.narrowed: list[Narrowing] = []
-        self.stack: list[tuple[Sequence[ast.stmt], BlockPath]] = []
-
-    def run(self, statements: Sequence[ast.stmt]) -> None:
-        self.stack.append((statements, ()))
-        while self.stack:
-            block, path = self.stack.pop()
-            if path and block:
-                self.spans.append((self.body.at(block[0]), self.body.at(block[-1], end=True), path))
-            for number, statement in enumerate(block):
-                self.statement(statement, path)
-                if number + 1 < len(block) and _leaves(statement):
-                    assert isinstance(statement, ast.If)
-                    self.narrow(statement.test, block[number + 1], block[-1], False)
-
-    def inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
-        if statements:
-            self.stack.append((statements, (*path, (line, branch))))
-
-    def statement(self, node: ast.stmt, path: BlockPath) -> None:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                self.target(target, "assign", node.value, (), self.body.at(node, end=True), path)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value is not None:
-                self.target(node.target, "assign", node.value, (), self.body.at(node, end=True), path)
-        elif isinstance(node, ast.AugAssign):
-            self.augmented(node, path)
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            start = self.body.at(node.body[0])
-            inside = (*path, (node.lineno, "loop"))
-            self.target(node.target, "loop", node.iter, (), start, inside)
-            self.inner(node.body, path, node.lineno, "loop")
-            self.inner(node.orelse, path, node.lineno, "else")
-        elif isinstance(node, ast.While):
-            self.inner(node.body, path, node.lineno, "loop")
-            self.inner(node.orelse, path, node.lineno, "else")
-        else:
-            self.compound(node, path)
-        self.expressions(node, path)
-
-    def compound(self, node: ast.stmt, path: BlockPath) -> None:
-        if isinstance(node, ast.If):
-            self.narrow(node.test, node.body[0], node.body[-1], True)
-            if node.orelse:
-                self.narrow(node.test, node.orelse[0], node.orelse[-1], False)
-            self.inner(node.body, path, node.lineno, "body")
-            self.inner(node.orelse, path, node.lineno, "else")
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            for item in node.items:
-                if item.optional_vars is not None:
-                    self.target(item.optional_vars, "with", item.context_expr, (), self.body.at(node.body[0]), path)
-            # A `with` block always runs: it is no branch.
-            self.stack.append((node.body, path))
-        elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-            self.stack.append((node.body, path))  # type: ignore[attr-defined]
-            for handler in node.handlers:  # type: ignore[attr-defined]
-                self.inner(handler.body, path, handler.lineno, "except")
-            self.inner(node.orelse, path, node.lineno, "try-else")  # type: ignore[attr-defined]
-            self.stack.append((node.finalbody, path))  # type: ignore[attr-defined]
-        elif isinstance(node, ast.Match):
-            for case in node.cases:
-                self.inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
-
-    def augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
-        if isinstance(node.target, ast.Name):
-            value = ast.BinOp(left=ast.Name(id=node.target.id, ctx=ast.Load()), op=node.op, right=node.value)
-            ast.copy_location(value, node)
-            ast.copy_location(value.left, node.target)
-            at = self.body.at(node)
-            self.add(node.target.id, Definition("augmented", value, (), at, self.body.at(node, end=True), path))
-
-    def target(
-        self, node: ast.expr, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
-    ) -> None:
-        if isinstance(node, ast.Name):
-            kind = "item" if index and how == "assign" else how
-            self.add(node.id, Definition(kind, value, index, self.body.at(node), end, path))
-        elif isinstance(node, ast.Starred):
-            self.target(node.value, "other", value, (), end, path)
-        elif isinstance(node, ast.Tuple | ast.List):
-            for position, item in enumerate(node.elts):
-                self.target(item, how, value, (*index, position), end, path)
-
-    def add(self, name: str, definition: Definition) -> None:
-        self.found.setdefault(name, []).append(definition)
-
-    def expressions(self, node: ast.stmt, path: BlockPath) -> None:
-        """Walrus targets and comprehension variables of one statement."""
-        stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
-        while stack:
-            current = stack.pop()
-            if isinstance(current, ast.NamedExpr):
-                end = self.body.at(current, end=True)
-                self.target(current.target, "assign", current.value, (), end, path)
-            elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
-                self.comprehension(current, path)
-            elif isinstance(current, ast.IfExp):
-                self.narrow(current.test, current.body, current.body, True)
-                self.narrow(current.test, current.orelse, current.orelse, False)
-            stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
-
-    def narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
-        """Record what `isinstance(name, classes)` says about the code from `first` to `last`."""
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, holds = test.operand, not holds
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds:
-            for part in test.values:
-                self.narrow(part, first, last, holds)
-        if not isinstance(test, ast.Call) or chain(test.func) != "isinstance" or len(test.args) != 2:
-            return
-        span = (self.body.at(first), self.body.at(last, end=True))
-        self.narrowed.append(Narrowing(chain(test.args[0]), ast.unparse(test.args[1]), holds, *span, test.lineno))
-
-    def comprehension(self, node: ast.expr, path: BlockPath) -> None:
-        span = (self.body.at(node), self.body.at(node, end=True))
-        for generator in node.generators:  # type: ignore[attr-defined]
-            collector = _Collector(self.body)
-            collector.target(generator.target, "loop", generator.iter, (), span[0], path)
-            for name, definitions in collector.found.items():
-                for definition in definitions:
-                    self.add(name, definition._replace(within=span))
 
 
 def _lines(text: str) -> list[str]:

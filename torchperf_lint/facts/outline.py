@@ -7,9 +7,7 @@ how often a line runs. Lines and columns are 1-based code points, ends exclusive
 from __future__ import annotations
 
 import ast
-import re
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
@@ -17,29 +15,7 @@ from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
-
-MAX_DEPTH = 1_000
-"""Deeper expressions crash libcst's native parser; the cap is the same on every Python. CPython refuses brackets
-nested more than 200 deep by itself."""
-
-
-def parse(text: str) -> ast.Module:
-    """The syntax tree of a file's text.
-
-    Raises CannotCheck for what CPython refuses, with the reason and line.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise CannotCheck(f"syntax error: {error.msg}", error.lineno) from None
-    except RecursionError:
-        raise CannotCheck("nested too deeply for Python's own parser") from None
-    except MemoryError:
-        raise CannotCheck("too large or too deeply nested for Python's own parser") from None
-    except ValueError as error:
-        raise CannotCheck(f"not Python source: {error}") from None
+from torchperf_lint.facts.syntax import MAX_DEPTH, byte_lines, children_of, expression_depth, parse
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -47,29 +23,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
 
 
-def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
-    skipped = {"ctx", "op", "ops", "kind", "id", "attr", "arg", "conversion", "is_async", "simple", "type_comment"}
-    return tuple(name for name in node_type._fields if name not in skipped)
-
-
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}
 _LEAVES = (ast.Name, ast.Constant)
-
-
-def children_of(node: ast.AST) -> Iterator[ast.AST]:
-    """Child nodes in field order, without contexts and operators."""
-    kind = type(node)
-    fields = _CHILDREN.get(kind)
-    if fields is None:
-        fields = _CHILDREN[kind] = _child_fields(kind)
-    for name in fields:
-        value = getattr(node, name, None)
-        if value.__class__ is list:
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
 
 
 class _Context(NamedTuple):
@@ -90,7 +44,7 @@ class _Outliner:
     def __init__(self, path: str, text: str) -> None:
         self.out = Outline(path)
         self.ascii = text.isascii()
-        self.lines = [] if self.ascii else _byte_lines(text)
+        self.lines = [] if self.ascii else byte_lines(text)
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
         self.returned: list[tuple[int, int, str]] = []
@@ -412,17 +366,3 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, _Context], None]] = 
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Outliner.try_
-
-
-def expression_depth(root: ast.AST) -> int:
-    """How deep the tree below `root` is, found without recursion."""
-    deepest, stack = 0, [(root, 0)]
-    while stack:
-        node, depth = stack.pop()
-        deepest = max(deepest, depth)
-        stack.extend((child, depth + 1) for child in children_of(node))
-    return deepest
-
-
-def _byte_lines(text: str) -> list[bytes]:
-    return [line.encode("utf-8", "replace") for line in re.split(r"\r\n|\r|\n", text)]

@@ -9,8 +9,9 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loaders import Loaders
-from torchperf_lint.facts.outline import outline, parse
+from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.records import Outline
+from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.values import Values
 
