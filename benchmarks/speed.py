@@ -13,24 +13,16 @@ import resource
 import subprocess
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parent))
+import packages
+
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "fixtures" / "example" / "train.py"
-PINNED = (
-    "timm==1.0.31",
-    "diffusers==0.42.1",
-    "lightning==2.6.6",
-    "kornia==0.9.0",
-    "peft==0.21.2",
-    "catalyst==21.5",
-    "d3rlpy==2.8.1",
-)
-"""Wheels only: to fetch a source distribution, pip would run its setup.py."""
 COMMAND = "import sys; from torchperf_lint.adapters.cli import main; sys.exit(main())"
 """What the installed script does; `-m` would add the cost of runpy."""
 PARSE = """\
@@ -90,29 +82,16 @@ def main() -> None:
     parser.add_argument("--download", type=Path, metavar="DIR", help="fetch pinned wheels into DIR, unpack them, stop")
     arguments = parser.parse_args()
     if arguments.download:
-        download(arguments.download)
+        packages.fetch(arguments.download)
     elif arguments.directories:
         parse = ["-c", PARSE, *(["no-gc"] if arguments.no_gc else [])]
-        packages = [_package(path.resolve()) for path in arguments.directories]
-        measure(packages, parse, arguments.file.resolve(), arguments.repeats)
+        measured = [_package(path.resolve()) for path in arguments.directories]
+        measure(measured, parse, arguments.file.resolve(), arguments.repeats)
     else:
         parser.error("name the directories of unpacked packages (or --download DIR first)")
 
 
-def download(target: Path) -> None:
-    """Fetch and unpack; nothing of what is fetched is installed or run."""
-    wheels = target / "wheels"
-    wheels.mkdir(parents=True, exist_ok=True)
-    options = ["--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--quiet", "--dest", str(wheels)]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, *PINNED], check=True)
-    for wheel in sorted(wheels.glob("*.whl")):
-        unpacked = target / wheel.name.partition("-")[0]
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(unpacked)
-        print(unpacked)
-
-
-def measure(packages: list[Package], parse: list[str], one_file: Path, repeats: int) -> None:
+def measure(measured: list[Package], parse: list[str], one_file: Path, repeats: int) -> None:
     """Print the table; `parse` is what Python gets to run the other side."""
     version, single = Row("--version : python -c pass"), Row("one file : import libcst")
     with tempfile.TemporaryDirectory() as empty:
@@ -120,7 +99,7 @@ def measure(packages: list[Package], parse: list[str], one_file: Path, repeats: 
         run(["-c", "import libcst, rich"])  # byte code is compiled before anything is timed
         run(["-c", COMMAND, "--exit-zero", str(one_file)])
         for _ in range(repeats):
-            for package in packages:
+            for package in measured:
                 _measure_package(package, parse, run)
             for _ in range(STARTS_PER_REPEAT):
                 version.ours.append(run(["-c", COMMAND, "--version"])[0])
@@ -129,7 +108,7 @@ def measure(packages: list[Package], parse: list[str], one_file: Path, repeats: 
                 single.theirs.append(run(["-c", "import libcst"])[0])
     print(f"CPU seconds, medians of {repeats} interleaved repeats, Python {'.'.join(map(str, sys.version_info[:3]))}")
     print(f"parse_module runs {'without' if 'no-gc' in parse else 'with'} the garbage collector\n")
-    _print(packages, (version, single))
+    _print(measured, (version, single))
 
 
 Run = Callable[..., tuple[float, str]]

@@ -1,0 +1,294 @@
+"""Recall, precision and traps fired on the truth set, for torchperf-lint and its peers.
+
+`python benchmarks/precision.py PACKAGES [--part tuning|aside|all]` prints one table of tools and one of our rules.
+See `truth/README.md` for what a site is and how it was labelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+import packages
+
+ROOT = Path(__file__).parents[1]
+FAMILIES: dict[str, str] = {
+    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL119 TPL120 KP003 KP017",
+    "synchronize": "TPL115",
+    "moves": "TPL201 TPL202 TPL203 TPL204 TPL208 TPL251 TPL252 TPL254 TPL302 KP002 KP004 KP005 KP013 KP015",
+    "loader": "TPL301 TPL302 TPL305 TPL313 KP001 KP002 KP014 TOR401",
+    "iterator": "TPL306 TPL324",
+    "allocator": "TPL401 TPL402 KP011",
+    "graph": "TPL403 TPL405",
+    "arrays": "TPL255 KP013",
+    "checkpoint": "TPL209 KP016",
+    "amp": "TPL507 TOR101",
+    "debug": "TPL551 TPL552",
+    "zero_grad": "TPL601 KP010 TOR402",
+    "loops": "TPL651 TPL652 KP009",
+    "DataParallel": "TPL751",
+}
+"""Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
+codes of a family a tool chose is not judged."""
+Place = tuple[str, str]
+"""(NAME-VERSION, path)."""
+
+
+class Site(NamedTuple):
+    """A labelled place; `whole` where every line of its file was labelled."""
+
+    place: Place
+    line: int
+    end_line: int
+    code: str
+    label: str
+    whole: bool
+
+
+class Finding(NamedTuple):
+    """What a tool reports: a code and the spans of lines it names, the main one first."""
+
+    code: str
+    spans: tuple[tuple[str, int, int], ...]
+
+
+@dataclass
+class Score:
+    """Counts over sites and whole files."""
+
+    found: int = 0
+    wanted: int = 0
+    fired: int = 0
+    traps: int = 0
+    right: int = 0
+    wrong: int = 0
+
+    @property
+    def recall(self) -> float | None:
+        """Share of sites worth a change that were reported."""
+        return self.found / self.wanted if self.wanted else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of right ones among the findings in files labelled whole, borderline left out."""
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else None
+
+    @property
+    def trapped(self) -> float | None:
+        """Share of sites not worth a change that were reported."""
+        return self.fired / self.traps if self.traps else None
+
+
+def families_of(code: str) -> set[str]:
+    return {name for name, codes in FAMILIES.items() if code in codes.split()}
+
+
+def aside(place: Place) -> bool:
+    """A third of the files is never looked at while rules are tuned; which, a hash decides."""
+    return int(hashlib.sha1("/".join(place).encode()).hexdigest(), 16) % 3 == 0
+
+
+def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
+    """The labelled sites of a part; a line that changed since is an error, not a miss."""
+    sites = []
+    for table in sorted(packages.TRUTH.glob("*.tsv")):
+        with table.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                place = (f"{row['package']}-{row['version']}", row["path"])
+                if part != "all" and (part == "aside") != aside(place):
+                    continue
+                line = int(row["line"])
+                if line and _digest(directories[place[0]] / place[1], line) != row["sha1"]:
+                    raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
+                whole = row["stratum"] == "whole"
+                sites.append(Site(place, line, int(row["end_line"]), row["code"], row["label"], whole))
+    return sites
+
+
+def _digest(path: Path, line: int) -> str:
+    text = path.read_text(encoding="utf-8", errors="replace").splitlines()[line - 1]
+    return hashlib.sha1(text.strip().encode()).hexdigest()
+
+
+def ours(directory: Path, paths: list[str]) -> list[Finding]:
+    del paths
+    command = [sys.executable, "-m", "torchperf_lint", "--isolated", "--exit-zero", "--output-format", "json", "."]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return [
+        Finding(
+            one["code"],
+            (
+                (one["path"], one["line"], one["end_line"]),
+                *((r["path"], r["line"], r["end_line"]) for r in one["related"]),
+            ),
+        )
+        for one in json.loads(done.stdout)["findings"]
+    ]
+
+
+def hotpath(*options: str) -> Callable[[Path, list[str]], list[Finding]]:
+    """hotpath-ai; by default it hides its heuristic findings."""
+
+    def run(directory: Path, paths: list[str]) -> list[Finding]:
+        del paths
+        command = [str(Path(sys.executable).parent / "hotpath"), "analyze", ".", "--format", "json", *options]
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+        return [
+            Finding(one["rule_id"], ((file["path"], one["line"], one["line"]),))
+            for file in json.loads(done.stdout)["files"]
+            for one in file["findings"]
+        ]
+
+    return run
+
+
+_TORCHFIX = re.compile(r"^(.+?):(\d+):\d+: (TOR\d+)", re.MULTILINE)
+
+
+def torchfix(directory: Path, paths: list[str]) -> list[Finding]:
+    """TorchFix with all rules; on the files with sites only, as it takes minutes for a package."""
+    command = [str(Path(sys.executable).parent / "torchfix"), "--select", "ALL", *paths]
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return [Finding(code, ((path, int(line), int(line)),)) for path, line, code in _TORCHFIX.findall(done.stdout)]
+
+
+def score(sites: Iterable[Site], findings: dict[str, list[Finding]]) -> tuple[Score, dict[str, Score], list[str]]:
+    """The totals, those by code (a site's code; a finding's, for precision), and what went wrong, in words."""
+    total = Score()
+    by_code: dict[str, Score] = defaultdict(Score)
+    remarks: list[str] = []
+    spans = _spans(findings)
+    whole: dict[Place, list[Site]] = defaultdict(list)
+    for site in sites:
+        if site.whole:
+            whole[site.place].append(site)
+        reported = _reported(site, spans)
+        for one in (total, by_code[site.code]):
+            if site.label == "TP":
+                one.wanted += 1
+                one.found += reported
+            elif site.label == "FP":
+                one.traps += 1
+                one.fired += reported
+        if (site.label == "TP" and not reported) or (site.label == "FP" and reported):
+            remarks.append(f"{'missed' if site.label == 'TP' else 'trap'} {site.code} {_where(site.place, site.line)}")
+    for package, reported_here in findings.items():
+        for finding in reported_here:
+            path, line, _ = finding.spans[0]
+            place = (package, path)
+            if place not in whole or not families_of(finding.code):
+                continue
+            label = _label(finding, whole[place])
+            for one in (total, by_code[finding.code]):
+                one.right += label == "TP"
+                one.wrong += label == "FP"
+            if label == "FP":
+                remarks.append(f"wrong {finding.code} {_where(place, line)}")
+    return total, by_code, remarks
+
+
+def _where(place: Place, line: int) -> str:
+    return f"{place[0]}/{place[1]}:{line}"
+
+
+def _spans(findings: dict[str, list[Finding]]) -> dict[Place, list[tuple[int, int, str]]]:
+    table: dict[Place, list[tuple[int, int, str]]] = defaultdict(list)
+    for package, reported in findings.items():
+        for finding in reported:
+            for path, line, end in finding.spans:
+                table[package, path].append((line, end, finding.code))
+    return table
+
+
+def _reported(site: Site, spans: dict[Place, list[tuple[int, int, str]]]) -> bool:
+    return any(
+        line <= site.end_line and site.line <= end and families_of(code) & families_of(site.code)
+        for line, end, code in spans.get(site.place, ())
+    )
+
+
+def _label(finding: Finding, sites: list[Site]) -> str:
+    """What a file labelled whole says of a finding in it: all that is not listed there is wrong."""
+    labels = {
+        site.label
+        for path, line, end in finding.spans
+        for site in sites
+        if path == site.place[1] and line <= site.end_line and site.line <= end
+        if families_of(finding.code) & families_of(site.code)
+    }
+    return next((label for label in ("TP", "BORDERLINE") if label in labels), "FP")
+
+
+def _percent(share: float | None, part: int, whole: int) -> str:
+    return "-" if share is None else f"{share:.2f} ({part}/{whole})"
+
+
+def line_of(name: str, score: Score) -> str:
+    return "".join(
+        [
+            f"{name:<30}",
+            f"{_percent(score.recall, score.found, score.wanted):>16}",
+            f"{_percent(score.precision, score.right, score.right + score.wrong):>16}",
+            f"{_percent(score.trapped, score.fired, score.traps):>16}",
+        ]
+    )
+
+
+TOOLS: dict[str, Callable[[Path, list[str]], list[Finding]]] = {
+    "torchperf-lint": ours,
+    "hotpath-ai": hotpath(),
+    "hotpath-ai, heuristics too": hotpath("--include-heuristics"),
+    "torchfix, all rules": torchfix,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("directory", type=Path, help="where `benchmarks/packages.py` unpacked the packages")
+    parser.add_argument("--part", choices=("tuning", "aside", "all"), default="tuning")
+    parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
+    parser.add_argument("--verbose", action="store_true", help="name what was missed, wrong, or a trap")
+    options = parser.parse_args()
+    directories = packages.unpacked(options.directory)
+    sites = read_sites(directories, options.part)
+    print(f"{len(sites)} rows of part {options.part!r}: ", end="")
+    print(", ".join(f"{sum(s.label == label for s in sites)} {label}" for label in ("TP", "FP", "BORDERLINE")))
+    print(f"{'':<30}{'recall':>16}{'precision':>16}{'traps fired':>16}")
+    rules: dict[str, Score] = {}
+    notes: list[str] = []
+    for name, tool in TOOLS.items():
+        if options.only_ours and name != "torchperf-lint":
+            continue
+        findings = {}
+        for package in sorted({site.place[0] for site in sites}):
+            paths = sorted({site.place[1] for site in sites if site.place[0] == package})
+            findings[package] = [_normal(f) for f in tool(directories[package], paths)]
+        total, by_code, remarks = score(sites, findings)
+        print(line_of(name, total), flush=True)
+        if name == "torchperf-lint":
+            rules, notes = by_code, remarks
+    print("\ntorchperf-lint, by code (recall and traps: of the site; precision: of the finding)")
+    for code, one in sorted(rules.items()):
+        print(line_of(code, one))
+    if options.verbose:
+        print(*["", *sorted(notes)], sep="\n")
+    return 0
+
+
+def _normal(finding: Finding) -> Finding:
+    return Finding(finding.code, tuple((path.removeprefix("./"), line, end) for path, line, end in finding.spans))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
