@@ -25,7 +25,9 @@ Counts = Counter[tuple[str, str]]
 
 def counted(directory: Path, package: str) -> Counts:
     command = [sys.executable, "-m", "torchperf_lint", "--isolated", "--exit-zero", "--output-format", "json", "."]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=packages.HERE, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(done.stderr)
     return Counter((package, finding["code"]) for finding in json.loads(done.stdout)["findings"])
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+"""The environment in which `torchperf_lint` is the one beside the benchmarks."""
 TRUTH = Path(__file__).parent / "truth"
 PINNED = tuple((TRUTH / "packages.txt").read_text(encoding="utf-8").split())
 

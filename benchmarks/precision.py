@@ -124,7 +124,9 @@ def _digest(path: Path, line: int) -> str:
 def ours(directory: Path, paths: list[str]) -> list[Finding]:
     del paths
     command = [sys.executable, "-m", "torchperf_lint", "--isolated", "--exit-zero", "--output-format", "json", "."]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, env=packages.HERE, capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise SystemExit(done.stderr)
     return [
         Finding(
             one["code"],

@@ -32,7 +32,9 @@ def main() -> int:
     first, second = labels(FOLDER / "sites.tsv"), labels(FOLDER / "second.tsv")
     pairs = [(first[key], label) for key, label in second.items()]
     same = sum(a == b for a, b in pairs)
-    print(f"{len(pairs)} sites read twice: {same} with the same label ({same / len(pairs):.2f}), kappa {kappa(pairs):.2f}")
+    print(
+        f"{len(pairs)} sites read twice: {same} with the same label ({same / len(pairs):.2f}), kappa {kappa(pairs):.2f}"
+    )
     decided = [(a, b) for a, b in pairs if "BORDERLINE" not in (a, b)]
     same = sum(a == b for a, b in decided)
     print(f"{len(decided)} that neither called BORDERLINE: {same} with the same label ({same / len(decided):.2f})")
