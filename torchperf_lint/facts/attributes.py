@@ -89,7 +89,7 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
     for cls in values.index.ancestry(thing):
         if cls.kind != "class":
             continue
-        found += [_self_definition(values, cls, setter, name, frame) for setter in _setters(values, cls, name)]
+        found += [_self_definition(values, cls, setter, name, frame) for setter in setters(values, cls, name)]
         if found:
             break
     if not found:
@@ -98,7 +98,7 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
     return join(found)
 
 
-def _setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, bool]]:
+def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, bool]]:
     """(method, assigned expression, whether it is a buffer) for each `self.name = ...` in one class."""
     body = values.body(cls.path)
     if body is None:

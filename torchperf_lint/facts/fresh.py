@@ -11,7 +11,7 @@ from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
-_BETWEEN = frozenset(
+BETWEEN = frozenset(
     "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
     "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
     "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
@@ -71,7 +71,7 @@ def _origin(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str
         factory = _factory(values, node, frame)
         if factory is not None:
             return node, factory
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _BETWEEN:
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in BETWEEN:
             return None
         if node.func.attr == "to" and target_device(values, node, frame) is not None:
             return None
