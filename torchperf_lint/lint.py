@@ -93,7 +93,8 @@ class _Runner:
             reason = self.opened.refused[name]
             result.problems.append(Problem(shown_path(path), reason.line, reason.reason))
             return result
-        file = SourceFile(self.opened.project, name, self.opened.project.text(name), shown_path(path))
+        text = self.opened.project.text(name)
+        file = SourceFile(self.opened.project, name, text, shown_path(path), self.honour_suppressions)
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
         for rule in self.rules:
@@ -124,7 +125,7 @@ class _Runner:
 
     def _keep(self, file: SourceFile, found: list[Finding], ignored: frozenset[str], result: _FileResult) -> None:
         kept = [f for f in dict.fromkeys(found) if self._strong_enough(f)]
-        marks = suppressions.parse(file.text) if self.honour_suppressions else suppressions.Suppressions()
+        marks = file.suppressions
         used: set[tuple[suppressions.Suppression, str | None]] = set()
         open_findings: list[Finding] = []
         for finding in kept:

@@ -11,20 +11,51 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import libcst as cst
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
+from torchperf_lint.facts.suppressions import Suppressions, parse
 from torchperf_lint.facts.text import split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Location, Related
 
 BRIEF = 40
+
+
+class Place(Protocol):
+    """A piece of code that a rule asks about: a call (Site) or any other expression or statement (Spot)."""
+
+    @property
+    def file(self) -> SourceFile:
+        """The file it is in."""
+
+    @property
+    def expression(self) -> ast.expr | ast.stmt:
+        """Its syntax."""
+
+    @property
+    def function(self) -> int:
+        """The function it is in, by its number in the outline."""
+
+    @property
+    def hot(self) -> Hot | None:
+        """Why it is hot; None when it is not."""
+
+    @property
+    def frame(self) -> Frame:
+        """Where its expressions are evaluated."""
+
+    @property
+    def location(self) -> Location:
+        """Its exact span."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +66,16 @@ class Site:
     record: Call
     call: ast.Call
     hot: Hot | None
+
+    @property
+    def expression(self) -> ast.expr | ast.stmt:
+        """The call itself."""
+        return self.call
+
+    @property
+    def function(self) -> int:
+        """The function the call is in, by its number in the outline."""
+        return self.record.function
 
     @property
     def start(self) -> Position:
@@ -86,10 +127,6 @@ class Site:
             start, end = self.file.span(self.call)
         return Location(self.file.shown, *start, *end)
 
-    def line_of(self, code: str) -> str:
-        """A root cause that all findings of one rule on one line share: four reads in one log line are one finding."""
-        return f"{code} on line {self.record.line} of function {self.record.function}"
-
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument."""
         return next((k.value for k in self.call.keywords if k.arg == name), None)
@@ -98,14 +135,18 @@ class Site:
 class SourceFile:
     """One file under the eyes of the rules; everything is worked out on first need."""
 
-    def __init__(self, project: Project, path: str, text: str, shown: str | None = None) -> None:
+    def __init__(
+        self, project: Project, path: str, text: str, shown: str | None = None, honour_suppressions: bool = True
+    ) -> None:
         self.project = project
         self.path = path
         """Relative to the project's root, POSIX."""
         self.shown = shown or path
         """As reports show it."""
         self.text = text
+        self._honour_suppressions = honour_suppressions
         self._units: dict[int, Unit] = {}
+        self._enclosing: dict[int, Enclosing] = {}
 
     @property
     def outline(self) -> Outline:
@@ -116,6 +157,11 @@ class SourceFile:
     def lines(self) -> list[str]:
         """The file's lines without their ends."""
         return split_lines(self.text)
+
+    @cached_property
+    def suppressions(self) -> Suppressions:
+        """What the comments of the file silence; nothing where the host does not honour them."""
+        return parse(self.text) if self._honour_suppressions else Suppressions()
 
     def mentions(self, triggers: tuple[str, ...]) -> bool:
         """Whether the text holds one of the triggers at all."""
@@ -163,25 +209,33 @@ class SourceFile:
             self._units[number] = unit_of(self.outline, self.lines, number)
         return self._units[number]
 
+    def enclosing(self, function: int) -> Enclosing:
+        """What stands around the expressions of a function."""
+        if function not in self._enclosing:
+            body = self.project.body(self.path)
+            assert body is not None
+            self._enclosing[function] = Enclosing(body.functions[function])
+        return self._enclosing[function]
+
     # -- questions about an expression ---------------------------------------------------------------
 
-    def value(self, node: ast.expr, site: Site) -> Value:
-        """What an expression within a site is, where it lives, and why."""
-        found = self.project.values.of(node, site.frame._replace(at=self._at(node)))
+    def value(self, node: ast.expr, place: Place) -> Value:
+        """What an expression within a place is, where it lives, and why."""
+        found = self.project.values.of(node, place.frame._replace(at=self._at(node)))
         return found if found.kind != "nothing" else UNKNOWN
 
-    def denotes(self, node: ast.expr, site: Site) -> str | None:
+    def denotes(self, node: ast.expr, place: Place) -> str | None:
         """The canonical dotted name of what a node denotes outside the project: `torch.nn.DataParallel`."""
-        thing = self.project.values.thing(node, site.frame)
+        thing = self.project.values.thing(node, place.frame)
         return thing.dotted if thing is not None and thing.kind == "external" else None
 
-    def _at(self, node: ast.expr, end: bool = False) -> Position:
+    def _at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
         body = self.project.body(self.path)
         assert body is not None
         return body.at(node, end)
 
-    def span(self, node: ast.expr) -> tuple[Position, Position]:
-        """Start and end of an expression, 1-based, the end exclusive."""
+    def span(self, node: ast.expr | ast.stmt) -> tuple[Position, Position]:
+        """Start and end of an expression or statement, 1-based, the end exclusive."""
         return self._at(node), self._at(node, end=True)
 
     def source(self, node: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import hot_read
+from torchperf_lint.facts.reads import cause, item_readings
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -100,11 +100,7 @@ class ItemInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot `.item()` on a device tensor."""
         del project
-        for site in file.hot_calls("item"):
-            receiver = site.receiver
-            read = hot_read(file, site, receiver) if receiver is not None and not site.call.args else None
-            if read is None or receiver is None:
-                continue
+        for site, receiver, read in item_readings(file):
             written = file.brief(receiver)
             yield self.found(
                 site,
@@ -113,7 +109,8 @@ class ItemInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
-                root_cause=site.line_of(self.code),
+                root_cause=cause(site),
+                leads=False,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import math
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, hot_read
+from torchperf_lint.facts.reads import Read, cause, conversion_readings
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
-
-_CONVERSIONS = frozenset({"float", "int", "bool", "complex"})
-_NAMES = (*_CONVERSIONS, "tolist", *(name for name in dir(math) if not name.startswith("_")))
 
 
 class ScalarConversionInHotLoop(SourceRule):
@@ -104,11 +99,7 @@ class ScalarConversionInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot conversion of a device tensor."""
         del project
-        for site in file.hot_calls(*_NAMES):
-            converted = _converted(file, site)
-            read = hot_read(file, site, converted) if converted is not None else None
-            if converted is None or read is None or read.value.kind == "batch":
-                continue
+        for site, converted, read in conversion_readings(file):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
@@ -118,7 +109,8 @@ class ScalarConversionInHotLoop(SourceRule):
                 hot=read.hot,
                 severity=read.severity,
                 confidence=Confidence.POSSIBLE if _lists_for_the_host(site, read) else None,
-                root_cause=site.line_of(self.code),
+                root_cause=cause(site),
+                leads=False,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
@@ -129,15 +121,3 @@ class ScalarConversionInHotLoop(SourceRule):
 def _lists_for_the_host(site: Site, read: Read) -> bool:
     """One bulk list in a forward pass is there for control flow on the host: lengths, layouts, bounds."""
     return read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
-
-
-def _converted(file: SourceFile, site: Site) -> ast.expr | None:
-    """What a call converts to a Python number, or None when it converts nothing."""
-    call = site.call
-    if site.receiver is not None and site.record.callee.endswith(".tolist"):
-        return site.receiver if not call.args else None
-    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
-        return None
-    if isinstance(call.func, ast.Name) and call.func.id in _CONVERSIONS:
-        return call.args[0]
-    return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, hot_read
+from torchperf_lint.facts.reads import Read, cause, hot_read
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -113,7 +113,8 @@ class CpuCopyInHotLoop(SourceRule):
                 value=read.value,
                 hot=read.hot,
                 severity=_severity(file, read),
-                root_cause=site.line_of(self.code),
+                root_cause=cause(site),
+                leads=False,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

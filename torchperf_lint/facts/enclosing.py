@@ -1,0 +1,85 @@
+"""What stands around an expression of one function: its parents, its statement, the block of statements it is in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from torchperf_lint.facts.syntax import children_of
+
+_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+class Enclosing:
+    """The code of one function (or of the module), nested definitions left out, seen from the inside out."""
+
+    def __init__(self, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.top = node
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Every statement and expression -> the node it is a part of."""
+        stack: list[ast.AST] = [*self.top.body]
+        found: dict[ast.AST, ast.AST] = dict.fromkeys(stack, self.top)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, _INNER):
+                continue
+            for child in children_of(node):
+                found[child] = node
+                stack.append(child)
+        return found
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The parents of an expression, innermost first, up to its statement, which is the last."""
+        while not isinstance(node, ast.stmt) and node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The innermost statement that a node is a part of: of an `if` test the `if`."""
+        if isinstance(node, ast.stmt):
+            return node
+        last = None
+        for last in self.ancestors(node):  # noqa: B007 -- the last one is wanted
+            pass
+        return last if isinstance(last, ast.stmt) else None
+
+    def always_evaluated(self, node: ast.AST) -> bool:
+        """Whether an expression runs exactly once when its statement does: not in a comprehension, not after `and`."""
+        inner = node
+        for parent in self.ancestors(node):
+            first = parent.values[0] if isinstance(parent, ast.BoolOp) else getattr(parent, "test", None)
+            if isinstance(parent, _LATER) and inner is not first:
+                return False
+            inner = parent
+        return True
+
+    def loops(self, node: ast.AST) -> Iterator[ast.For | ast.AsyncFor | ast.comprehension]:
+        """The `for` loops and comprehensions of the function that a node is in the body of, innermost first."""
+        inner = node
+        while inner in self.parents:
+            parent = self.parents[inner]
+            if isinstance(parent, ast.For | ast.AsyncFor) and any(inner is s for s in parent.body):
+                yield parent
+            elif isinstance(parent, _COMPREHENSIONS):
+                before = parent.generators
+                if isinstance(inner, ast.comprehension):
+                    before = before[: before.index(inner)]
+                yield from reversed(before)
+            elif isinstance(parent, ast.comprehension) and inner is not parent.iter:
+                yield parent
+            inner = parent
+
+    def suite(self, statement: ast.stmt) -> Sequence[ast.stmt]:
+        """The statements of the block that a statement stands in, itself included."""
+        parent = self.parents.get(statement)
+        for name in _BLOCKS:
+            block = getattr(parent, name, None)
+            if isinstance(block, list) and any(statement is other for other in block):
+                return block
+        return (statement,)

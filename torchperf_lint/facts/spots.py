@@ -1,0 +1,77 @@
+"""Hot code that is no call: tests, subscripts, f-strings, found by a walk over the hot functions of a file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.model import Location
+
+
+@dataclass(frozen=True)
+class Spot:
+    """An expression or statement in hot code."""
+
+    file: SourceFile
+    expression: ast.expr | ast.stmt
+    function: int
+    hot: Hot
+    start: Position
+    """Where its parts are evaluated; of a `while` test, the end of the loop's body."""
+
+    @property
+    def frame(self) -> Frame:
+        """Where its expressions are evaluated."""
+        return Frame(self.file.path, self.function, self.start)
+
+    @property
+    def location(self) -> Location:
+        """The exact span."""
+        start, end = self.file.span(self.expression)
+        return Location(self.file.shown, *start, *end)
+
+    def at(self, expression: ast.expr | ast.stmt) -> Spot:
+        """Another expression of the same code, evaluated in the same place."""
+        return Spot(self.file, expression, self.function, self.hot, self.start)
+
+
+def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
+    """The hot expressions and statements of these kinds, in order; of a `while`, whose test is hot as its body is."""
+    parsed = file.project.body(file.path) is not None
+    for function in hot_functions(file) if parsed else ():
+        nodes = [n for n in file.enclosing(function).parents if isinstance(n, kinds)]
+        for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):  # type: ignore[attr-defined]
+            yield from _spot(file, node, function)
+
+
+def hot_functions(file: SourceFile) -> list[int]:
+    """The functions of a file that are hot or hold a hot loop; 0 is the module."""
+    hotness, outline = file.project.hotness, file.outline
+    numbers = range(1, len(outline.functions))
+    found = {number for number in numbers if FunctionKey(file.path, number) in hotness.functions}
+    for number, region in enumerate(outline.regions):
+        if region.kind == "loop" and region.function not in found and hotness.loops.at(file.path, number) is not None:
+            found.add(region.function)
+    return sorted(found)
+
+
+def _spot(file: SourceFile, node: ast.AST, function: int) -> Iterator[Spot]:
+    assert isinstance(node, ast.expr | ast.stmt)
+    hotness = file.project.hotness
+    while_ = _while_of(file, node, function)
+    inside = file.span(while_.body[-1] if while_ is not None else node)[0]
+    hot = hotness.at(file.path, inside)
+    if hot is not None:
+        yield Spot(file, node, function, hot, inside)
+
+
+def _while_of(file: SourceFile, node: ast.AST, function: int) -> ast.While | None:
+    """The `while` whose test a node is, or is a part of: it runs as often as the loop's body, and after it."""
+    statement = file.enclosing(function).statement(node)
+    return statement if isinstance(statement, ast.While) else None
