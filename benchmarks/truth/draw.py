@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 SEED = 20261121
 FILES = 24
+STEP_FILES = 16
+"""Of those, more with code that trains."""
 FILE_LINES = 350
 FILE_CANDIDATES = 4
 """A file to label whole has at most so many lines, and at least so many hot candidates."""
@@ -355,20 +357,24 @@ def drawn(candidates: list[Candidate]) -> list[Site]:
 
 
 def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str, str, str]]:
-    """Package, version and path of small files with much hot code, at most three of a package."""
-    hot: dict[tuple[str, str, str], set[int]] = {}
-    for site, _, _ in candidates:
+    """Package, version and path of small files with much hot code, a few of a package, and of more that train."""
+    lines: dict[tuple[str, str, str], set[int]] = {}
+    training: dict[tuple[str, str, str], set[int]] = {}
+    for site, _, trains in candidates:
         if site.stratum == "hot":
-            hot.setdefault(site[:3], set()).add(site.line)
-    pool = sorted(key for key, lines in hot.items() if len(lines) >= FILE_CANDIDATES)
-    random.Random(SEED).shuffle(pool)
-    count: dict[str, int] = {}
+            lines.setdefault(site[:3], set()).add(site.line)
+        if trains:
+            training.setdefault(site[:3], set()).add(site.line)
     kept: list[tuple[str, str, str]] = []
-    for package, version, path in pool:
-        text = (directory / f"{package}-{version}" / path).read_text(encoding="utf-8", errors="replace")
-        if count.get(package, 0) < 3 and len(text.splitlines()) <= FILE_LINES and len(kept) < FILES:
-            count[package] = count.get(package, 0) + 1
-            kept.append((package, version, path))
+    for table, wanted in ((lines, FILES), (training, FILES + STEP_FILES)):
+        pool = sorted(key for key, found in table.items() if len(found) >= FILE_CANDIDATES and key not in kept)
+        random.Random(SEED).shuffle(pool)
+        count: dict[str, int] = {}
+        for package, version, path in pool:
+            text = (directory / f"{package}-{version}" / path).read_text(encoding="utf-8", errors="replace")
+            if count.get(package, 0) < 3 and len(text.splitlines()) <= FILE_LINES and len(kept) < wanted:
+                count[package] = count.get(package, 0) + 1
+                kept.append((package, version, path))
     return sorted(kept)
 
 
