@@ -70,6 +70,13 @@ def silent(run: Evidence, location: Location, what: str) -> Verdict:
     return Verdict(Outcome.REFUTED, f"the line ran at least {OFTEN_ENOUGH} times without a {what}")
 
 
+def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
+    """The verdict where no probe sees what a line costs: that it did not run is all a run can say."""
+    if run.ran(location) == 0:
+        return Verdict(Outcome.NOT_REACHED, "the line did not run")
+    return Verdict(Outcome.UNOBSERVABLE, reason)
+
+
 def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
     blocked = [event.blocked_ms for event in events if event.blocked_ms is not None]
     if not blocked:

@@ -1,0 +1,118 @@
+"""TPL402."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import unmeasured
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_MILDER = frozenset({"eval", "rollout", "data"})
+
+
+class GcCollectInHotLoop(SourceRule):
+    """`gc.collect()` in code that runs every step.
+
+    ## What it does
+    Flags full collections by Python's garbage collector where the line runs every training step, evaluation batch or
+    forward pass (all but training steps and forward passes are reported as info).
+
+    ## Why it is slow
+    A full collection looks at every container object of the process, and a training process holds millions; meanwhile
+    the host queues nothing. It frees next to nothing: a tensor goes when its last reference goes, without the
+    collector. Only reference cycles wait for it.
+
+    ## Example
+    ```python
+    import gc
+
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            gc.collect()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Between phases, in a handler for out-of-memory errors, and every so many steps in place of automatic collections,
+    so that all ranks pause together:
+    ```python
+    import gc
+
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion, device):
+        gc.disable()
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 100 == 0:
+                gc.collect(1)
+        gc.enable()
+        gc.collect()
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet: a program whose batches hang in reference cycles needs the collector, and then less
+    often.
+
+    ## Confirmed by
+    Nothing yet: no probe times the collector. That the line did not run is reported.
+
+    ## References
+    - Python documentation, `gc.collect` and `gc.freeze`.
+    - huggingface/peft #2894: timings with and without the calls, peak memory unchanged.
+    """
+
+    code, name, since = "TPL402", "gc-collect-in-hot-loop", "0.1.0"
+    triggers = ("gc.collect", "gc import", "import gc")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot full collection, unless the file steers the collector itself."""
+        del project
+        if not file.mentions(("collect(",)) or file.mentions(("gc.disable(",)):
+            return
+        for site in file.calls_of("gc.collect"):
+            if site.hot is None or not _is_full(site):
+                continue
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` walks every Python object of the process {site.hot.when}",
+                instead="remove it: tensors are freed when their last reference goes (or collect between phases, or "
+                "every so many steps: `if step % 100 == 0: gc.collect()`)",
+                hot=site.hot,
+                severity=Severity.INFO if site.hot.kind in _MILDER else None,
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By nothing yet; that the line did not run can be told."""
+        return unmeasured(run, finding.location, "no probe times the garbage collector")
+
+
+def _is_full(site: Site) -> bool:
+    """Whether all generations are collected: no argument, or a literal 2; the young ones are cheap."""
+    given = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+    return not given or (isinstance(given[0], ast.Constant) and given[0].value == 2)
