@@ -29,3 +29,7 @@ class CannotCheck(TorchPerfError):  # noqa: N818 -- it names what happens, and i
         self.reason = reason
         self.line = line
         """1-based, or None for the whole file."""
+
+
+class CannotFix(TorchPerfError):  # noqa: N818 -- it names what happens, and is no failure of ours
+    """A change cannot be made without guessing; the finding is reported without a fix."""

@@ -7,6 +7,7 @@ candidate, for exact spans, surroundings and edits.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,12 +23,13 @@ from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.suppressions import Suppressions, parse
-from torchperf_lint.facts.text import split_lines
+from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Location, Related
 
 BRIEF = 40
+_NEWLINE = re.compile(NEWLINE)
 
 
 class Place(Protocol):
@@ -162,6 +164,14 @@ class SourceFile:
     def suppressions(self) -> Suppressions:
         """What the comments of the file silence; nothing where the host does not honour them."""
         return parse(self.text) if self._honour_suppressions else Suppressions()
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(newline.end() for newline in _NEWLINE.finditer(self.text))]
+
+    def offset(self, at: Position) -> int:
+        """The 0-based offset, in code points of the text, of a 1-based line and column."""
+        return self._starts[at[0] - 1] + at[1] - 1
 
     def mentions(self, triggers: tuple[str, ...]) -> bool:
         """Whether the text holds one of the triggers at all."""
