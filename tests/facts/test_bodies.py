@@ -75,17 +75,48 @@ def test_reaching_bindings(code, expected):
     assert reaching(code) == expected
 
 
-@pytest.mark.xfail(
-    strict=True, reason="bodies: the value before a `try` is lost, though its body may fail before binding"
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x = 1\ntry:\n    x = g()\nexcept E:\n    use()", ["1", "g()"]),
+        ("x = 1\ntry:\n    x = g()\n    x = h()\nexcept E:\n    pass\nexcept G:\n    use()", ["1", "g()", "h()"]),
+        ("x = 1\ntry:\n    x = g()\nexcept E:\n    x = 2\n    use()", ["2"]),
+        ("x = 1\ntry:\n    x = g()\nexcept E:\n    raise\nuse()", ["g()"]),
+        ("x = 1\ntry:\n    x = g()\n    use()\nexcept E:\n    pass", ["g()"]),
+        ("x = 1\ntry:\n    x = g()\nexcept E:\n    pass\nelse:\n    use()", ["g()"]),
+        (
+            "x = 1\ntry:\n    x = g()\n    try:\n        x = h()\n    except F:\n        use()\nfinally:\n    pass",
+            ["g()", "h()"],
+        ),
+    ],
 )
-def test_a_try_may_fail_before_it_binds():
-    assert reaching("x = 1\ntry:\n    x = g()\nexcept E:\n    use()") == ["1", "g()"]
+def test_a_try_may_fail_before_it_binds(code, expected):
+    assert reaching(code) == expected
 
 
-@pytest.mark.xfail(strict=True, reason="bodies: imports and definitions bind nothing, so what was bound before stays")
-@pytest.mark.parametrize("statement", ["import x", "from m import x", "def x(): pass", "class x: pass"])
+@pytest.mark.parametrize(
+    "statement", ["import x", "from m import x", "from m import y as x", "def x(): pass", "class x: pass"]
+)
 def test_other_statements_bind_too(statement):
-    assert reaching(f"x = 1\n{statement}\nuse()") != ["1"]
+    assert reaching(f"x = 1\n{statement}\nuse()") == [None]
+    assert reaching(f"x = 1\nif p:\n    {statement}\nuse()") == ["1", None]
+    assert reaching(f"{statement}\nuse()") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x = 1\ng(lambda x: use(x))", [None]),
+        ("x = 1\ng(lambda y: use(x))", ["1"]),
+        ("x = 1\ng(lambda x: x)\nuse()", ["1"]),
+        ("x = 1\ng(list(map(lambda x: use(x), rows)))", ["rows"]),
+        ("x = 1\ng(map(lambda x, y: use(x + y), rows, columns))", ["rows"]),
+        ("x = 1\ng(map(lambda y, x: use(x + y), rows, columns))", ["columns"]),
+        ("x = 1\ng(map(lambda y, x: use(x + y), rows))", [None]),
+    ],
+)
+def test_lambdas_bind_their_parameters(code, expected):
+    assert reaching(code) == expected
 
 
 def narrowed(code):
@@ -226,7 +257,7 @@ def test_iterators_callees_and_loops():
             for a in enumerate(loader):
                 pass
         """)
-    assert body.iterators(1) == {"self.loader"}
+    assert body.iterators(1) == {"self.loader", "loader"}
     assert body.passed_to(1, "x") == [("g", 3), ("self.net", 4)]
     iterable = body.loop_iterable(1, 6)
     assert iterable is not None and ast.unparse(iterable) == "enumerate(loader)"

@@ -66,24 +66,6 @@ STEP_LOOPS = {
                 one_step(model, x, optimizer)
                 print(x)  # <-
         """,
-    "a DataLoader": """
-        def look(dataset):
-            loader = DataLoader(dataset)
-            for x in loader:
-                print(x)  # <-
-        """,
-    "a DataLoader in tqdm and enumerate": """
-        from tqdm import tqdm
-
-        def look(dataset):
-            loader = DataLoader(dataset)
-            for i, x in enumerate(tqdm(loader, desc="train")):
-                print(x)  # <-
-        """,
-    "module level": """
-        for x in DataLoader([1, 2]):
-            print(x)  # <-
-        """,
     "two optimizers of a GAN": """
         def train(generator, discriminator, loader, opt_g, opt_d, device):
             for real in loader:
@@ -214,6 +196,103 @@ def test_a_loop_that_trains_is_no_evaluation_loop_whatever_its_function_is_calle
         """)
     assert hot is not None
     assert hot.kind == "step"
+
+
+LOADER_LOOPS = {
+    "a DataLoader": """
+        def look(dataset):
+            loader = DataLoader(dataset)
+            for x in loader:
+                print(x)  # <-
+        """,
+    "a DataLoader in tqdm and enumerate": """
+        from tqdm import tqdm
+
+        def look(dataset):
+            loader = DataLoader(dataset)
+            for i, x in enumerate(tqdm(loader, desc="train")):
+                print(x)  # <-
+        """,
+    "a bar with a name": """
+        from tqdm import tqdm
+
+        def look(dataset):
+            bar = tqdm(enumerate(DataLoader(dataset)))
+            for i, x in bar:
+                print(x)  # <-
+        """,
+    "a bar over a loader by its name": """
+        from tqdm import tqdm
+
+        def look(model, loader):
+            bar = tqdm(loader)
+            for x in bar:
+                print(model(x.cuda()))  # <-
+        """,
+    "made by a function that says so": """
+        from data import make_loader
+
+        def look(model, dataset):
+            batches_of_it = make_loader(dataset)
+            for x in batches_of_it:
+                print(model(x.cuda()))  # <-
+        """,
+    "prepared by accelerate": """
+        from accelerate import Accelerator
+
+        def look(dataset):
+            source = Accelerator().prepare_data_loader(dataset)
+            for x in source:
+                print(x)  # <-
+        """,
+    "module level": """
+        for x in DataLoader([1, 2]):
+            print(x)  # <-
+        """,
+}
+
+
+@pytest.mark.parametrize("code", LOADER_LOOPS.values(), ids=LOADER_LOOPS)
+def test_a_loop_over_a_loader_that_shows_no_training_is_judged_as_evaluation(code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == "eval"
+    assert "every batch" in hot.because
+    assert hot.when.startswith("every batch (")
+
+
+@pytest.mark.parametrize(
+    ("function", "loader", "inside"),
+    [
+        ("train_one_epoch(model, loader)", "loader", "model(x.cuda())"),
+        ("run(model, train_loader)", "train_loader", "model(x.cuda())"),
+        ("run(model, loader)", "loader", "model.train(); model(x.cuda())"),
+        ("run(agent, loader)", "loader", "agent.train_on_batch(x.cuda())"),
+        ("run(solver, loader)", "loader", "solver.optimize_parameters(x.cuda())"),
+        ("run(model, loader)", "loader", "optimizer.zero_grad(); model(x.cuda())"),
+    ],
+)
+def test_names_that_speak_of_training_make_a_step_loop(function, loader, inside):
+    hot = hot_at(f"""
+        def {function}:
+            for x in {loader}:
+                {inside}
+                print(x)  # <-
+        """)
+    assert hot is not None
+    assert hot.kind == "step"
+
+
+def test_a_loop_over_a_bar_is_no_loop_over_the_batch_that_came_from_it():
+    assert (
+        hot_at("""
+        def look(model, loader):
+            batch = next(loader)
+            for part in batch:
+                print(part.cuda())  # <-
+        """)
+        is None
+    )
 
 
 def test_a_model_that_is_set_back_to_training_is_not_evaluated():

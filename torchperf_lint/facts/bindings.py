@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.syntax import children_of
 
+HANDLER = "except"
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
 
@@ -18,7 +19,7 @@ class Definition(NamedTuple):
     """One binding of a name.
 
     how: assign, item (the `index`-th of what `value` unpacks to), loop (an element of `value`), augmented, with,
-    other (nothing is known: imports, `del`, `except as`).
+    named (an import, function or class), other (nothing is known: a lambda's parameter).
     """
 
     how: str
@@ -29,7 +30,9 @@ class Definition(NamedTuple):
     """The name is bound after this place."""
     block: BlockPath
     within: tuple[Position, Position] | None = None
-    """For a comprehension's variable: the span in which it is bound."""
+    """For the variable of a comprehension or lambda: the span in which it is bound."""
+    tries: tuple[int, ...] = ()
+    """The lines of the `try` statements whose bodies it stands in."""
 
 
 class Narrowing(NamedTuple):
@@ -51,11 +54,18 @@ def reaching_of(found: Sequence[Definition], at: Position, block: BlockPath) -> 
     dominating: Definition | None = None
     for definition in reversed(before):
         kept.append(definition)
-        if block[: len(definition.block)] == definition.block and definition.how != "augmented":
+        if definition.how != "augmented" and _always_before(definition, block):
             dominating = definition
             break
     carried = [d for d in found if d.end > at and _shares_loop(d, block, dominating) and not _exclusive(d.block, block)]
     return [*reversed(kept), *carried]
+
+
+def _always_before(definition: Definition, block: BlockPath) -> bool:
+    """Whether whoever gets to `block` has passed the definition; what a handler handles may have come before it."""
+    if block[: len(definition.block)] != definition.block:
+        return False
+    return not any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
 
 
 def _exclusive(one: BlockPath, other: BlockPath) -> bool:
@@ -96,13 +106,14 @@ class Collector:
         self.found: dict[str, list[Definition]] = {}
         self.spans: list[tuple[Position, Position, BlockPath]] = []
         self.narrowed: list[Narrowing] = []
-        self.stack: list[tuple[Sequence[ast.stmt], BlockPath]] = []
+        self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...]]] = []
+        self.tries: tuple[int, ...] = ()
 
     def run(self, statements: Sequence[ast.stmt]) -> None:
         """Collect from the statements of one scope."""
-        self.stack.append((statements, ()))
+        self.stack.append((statements, (), ()))
         while self.stack:
-            block, path = self.stack.pop()
+            block, path, self.tries = self.stack.pop()
             if path and block:
                 self.spans.append((self.at(block[0]), self.at(block[-1], end=True), path))
             for number, statement in enumerate(block):
@@ -110,10 +121,13 @@ class Collector:
                 if number + 1 < len(block) and _leaves(statement):
                     assert isinstance(statement, ast.If)
                     self._narrow(statement.test, block[number + 1], block[-1], False)
+        # What is only ever imported or defined is the business of types.py.
+        for name in [n for n, found in self.found.items() if all(d.how == "named" for d in found)]:
+            del self.found[name]
 
     def _inner(self, statements: Sequence[ast.stmt], path: BlockPath, line: int, branch: str) -> None:
         if statements:
-            self.stack.append((statements, (*path, (line, branch))))
+            self.stack.append((statements, (*path, (line, branch)), self.tries))
 
     def _statement(self, node: ast.stmt, path: BlockPath) -> None:
         if isinstance(node, ast.Assign):
@@ -149,16 +163,28 @@ class Collector:
                 if item.optional_vars is not None:
                     self._target(item.optional_vars, "with", item.context_expr, (), self.at(node.body[0]), path)
             # A `with` block always runs: it is no branch.
-            self.stack.append((node.body, path))
+            self.stack.append((node.body, path, self.tries))
         elif isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
-            self.stack.append((node.body, path))  # type: ignore[attr-defined]
-            for handler in node.handlers:  # type: ignore[attr-defined]
-                self._inner(handler.body, path, handler.lineno, "except")
-            self._inner(node.orelse, path, node.lineno, "try-else")  # type: ignore[attr-defined]
-            self.stack.append((node.finalbody, path))  # type: ignore[attr-defined]
+            self._try(node, path)  # type: ignore[arg-type]
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 self._inner(case.body, path, node.lineno, f"case{case.body[0].lineno}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                self._named(alias.asname or alias.name.partition(".")[0], node, path)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            self._named(node.name, node, path)
+
+    def _try(self, node: ast.Try, path: BlockPath) -> None:
+        # Its body, too, is no branch for what follows; only a handler may find it cut short.
+        self.stack.append((node.body, path, (*self.tries, node.lineno)))
+        for handler in node.handlers:
+            self._inner(handler.body, path, node.lineno, f"{HANDLER}{handler.lineno}")
+        self._inner(node.orelse, path, node.lineno, "try-else")
+        self.stack.append((node.finalbody, path, self.tries))
+
+    def _named(self, name: str, node: ast.stmt, path: BlockPath) -> None:
+        self._add(name, Definition("named", None, (), self.at(node), self.at(node, end=True), path))
 
     def _augmented(self, node: ast.AugAssign, path: BlockPath) -> None:
         if isinstance(node.target, ast.Name):
@@ -181,10 +207,10 @@ class Collector:
                 self._target(item, how, value, (*index, position), end, path)
 
     def _add(self, name: str, definition: Definition) -> None:
-        self.found.setdefault(name, []).append(definition)
+        self.found.setdefault(name, []).append(definition._replace(tries=self.tries))
 
     def _expressions(self, node: ast.stmt, path: BlockPath) -> None:
-        """Walrus targets and comprehension variables of one statement."""
+        """Walrus targets, and the variables of comprehensions and lambdas, of one statement."""
         stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
@@ -193,6 +219,11 @@ class Collector:
                 self._target(current.target, "assign", current.value, (), end, path)
             elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
                 self._comprehension(current, path)
+            elif isinstance(current, ast.Lambda):
+                self._lambda(current, (), path)
+            elif isinstance(current, ast.Call) and chain(current.func) == "map" and len(current.args) > 1:
+                if isinstance(current.args[0], ast.Lambda):
+                    self._lambda(current.args[0], current.args[1:], path)
             elif isinstance(current, ast.IfExp):
                 self._narrow(current.test, current.body, current.body, True)
                 self._narrow(current.test, current.orelse, current.orelse, False)
@@ -218,3 +249,11 @@ class Collector:
             for name, definitions in collector.found.items():
                 for definition in definitions:
                     self._add(name, definition._replace(within=span))
+
+    def _lambda(self, node: ast.Lambda, over: Sequence[ast.expr], path: BlockPath) -> None:
+        """A lambda's parameters: elements of what it is mapped over, or nothing is known."""
+        span = (self.at(node), self.at(node, end=True))
+        for position, argument in enumerate(node.args.args):
+            how, value = ("loop", over[position]) if position < len(over) else ("other", None)
+            if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
+                self._add(argument.arg, Definition(how, value, (), span[0], span[0], path, span))

@@ -8,6 +8,7 @@ from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Outline, Position
+from torchperf_lint.facts.signatures import is_iteration
 from torchperf_lint.facts.syntax import children_of
 
 
@@ -24,6 +25,7 @@ class Body:
         self._narrowed: dict[int, list[Narrowing]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
+        self._passed_on: dict[int, set[str]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._decisive: dict[int, frozenset[str]] = {}
@@ -116,6 +118,8 @@ class Body:
             current = stack.pop()
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
+            elif isinstance(current, ast.YieldFrom):
+                self._passed_on.setdefault(function, set()).add(chain(current.value))
             elif isinstance(current, ast.Call):
                 line, column = self.at(current)
                 calls[line, column, chain(current.func)] = current
@@ -171,10 +175,10 @@ class Body:
         return self._decisive[function]
 
     def iterators(self, function: int) -> set[str]:
-        """The chains that a function makes iterators of: `iter(loader)`."""
+        """The chains a function goes through, but for loops: `iter(loader)`, `tqdm(loader)`, `yield from loader`."""
         self._index(function)
-        made = (c for (_, _, callee), c in self._calls[function].items() if callee == "iter" and c.args)
-        return {chain(call.args[0]) for call in made}
+        made = (c for (_, _, callee), c in self._calls[function].items() if is_iteration(callee))
+        return {chain(argument) for call in made for argument in call.args} | self._passed_on.get(function, set())
 
     def stored_items(self, function: int, name: str) -> list[ast.expr]:
         """What a function puts into a container: `name[...] = value`, `name.append(value)`."""
@@ -197,6 +201,12 @@ class Body:
         node = self.functions.get(function)
         statements = effects.statements(node.body) if node is not None else ()
         return [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
+
+    def yields(self, function: int) -> list[tuple[ast.expr, bool]]:
+        """(value, whether `yield from`) for each yield of a generator, in order; empty for other functions."""
+        node = self.functions.get(function)
+        found = effects.yields(node.body) if node is not None else ()
+        return sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
 
 
 def _lines(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.syntax import children_of
 
 
 def self_assignments(
@@ -88,6 +89,17 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             continue
         inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
         stack.extend(reversed(inner))
+
+
+def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
+    """(expression, whether `yield from`) for each value that a generator yields, in no order."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom) and node.value is not None:
+            yield node.value, isinstance(node, ast.YieldFrom)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            stack.extend(children_of(node))
 
 
 _SIZED = frozenset(

@@ -11,6 +11,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
 from torchperf_lint.facts.results import origin_of
 from torchperf_lint.facts.value import (
@@ -49,7 +50,7 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return value_of_builtin(values, node, rest, frame)
     if PROGRESS.search(dotted) and node.args:
         return values.of(node.args[0], frame)
-    if dotted == "itertools.islice" and node.args:
+    if dotted in ("itertools.islice", "itertools.cycle") and node.args:
         return values.of(node.args[0], frame)
     if (
         head in ("einops", "torchvision")
@@ -161,16 +162,16 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
         return sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN
     first = arguments[0]
     if name == "next":
-        return values.element(first)
+        return next_of(values, first, frame)
     if name in api.PASSING_BUILTINS or name == "filter":
         return arguments[-1] if name == "filter" else first
     if name == "enumerate":
-        return sequence(sequence(UNKNOWN, (PLAIN, values.element(first))))
+        return sequence(sequence(UNKNOWN, (PLAIN, values.element(first, frame))))
     if name == "zip":
-        items = tuple(values.element(argument) for argument in arguments)
+        items = tuple(values.element(argument, frame) for argument in arguments)
         return sequence(sequence(join(items), items))
     if name in ("sum", "max", "min"):
-        return values.element(first) if len(arguments) == 1 else join(arguments)
+        return values.element(first, frame) if len(arguments) == 1 else join(arguments)
     if name in ("abs", "round", "pow"):
         return first
     return UNKNOWN

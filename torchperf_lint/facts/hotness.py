@@ -22,7 +22,6 @@ from torchperf_lint.model import Confidence
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
-_WHEN = {"step": "every training step", "eval": "every evaluation batch", "rollout": "every turn of a decoding loop"}
 _RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "lambda", "once", "except", "raise", "profile", "class"})
 
 
@@ -145,7 +144,7 @@ class Hotness:
             return None
         region = self.index.outlines[path].regions[index]
         line = loop.line
-        when = _WHEN[loop.kind]
+        when = loop.when
         return Hot(
             loop.kind,
             f"it runs {when}: in the loop `{region.detail}` (line {line}), which {loop.because}",
@@ -215,7 +214,7 @@ class Hotness:
     def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         loop = hot.loop
         detail = self.index.outlines[loop[0]].regions[loop[1]].detail if loop else ""
-        often, at = _WHEN[hot.kind], (hot.path, hot.line)
+        often, at = hot.when.partition(" (")[0], (hot.path, hot.line)
         called = (site.path, site.call.line)
         story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
         when = f"{often} (called from `{detail}`, {_place(*at, target.path)})"

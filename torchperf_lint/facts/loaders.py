@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.iteration import over_loader
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -19,7 +21,7 @@ Origin = tuple[str, int, int]
 
 
 class LoaderUse(NamedTuple):
-    """A hot loop over a loader."""
+    """A hot loop over a loader, or a hot place that takes the next batch."""
 
     path: str
     line: int
@@ -137,18 +139,29 @@ class Loaders:
                     continue
                 for origin in self._iterated(path, region.function, region.head):
                     found.setdefault(origin, []).append(LoaderUse(path, region.head, hot))
+            for use, origins in self._taken(path):
+                for origin in origins:
+                    found.setdefault(origin, []).append(use)
         return found
+
+    def _taken(self, path: str) -> Iterator[tuple[LoaderUse, tuple[Origin, ...]]]:
+        """The hot calls of `next` that take a batch."""
+        for call in self.index.outlines[path].calls:
+            hot = self.hotness.of_region(path, call.region) if call.callee == "next" else None
+            body = self.values.body(path) if hot is not None else None
+            node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+            if node is not None and hot is not None:
+                batch = self.values.of(node, Frame(path, call.function, (call.line, call.column)))
+                yield LoaderUse(path, call.line, hot), batch.origins if batch.kind == "batch" else ()
 
     def _iterated(self, path: str, function: int, line: int) -> tuple[Origin, ...]:
         body = self.values.body(path)
         node = body.loop_iterable(function, line) if body is not None else None
         if node is None or body is None:
             return ()
-        element = self.values.element(self.values.of(node, Frame(path, function, body.at(node))))
-        for value in (element, *element.items):
-            if value.kind == "batch" and value.origins:
-                return value.origins
-        return ()
+        frame = Frame(path, function, body.at(node))
+        batch = over_loader(self.values, self.values.of(node, frame), frame)
+        return batch.origins if batch is not None else ()
 
     @cached_property
     def _copies(self) -> dict[Origin, list[BatchCopy]]:

@@ -27,6 +27,10 @@ _EVALUATION_NAME = re.compile(
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
+_TRAINING_NAME = re.compile(
+    r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
+)
+_TRAINING_CALL = re.compile(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
 _LOADERS = (
     "torch.utils.data.DataLoader()",
     "torch_geometric.loader.DataLoader()",
@@ -52,6 +56,14 @@ class Loop:
     confidence: Confidence
     line: int
     """The line of `for` or `while`, as near as the outline knows: the line above its body."""
+    when: str
+    """`every training step`: how often its body runs."""
+
+
+_STEP = "every training step"
+_EVALUATION = "every evaluation batch"
+_BATCH = "every batch"
+_TURN = "every turn of a decoding loop"
 
 
 class Loops:
@@ -77,7 +89,7 @@ class Loops:
             return None
         trained = self._training_action(path, index)
         if trained:
-            return Loop("step", trained, Confidence.CERTAIN, region.head)
+            return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
         return self._over_loader(path, index) or self._decoding(path, index)
 
     def _decoding(self, path: str, index: int) -> Loop | None:
@@ -90,7 +102,7 @@ class Loops:
             known = any(self._is_module(thing) for thing in things)
             if known or (not things and _MODEL_NAME.search(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
-                return Loop("rollout", because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head)
+                return Loop("rollout", because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, _TURN)
         return None
 
     def _is_module(self, thing: Thing) -> bool:
@@ -171,8 +183,11 @@ class Loops:
         calls = self.calls_directly_in(path, index)
         if confidence is not Confidence.CERTAIN and not any(last_part(c.callee) in _ON_DEVICE for c in calls):
             confidence = Confidence.POSSIBLE
-        kind = "eval" if self._evaluates(path, index) else "step"
-        return Loop(kind, because, confidence, region.head)
+        if self._evaluates(path, index):
+            return Loop("eval", because, confidence, region.head, _EVALUATION)
+        if self._seems_to_train(path, index):
+            return Loop("step", because, confidence, region.head, _STEP)
+        return Loop("eval", because, confidence, region.head, _BATCH)
 
     def loader_evidence(self, path: str, function: int, chain: str) -> tuple[str, Confidence] | None:
         """Why a chain is a DataLoader, and how sure that is."""
@@ -184,6 +199,9 @@ class Loops:
         name = last_part(chain)
         if LOADER_NAME.search(name):
             return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
+        for binding in self.types.bindings(path).get((function, chain), ()):
+            if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):
+                return f"iterates `{chain}`, a DataLoader by the name of `{binding.value}`", Confidence.LIKELY
         return None
 
     def is_loader(self, thing: Thing) -> bool:
@@ -203,7 +221,18 @@ class Loops:
             return True
         if self._without_grad(path, index) or self._grad_is_off_inside(path, index):
             return True
-        return self._model_in_eval_mode.get((path, function.region), False)
+        return self._modes_set.get((path, function.region)) == {"eval"}
+
+    def _seems_to_train(self, path: str, index: int) -> bool:
+        """Whether a loop trains as far as names tell; the action may stand where nobody can follow."""
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        function = outline.functions[region.function]
+        if _TRAINING_NAME.search(function.qualname) or _TRAINING_NAME.search(last_part(region.iterable)):
+            return True
+        if "train" in self._modes_set.get((path, function.region), ()):
+            return True
+        return any(_TRAINING_CALL.search(last_part(call.callee)) for call in self.calls_directly_in(path, index))
 
     def _without_grad(self, path: str, index: int) -> bool:
         outline = self.index.outlines[path]
@@ -220,14 +249,14 @@ class Loops:
         return any(r.kind == "grad-off" and r.parent == index for r in self.index.outlines[path].regions)
 
     @cached_property
-    def _model_in_eval_mode(self) -> dict[tuple[str, int], bool]:
-        """(path, region of a function) -> whether it calls `.eval()` and never `.train()`."""
-        found: dict[tuple[str, int], bool] = {}
+    def _modes_set(self) -> dict[tuple[str, int], set[str]]:
+        """(path, region of a function) -> which of `.eval()` and `.train()` it calls."""
+        found: dict[tuple[str, int], set[str]] = {}
         for path, outline in self.index.outlines.items():
             modes: dict[int, set[str]] = {}
             for call in outline.calls:
                 name = last_part(call.callee)
                 if name in ("eval", "train") and "." in call.callee:
                     modes.setdefault(outline.functions[call.function].region, set()).add(name)
-            found.update({(path, region): names == {"eval"} for region, names in modes.items()})
+            found.update({(path, region): names for region, names in modes.items()})
         return found

@@ -10,6 +10,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
 from torchperf_lint.facts.value import (
@@ -33,6 +34,9 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     """The value of a call of a method; None when nothing is known of the object."""
     base = values.of(function.value, frame)
     name = function.attr
+    handed_back = prepared(values, node, frame)
+    if handed_back is not None:
+        return handed_back
     if base.kind in ("tensor", "batch"):
         return _tensor_method(values, node, base, name, frame)
     if base.kind == "module":
@@ -46,7 +50,7 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     if base.kind == "object" and base.thing is not None:
         return _object_method(values, node, base.thing, name, frame)
     if base.kind == "loader":
-        return UNKNOWN
+        return loader_method(values, base, name, frame)
     return _of_unknown(values, node, function, frame)
 
 
@@ -180,13 +184,4 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
         return tensor(ANYWHERE, f"what `{chain(node.func)}(...)` of a distribution gives", Confidence.LIKELY)
     if name in ("gather", "gather_for_metrics", "reduce", "all_gather", "pad_across_processes") and node.args:
         return values.of(node.args[0], frame)
-    if name == "prepare" and node.args:
-        return sequence(UNKNOWN, tuple(prepared(values.of(a, frame)) for a in node.args))
     return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}()"), name)
-
-
-def prepared(value: Value) -> Value:
-    """What `accelerator.prepare` returns: modules on the device, loaders whose batches are there."""
-    if value.kind in ("loader", "module"):
-        return replace(value, device=DEVICE)
-    return value

@@ -98,6 +98,8 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
 
 
 def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
+    if d.how == "named":
+        return from_thing(values, values.types.thing(frame.path, frame.function, name), name)
     if d.value is None or d.how == "other":
         return UNKNOWN
     key = (frame.path, frame.function, name, d.at, d.how)
@@ -112,7 +114,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "assign" and _is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)
     if d.how == "loop":
-        value = values.element(value, d.index)
+        value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(value, d.index)
     elif d.how == "with" and value.kind not in ("tensor", "batch"):

@@ -14,7 +14,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
-from torchperf_lint.facts.signatures import annotation_chain, iterated, off_by_default, parameters
+from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import MAX_DEPTH, byte_lines, children_of, expression_depth, parse
 
 
@@ -48,6 +48,7 @@ class _Outliner:
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
         self.returned: list[tuple[int, int, str]] = []
+        self.iterators: dict[tuple[int, str], str] = {}
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -57,10 +58,16 @@ class _Outliner:
         self.blocks.append(_Block(tree.body, _Context(0, -1, 0, 0), inner=False))
         while self.blocks:
             self.block(self.blocks.pop())
+        out.regions = [self.over_what(region) for region in out.regions]
         out.calls.sort(key=lambda call: (call.line, call.column))
         out.returns = [(function, value) for _, function, value in sorted(self.returned)]
         out.bindings.sort(key=lambda binding: binding.line)
         return out
+
+    def over_what(self, region: Region) -> Region:
+        """A loop over `bar`, where `bar = tqdm(loader)`, is one over the loader."""
+        over = self.iterators.get((region.function, region.iterable)) if region.iterable else None
+        return region if over is None else region._replace(iterable=over)
 
     def at(self, line: int, byte: int) -> Position:
         if self.ascii:
@@ -246,6 +253,8 @@ class _Outliner:
                 self.unpacked(target, value, context)
             elif "?" not in value:
                 self.bind(target, value, context)
+            if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
+                self.iterators[context.function, target.id] = iterated(node.value)
         self.expressions(node, context)
 
     def unpacked(self, target: ast.Tuple | ast.List, value: str, context: _Context) -> None:

@@ -156,9 +156,24 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
     ]
+    yielded = body.yields(key.index)
+    if yielded:
+        return _generated(values, key, yielded, frame)
     if not found:
         return UNKNOWN
     return join(found)
+
+
+def _generated(values: Values, key: FunctionKey, yielded: list[tuple[ast.expr, bool]], frame: Frame) -> Value:
+    """What a generator goes through; what a context manager hands out is another matter."""
+    body = values.body(key.path)
+    if body is None or any("contextmanager" in d or "fixture" in d for d in values.index.function(key).decorators):
+        return UNKNOWN
+    found = []
+    for node, whole in yielded[:4]:
+        value = values.of(node, frame.hop(key.path, key.index, body.at(node)))
+        found.append(values.element(value, frame) if whole else value)
+    return sequence(join(found))
 
 
 def origin_of(values: Values, node: ast.Call, frame: Frame) -> tuple[tuple[str, int, int], ...]:

@@ -12,6 +12,14 @@ _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", 
 _PROGRESS = re.compile(
     r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE
 )
+_ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})
+_BARS = re.compile(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
+
+
+def is_iteration(callee: str) -> bool:
+    """Whether a function passes on, item by item, what it is given: iterators, progress bars."""
+    name = last_part(callee)
+    return name in _ITERATION or bool(_BARS.search(name))
 
 
 def iterated(node: ast.expr) -> str:

@@ -64,8 +64,10 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if thing is not None and from_thing(values, thing, callee).kind == "module":
             because = f"`{name}` is handed to the module `{callee}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
+    if not LOADER_NAME.search(name):
+        return UNKNOWN
     iterated = any(r.iterable == name for r in values.index.outlines[frame.path].regions if r.kind == "loop")
-    if LOADER_NAME.search(name) and (iterated or name in body.iterators(frame.function)):
+    if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from torchperf_lint.facts import attributes, calls, names, usage
+from torchperf_lint.facts import attributes, calls, iteration, names, usage
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hotness import Hotness
@@ -167,23 +167,9 @@ class Values:
 
     # -- iteration ---------------------------------------------------------------------------------
 
-    def element(self, value: Value, index: tuple[int, ...] = ()) -> Value:
+    def element(self, value: Value, frame: Frame, index: tuple[int, ...] = ()) -> Value:
         """One element of what a loop iterates, then unpacked along `index`."""
-        if value.kind == "loader":
-            told = value.because or "a loader"
-            because = f"a batch from a loader: {told}" if told.startswith("`") else f"a batch from {told}"
-            found = Value("batch", value.device, because, value.confidence, origins=value.origins)
-        elif value.kind == "sequence":
-            found = value.item or UNKNOWN
-        elif value.kind in ("tensor", "batch", "array"):
-            found = value
-        elif value.kind == "plain":
-            found = PLAIN
-        elif value.kind == "module":
-            found = value
-        else:
-            found = UNKNOWN
-        return unpacked(found, index)
+        return unpacked(iteration.element(self, value, frame), index)
 
 
 def _element(base: Value, index: ast.expr) -> Value:

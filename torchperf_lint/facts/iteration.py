@@ -1,0 +1,113 @@
+"""What iterating gives: loaders, wrappers of loaders, own iterables; and what frameworks make of loaders."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.loops import LOADER_NAME
+from torchperf_lint.facts.results import returned
+from torchperf_lint.facts.value import (
+    ANYWHERE,
+    DEVICE,
+    PLAIN,
+    UNKNOWN,
+    Frame,
+    Value,
+    sequence,
+)
+from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_PREPARERS = re.compile(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
+_PREPARE = frozenset("prepare prepare_data_loader prepare_model setup setup_dataloaders setup_module".split())
+
+
+def element(values: Values, value: Value, frame: Frame) -> Value:
+    """One element of what a loop iterates."""
+    if value.kind == "loader":
+        own = _own_element(values, value, frame)
+        return own if own is not None else _batch(value)
+    if value.kind == "sequence":
+        return value.item or UNKNOWN
+    if value.kind in ("tensor", "batch", "array", "module"):
+        return value
+    if value.kind == "plain":
+        return PLAIN
+    if value.kind == "object":
+        return _own_element(values, value, frame) or UNKNOWN
+    return UNKNOWN
+
+
+def _batch(loader: Value) -> Value:
+    told = loader.because or "a loader"
+    because = f"a batch from a loader: {told}" if told.startswith("`") else f"a batch from {told}"
+    return Value("batch", loader.device, because, loader.confidence, origins=loader.origins)
+
+
+def _own_element(values: Values, value: Value, frame: Frame) -> Value | None:
+    """What an object of a project's class goes through; None where its class does not say how."""
+    if value.thing is None or value.thing.kind != "instance":
+        return None
+    key = values.index.method(value.thing, "__iter__")
+    if key is None:
+        return None
+    gone_through = returned(values, key, frame)
+    if gone_through.kind == "object" and gone_through.thing == value.thing:
+        return next_of(values, gone_through, frame)
+    if gone_through.kind in ("loader", "sequence"):
+        return element(values, replace(gone_through, thing=None), frame)
+    # A loader that goes its own way may have moved the batch already.
+    return Value("batch", ANYWHERE, value.because, Confidence.LIKELY) if value.kind == "loader" else UNKNOWN
+
+
+def next_of(values: Values, value: Value, frame: Frame) -> Value:
+    """What `next(value)` gives."""
+    if value.kind != "object":
+        return element(values, value, frame)
+    key = values.index.method(value.thing, "__next__") if value.thing and value.thing.kind == "instance" else None
+    return returned(values, key, frame)
+
+
+def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value:
+    """What a method of a loader, or of its iterator, gives."""
+    if name in ("next", "__next__"):
+        return element(values, base, frame)
+    return base if name == "__iter__" else UNKNOWN
+
+
+def prepared(values: Values, node: ast.Call, frame: Frame) -> Value | None:
+    """What accelerate's `prepare` or Fabric's `setup` returns: modules and batches are on the device."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in _PREPARE or not node.args:
+        return None
+    base = values.of(node.func.value, frame)
+    if base.kind == "object" and base.thing is not None and base.thing.kind == "external":
+        known = base.thing.dotted.startswith(("accelerate.", "lightning.Fabric", "lightning_fabric."))
+    else:
+        known = base.kind == "unknown" and bool(_PREPARERS.search(chain(node.func.value)))
+    if not known or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return UNKNOWN if known else None
+    if any(k.arg in ("move_to_device", "device_placement") for k in node.keywords):
+        return UNKNOWN
+    found = tuple(_moved(values.of(argument, frame), argument) for argument in node.args)
+    return found[0] if len(found) == 1 else sequence(UNKNOWN, found)
+
+
+def _moved(value: Value, argument: ast.expr) -> Value:
+    if value.kind in ("loader", "module"):
+        return replace(value, device=DEVICE)
+    written = chain(argument)
+    if value.kind == "unknown" and LOADER_NAME.search(last_part(written)):
+        return Value("loader", DEVICE, f"`{written}`, a DataLoader by its name", Confidence.LIKELY)
+    return value
+
+
+def over_loader(values: Values, iterated: Value, frame: Frame) -> Value | None:
+    """The batch that a loop over `iterated` gets, alone or in a tuple with an index; None for other loops."""
+    found = element(values, iterated, frame)
+    return next((value for value in (found, *found.items) if value.kind == "batch" and value.origins), None)
