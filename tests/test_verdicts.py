@@ -89,6 +89,12 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(copy(), loaders=(loader(),), device=None),
     },
+    "TPL306": {
+        "confirmed": run(loaders=(loader(batches=200, epochs=200),), device=None),
+        "refuted": run(loaders=(loader(batches=500, epochs=5),), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(lines={"train.py": {20: 1}}, device=None),
+    },
     "TPL401": {
         "confirmed": run(event("empty-cache", "call"), device=None),
         "refuted": run(event("empty-cache", "call", count=2), device=None),

@@ -1,0 +1,145 @@
+"""TPL306."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import silent
+from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence, LoaderRun
+from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
+from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_BATCHES_A_PASS = 1.5
+"""Up to so many batches a pass on average, a pass is begun for one batch."""
+
+
+class NextOfANewIterator(SourceRule):
+    """`next(iter(loader))` in code that runs every step.
+
+    ## What it does
+    Flags steps that take their batch from an iterator made just for it, `next(iter(loader))` or the same in two
+    statements. Where the loader is known to have no workers, the finding is info.
+
+    ## Why it is slow
+    `iter(loader)` begins a whole pass: it starts the workers, draws a new order of all samples, and has
+    `num_workers * prefetch_factor` batches made. One of them is used, the rest is thrown away, and the workers are
+    stopped. Without workers, what remains is the order and a batch that nobody prepared ahead.
+
+    ## Example
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, steps, device):
+        loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4, pin_memory=True)
+        for _ in range(steps):
+            x, y = next(iter(loader))
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def endless(loader):
+        while True:
+            yield from loader
+
+    def train(model: nn.Module, dataset, optimizer, criterion, steps, device):
+        loader = DataLoader(dataset, batch_size=64, shuffle=True, num_workers=4, pin_memory=True)
+        batches = endless(loader)
+        for _ in range(steps):
+            x, y = next(batches)
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    To look at one batch before training, and to begin anew where a pass has ended:
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, loader: DataLoader, optimizer, criterion, steps, device):
+        print(next(iter(loader))[0].shape)
+        batches = iter(loader)
+        for _ in range(steps):
+            try:
+                x, y = next(batches)
+            except StopIteration:
+                batches = iter(loader)
+                x, y = next(batches)
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet: with one iterator every sample is seen once a pass, where now each step sees the
+    first batch of a fresh shuffle.
+
+    ## Confirmed by
+    Several passes over the loader with about one batch each.
+
+    ## References
+    - PyTorch documentation, torch.utils.data: a new iterator starts the worker processes.
+    - pytorch/pytorch #1917.
+    """
+
+    code, name, since = "TPL306", "next-of-a-new-iterator", "0.1.0"
+    triggers = ("iter(", "iter__(")
+    probes = ("loader",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot batch that begins a pass of its own."""
+        for site in file.hot_calls("next", "__next__"):
+            begun = pass_for_one_batch(site)
+            if begun is None or site.hot is None or site.hot.kind == "data" or varies(site, begun.loader):
+                continue
+            yield self._finding(project, site, begun)
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By passes that had about one batch each."""
+        made = [loader for place in finding.related for loader in run.loader_at(place.location)]
+        again = [loader for loader in made or run.loaders if _begun_for_one_batch(loader)]
+        if not again:
+            return silent(run, finding.location, "pass for one batch")
+        passes, batches = sum(loader.epochs for loader in again), sum(loader.batches for loader in again)
+        each = sum(loader.start_ms + loader.first_wait_ms for loader in again) / passes
+        reason = f"{passes} passes over the loader for {batches} batches, {each:.3g} ms until each first batch"
+        return Verdict(Outcome.CONFIRMED, reason)
+
+    def _finding(self, project: Project, site: Site, begun: Pass) -> Finding:
+        assert site.hot is not None
+        written = site.file.brief(begun.loader)
+        known = begun.value.weaker(Confidence.POSSIBLE if site.hot.optional else site.hot.confidence)
+        told = "" if begun.value.confidence is Confidence.CERTAIN else " (a DataLoader by its name)"
+        origins = begun.value.origins
+        calls = [call for call in (loader_call(project, origin) for origin in origins) if call is not None]
+        alone = bool(calls) and all(lacks(call, "num_workers", WORKERS_POSITION) for call in calls)
+        return self.found(
+            site,
+            message=f"`{site.file.brief(site.call)}` begins a pass over `{written}`{told} "
+            f"for one batch {site.hot.when}",
+            instead=f"make one iterator before the loop (`batches = iter({written})`), take `next(batches)` in it and "
+            "make a new one on StopIteration; or loop over the loader itself",
+            hot=site.hot,
+            severity=Severity.INFO if alone or site.hot.kind == "eval" else None,
+            confidence=known.confidence,
+            related=[site.file.related(*origin, "makes the loader") for origin in origins[:5]],
+        )
+
+
+def _begun_for_one_batch(loader: LoaderRun) -> bool:
+    return loader.epochs >= OFTEN_ENOUGH and 0 < loader.batches <= _BATCHES_A_PASS * loader.epochs
