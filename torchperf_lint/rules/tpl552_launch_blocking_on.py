@@ -1,0 +1,140 @@
+"""TPL552."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import NO_DEVICE
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.environment import settings_of
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.switches import asked_for, reached, switched_back
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_VARIABLE = "CUDA_LAUNCH_BLOCKING"
+_OFF = frozenset({"default", 0})
+
+
+class LaunchBlockingOn(SourceRule):
+    """Kernel launches wait for their kernels in ordinary runs.
+
+    ## What it does
+    Flags code that sets `CUDA_LAUNCH_BLOCKING=1` for its own process (`os.environ[...] =`, `setdefault`, `update`,
+    `putenv`) where no flag decides about it. `torch.cuda.set_sync_debug_mode("warn")`, left on, is reported as info.
+    In a function that nothing in the project calls either is only `possible`.
+
+    ## Why it is slow
+    Each launch returns only when its kernel has run, so the host never gets ahead of the device, and the device
+    idles while the host prepares the next kernel. The debug mode for synchronisations issues a warning at each.
+
+    ## Example
+    ```python
+    import os
+
+    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+
+    import torch
+
+    def train(model, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def train(model, loader, optimizer, criterion, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    While looking for a kernel that fails, from the shell (`CUDA_LAUNCH_BLOCKING=1 python train.py`) or behind a flag:
+    ```python
+    import os
+    import sys
+
+    if "--debug-kernels" in sys.argv:
+        os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. Without it, an error in a kernel is reported at a later line.
+
+    ## Confirmed by
+    The variable in the environment of a training step of the run. It counts only where it was set before CUDA was
+    first used.
+
+    ## References
+    - PyTorch CUDA semantics, "Asynchronous execution".
+    - PyTorch performance tuning guide, "Disable debugging APIs".
+    - PyTorch documentation of `torch.cuda.set_sync_debug_mode`.
+    """
+
+    code, name, since = "TPL552", "launch-blocking-on", "0.1.0"
+    triggers = (_VARIABLE, "set_sync_debug_mode")
+    probes = ("state",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each place that sets the variable, or leaves the debug mode on."""
+        del project
+        if _VARIABLE in file.text:
+            yield from self._blocking(file)
+        for site in file.calls_of("torch.cuda.set_sync_debug_mode"):
+            function, mode = site.record.function, site.call.args[0] if site.call.args else site.keyword("debug_mode")
+            on = isinstance(mode, ast.Constant) and mode.value not in _OFF
+            if not on or asked_for(file, site.call, function):
+                continue
+            if switched_back(file, function, "set_sync_debug_mode", _OFF):
+                continue
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` stays on: from here on every synchronisation is looked at and told",
+                instead='remove it, or set it back with `torch.cuda.set_sync_debug_mode("default")`',
+                severity=Severity.INFO,
+                confidence=Confidence.LIKELY if reached(file, function) else Confidence.POSSIBLE,
+            )
+
+    def _blocking(self, file: SourceFile) -> Iterator[Finding]:
+        for mark, value in settings_of(file, _VARIABLE):
+            if not _is_on(value) or asked_for(file, mark.expression, mark.function):
+                continue
+            yield self.found(
+                mark,
+                message=f"{_VARIABLE} is set for the whole process: every kernel launch waits for its kernel, so "
+                "the host never runs ahead of the device",
+                instead=f"remove it, and set it in the shell for the run that needs it: `{_VARIABLE}=1 python ...`",
+                confidence=Confidence.CERTAIN if reached(file, mark.function) else Confidence.POSSIBLE,
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By the environment that a training step found."""
+        if run.ran(finding.location) == 0:
+            return Verdict(Outcome.NOT_REACHED, "the line did not run")
+        if finding.severity is Severity.INFO:
+            return Verdict(Outcome.UNOBSERVABLE, "no probe looks at the debug mode for synchronisations")
+        if run.device is None:
+            return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
+        environment = run.state.get("environment")
+        if environment is None:
+            return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("state", "the run ended before its third step"))
+        if environment.get(_VARIABLE, "0") not in ("", "0"):
+            return Verdict(Outcome.CONFIRMED, f"{_VARIABLE} was {environment[_VARIABLE]} while it trained")
+        return Verdict(Outcome.REFUTED, f"{_VARIABLE} was not set while it trained")
+
+
+def _is_on(value: ast.expr) -> bool:
+    """A literal other than "0"; `str(1)` is one as well."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "str" and value.args:
+        value = value.args[0]
+    return isinstance(value, ast.Constant) and str(value.value) not in ("", "0", "None", "False")
