@@ -29,7 +29,7 @@ from torchperf_lint.model import (
 if TYPE_CHECKING:
     from torchperf_lint.facts.hotness import Hot
     from torchperf_lint.facts.project import Project
-    from torchperf_lint.facts.source import Site, SourceFile
+    from torchperf_lint.facts.source import Place, SourceFile
     from torchperf_lint.facts.value import Value
 
 DOCS_URL = "https://torchperf-lint.readthedocs.io/rules"
@@ -103,7 +103,7 @@ class SourceRule(Rule, abstract=True):
 
     def found(
         self,
-        site: Site,
+        site: Place,
         *,
         message: str,
         instead: str,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -43,7 +43,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     value = on_device(file, place, receiver)
     if value is None:
         return None
-    if hot.optional or decides(place):
+    if hot.optional or consequence(place) in (DECIDES, REPLACES):
         return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
     return Read(value, hot, Severity.INFO if hot.kind == "eval" else Severity.WARNING)
 
@@ -65,25 +65,45 @@ def cause(place: Place) -> str:
     return f"read on line {line} of function {place.function}"
 
 
-def item_readings(file: SourceFile) -> Iterator[Reading]:
+def item_readings(file: SourceFile) -> tuple[Reading, ...]:
     """The hot `.item()` of device tensors."""
-    for site in file.hot_calls("item"):
-        if site.receiver is not None and not site.call.args:
-            yield from _reading(file, site, site.receiver)
+    return file.once(_item_readings)
 
 
-def conversion_readings(file: SourceFile) -> Iterator[Reading]:
+def conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
     """The hot `float(t)`, `int(t)`, `t.tolist()`, `math.exp(t)` of device tensors."""
-    for site in file.hot_calls(*_NUMBERS, "tolist", *_MATH):
-        converted = _converted(file, site)
-        if converted is not None:
-            yield from (found for found in _reading(file, site, converted) if found.read.value.kind != "batch")
+    return file.once(_conversion_readings)
 
 
-def _reading(file: SourceFile, site: Site, operand: ast.expr) -> Iterator[Reading]:
-    read = hot_read(file, site, operand)
-    if read is not None:
-        yield Reading(site, operand, read)
+def copy_readings(file: SourceFile) -> tuple[Reading, ...]:
+    """The hot `.cpu()`, `.to("cpu")` and `.numpy(force=True)` of device tensors, where the copy blocks."""
+    return file.once(_copy_readings)
+
+
+def _item_readings(file: SourceFile) -> tuple[Reading, ...]:
+    return _readings(file, ("item",), lambda site: None if site.call.args else site.receiver)
+
+
+def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
+    found = _readings(file, (*_NUMBERS, "tolist", *_MATH), lambda site: _converted(file, site))
+    return tuple(reading for reading in found if reading.read.value.kind != "batch")
+
+
+def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
+    found = _readings(file, ("cpu", "numpy", "to"), _copied)
+    return tuple(reading for reading in found if reading.read.value.kind != "batch")
+
+
+def _readings(
+    file: SourceFile, names: tuple[str, ...], operand: Callable[[Site], ast.expr | None]
+) -> tuple[Reading, ...]:
+    found = []
+    for site in file.hot_calls(*names):
+        read_of = operand(site)
+        read = hot_read(file, site, read_of) if read_of is not None else None
+        if read_of is not None and read is not None:
+            found.append(Reading(site, read_of, read))
+    return tuple(found)
 
 
 def _converted(file: SourceFile, site: Site) -> ast.expr | None:
@@ -98,43 +118,24 @@ def _converted(file: SourceFile, site: Site) -> ast.expr | None:
     return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None
 
 
-# -- what the number is needed for ---------------------------------------------------------------------
+def _copied(site: Site) -> ast.expr | None:
+    """What a call copies to the host and waits for, or None.
+
+    A plain `.numpy()` copies nothing: on a device tensor it raises, so the tensor is on the host already.
+    """
+    flag = site.keyword("non_blocking")
+    if isinstance(flag, ast.Constant) and flag.value is True:
+        return None
+    if site.record.callee.endswith(".numpy"):
+        force = site.keyword("force")
+        return site.receiver if isinstance(force, ast.Constant) and force.value is True else None
+    if not site.record.callee.endswith(".to"):
+        return site.receiver
+    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
+    return site.receiver if _is_cpu(target) else None
 
 
-def decides(place: Place) -> bool:
-    """Whether the value decides what runs next: a branch that does more than raise, a bound, an index."""
-    enclosing = place.file.enclosing(place.function)
-    node: ast.AST = place.expression
-    for parent in enclosing.ancestors(place.expression):
-        if isinstance(parent, ast.If | ast.While) and parent.test is node:
-            return not (isinstance(parent, ast.If) and only_leaves(parent))
-        if isinstance(parent, ast.IfExp) and parent.test is node:
-            return True
-        if isinstance(parent, ast.Subscript) and parent.slice is node:
-            return True
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
-            return True
-        if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
-            # In a training step such a loop gathers statistics; elsewhere it lays out what runs next.
-            return place.hot is not None and place.hot.kind in ("forward", "rollout")
-        if isinstance(parent, ast.Assign):
-            return _assigned_decides(place, parent)
-        node = parent
-    return False
-
-
-def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
-    """`n = int(mask.sum())`, and then `if n > 3:`, `x[:n]`, `torch.zeros(n)`."""
-    body = place.file.project.body(place.file.path)
-    assert body is not None
-    decisive = body.decisive(place.function)
-    parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
-    return any(chain(part) in decisive for part in [*parts, *assignment.targets])
-
-
-def only_leaves(node: ast.If) -> bool:
-    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
-    last = node.body[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and chain(last.value.func).endswith("exit")
+def _is_cpu(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "device":
+        node = node.args[0]
+    return isinstance(node, ast.Constant) and node.value == "cpu"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 import libcst as cst
 
@@ -29,6 +29,7 @@ from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Location, Related
 
 BRIEF = 40
+T = TypeVar("T")
 _NEWLINE = re.compile(NEWLINE)
 
 
@@ -149,6 +150,7 @@ class SourceFile:
         self._honour_suppressions = honour_suppressions
         self._units: dict[int, Unit] = {}
         self._enclosing: dict[int, Enclosing] = {}
+        self._answers: dict[object, object] = {}
 
     @property
     def outline(self) -> Outline:
@@ -176,6 +178,12 @@ class SourceFile:
     def mentions(self, triggers: tuple[str, ...]) -> bool:
         """Whether the text holds one of the triggers at all."""
         return any(trigger in self.text for trigger in triggers)
+
+    def once(self, ask: Callable[[SourceFile], T]) -> T:
+        """What a question has for an answer about this file; asked once, however many rules want to know."""
+        if ask not in self._answers:
+            self._answers[ask] = ask(self)
+        return cast("T", self._answers[ask])
 
     # -- candidates --------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
     for function in hot_functions(file) if parsed else ():
         nodes = [n for n in file.enclosing(function).parents if isinstance(n, kinds)]
         for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):  # type: ignore[attr-defined]
-            yield from _spot(file, node, function)
+            yield from spots_at(file, node, function)
 
 
 def hot_functions(file: SourceFile) -> list[int]:
@@ -61,7 +61,8 @@ def hot_functions(file: SourceFile) -> list[int]:
     return sorted(found)
 
 
-def _spot(file: SourceFile, node: ast.AST, function: int) -> Iterator[Spot]:
+def spots_at(file: SourceFile, node: ast.AST, function: int) -> Iterator[Spot]:
+    """The spot that a node of a function is, if it is hot."""
     assert isinstance(node, ast.expr | ast.stmt)
     hotness = file.project.hotness
     while_ = _while_of(file, node, function)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, hot_read
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.reads import Read, cause, copy_readings
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -98,12 +97,8 @@ class CpuCopyInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
-        for site in file.hot_calls("cpu", "numpy", "to"):
-            receiver = _copied(site)
-            if receiver is None or site.hot is None or site.hot.kind == "eval":
-                continue
-            read = hot_read(file, site, receiver)
-            if read is None or read.value.kind == "batch":
+        for site, receiver, read in copy_readings(file):
+            if read.hot.kind == "eval":
                 continue
             yield self.found(
                 site,
@@ -120,29 +115,6 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
-
-
-def _copied(site: Site) -> ast.expr | None:
-    """What a call copies to the host, or None.
-
-    A plain `.numpy()` copies nothing: on a device tensor it raises, so the tensor is on the host already.
-    """
-    flag = site.keyword("non_blocking")
-    if isinstance(flag, ast.Constant) and flag.value is True:
-        return None
-    if site.record.callee.endswith(".numpy"):
-        force = site.keyword("force")
-        return site.receiver if isinstance(force, ast.Constant) and force.value is True else None
-    if not site.record.callee.endswith(".to"):
-        return site.receiver
-    target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
-    return site.receiver if _is_cpu(target) else None
-
-
-def _is_cpu(node: ast.expr | None) -> bool:
-    if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "device":
-        node = node.args[0]
-    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:

@@ -1,0 +1,102 @@
+"""What a program does with a truth value or number that it read from the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.source import Place
+
+RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
+"""It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
+
+_SAYS = frozenset("print warn warning info error critical debug exception log write append".split())
+_ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
+
+
+def consequence(place: Place) -> str:
+    """RAISES, REPLACES, DECIDES or RECORDS, for a value that is read at a place."""
+    node: ast.AST = place.expression
+    for parent in place.file.enclosing(place.function).ancestors(place.expression):
+        found = _of_part(place, parent, node)
+        if found is not None:
+            return found
+        node = parent
+    return RECORDS
+
+
+def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
+    """What it means that a value is in `node`, which is a part of `parent`."""
+    if isinstance(parent, ast.If) and parent.test is node:
+        return _of_branch(parent)
+    if isinstance(parent, ast.While) and parent.test is node:
+        return DECIDES
+    if isinstance(parent, ast.Assert):
+        return RAISES
+    if isinstance(parent, ast.IfExp) and parent.test is node:
+        return _of_choice(parent)
+    if isinstance(parent, ast.Subscript) and parent.slice is node:
+        return DECIDES
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
+        return DECIDES
+    if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
+        return DECIDES
+    if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
+        # In a training step such a loop gathers statistics; elsewhere it lays out what runs next.
+        return DECIDES if place.hot is not None and place.hot.kind in ("forward", "rollout") else RECORDS
+    if isinstance(parent, ast.Assign):
+        return DECIDES if _assigned_decides(place, parent) else RECORDS
+    return None
+
+
+def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
+    """`n = int(mask.sum())`, and then `if n > 3:`, `x[:n]`, `torch.zeros(n)`."""
+    body = place.file.project.body(place.file.path)
+    assert body is not None
+    decisive = body.decisive(place.function)
+    parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
+    return any(chain(part) in decisive for part in [*parts, *assignment.targets])
+
+
+def _of_branch(node: ast.If) -> str:
+    if _leaves(node.body) or (not node.orelse and all(_only_says(statement) for statement in node.body)):
+        return RAISES
+    return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
+
+
+def _leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and chain(last.value.func).endswith("exit")
+
+
+def _of_choice(node: ast.IfExp) -> str:
+    """`a if test else b`: torch.where chooses too, where both are at hand."""
+    parts = [n for side in (node.body, node.orelse) for n in ast.walk(side) if isinstance(n, ast.Call)]
+    return REPLACES if not any(last_part(chain(call.func)) in _ACTS for call in parts) else DECIDES
+
+
+def _only_says(statement: ast.stmt) -> bool:
+    """Whether a statement prints, logs or warns."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and last_part(chain(statement.value.func)) in _SAYS
+    )
+
+
+def _only_replaces(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block only gives names and elements other values: no call that trains, no jump, no loop."""
+    for statement in statements(body):
+        if _only_says(statement):
+            continue
+        if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            return False
+        calls = (n for n in ast.walk(statement) if isinstance(n, ast.Call))
+        if any(last_part(chain(call.func)) in _ACTS or chain(call.func).startswith("self.") for call in calls):
+            return False
+    return True

@@ -1,0 +1,89 @@
+"""Where Python asks an expression for its truth: tests of `if`, `while`, `assert`, operands of `not`, `and`, `or`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import Spot, hot_nodes, spots_at
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_ASKING = (ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, ast.UnaryOp, *_COMPREHENSIONS)
+_PREDICATES = frozenset(
+    "any all isnan isinf isfinite eq ne gt lt ge le greater less greater_equal less_equal logical_and logical_or "
+    "logical_not logical_xor isin bool sum max min amax amin count_nonzero equal allclose is_nonzero".split()
+)
+"""What a call is called that can give a tensor with one truth value."""
+_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+
+
+def truths(file: SourceFile) -> Iterator[Spot]:
+    """The hot expressions that are asked for their truth, in order; what does not look like a tensor's is left out."""
+    seen: set[ast.expr] = set()
+    for spot in hot_nodes(file, *_ASKING):
+        for leaf in _leaves(spot.expression):
+            if leaf not in seen and _may_be_tensor(file, leaf, spot.function):
+                seen.add(leaf)
+                yield from spots_at(file, leaf, spot.function)
+
+
+def _leaves(node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
+    """What `node` asks for its truth; `and`, `or` and `not` ask their operands."""
+    stack = list(reversed(_asked(node)))
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.BoolOp):
+            stack += reversed(current.values)
+        elif isinstance(current, ast.UnaryOp) and isinstance(current.op, ast.Not):
+            stack.append(current.operand)
+        else:
+            yield current
+
+
+def _asked(node: ast.expr | ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.If | ast.While | ast.Assert | ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.BoolOp):
+        return node.values[:-1]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand] if isinstance(node.op, ast.Not) else []
+    return [test for generator in node.generators for test in generator.ifs]  # type: ignore[union-attr]
+
+
+def _may_be_tensor(file: SourceFile, node: ast.expr, function: int, hops: int = 0) -> bool:
+    """Whether an expression looks like a truth value of tensors; a name is followed to what it was bound to."""
+    if isinstance(node, ast.Compare):
+        return _compares_numbers(node)
+    if isinstance(node, ast.Call):
+        return last_part(chain(node.func)) in _PREDICATES
+    if isinstance(node, ast.BoolOp):
+        return any(_may_be_tensor(file, value, function, hops) for value in node.values)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Invert)
+    if not isinstance(node, ast.Name) or hops > _HOPS:
+        return False
+    body = file.project.body(file.path)
+    reaching = body.reaching(function, node.id, body.at(node)) if body is not None else None
+    bound = [d.value for d in reaching or () if d.how == "assign" and d.value is not None]
+    return any(_may_be_tensor(file, value, function, hops + 1) for value in bound)
+
+
+_HOPS = 1
+
+
+def _compares_numbers(node: ast.Compare) -> bool:
+    sides = (node.left, *node.comparators)
+    if any(isinstance(s, ast.Constant) and (s.value is None or isinstance(s.value, str | bool)) for s in sides):
+        return False
+    if any(_is_shape(side) for side in sides) and all(isinstance(s, ast.Name) or _is_shape(s) for s in sides):
+        return False
+    return not any(isinstance(op, _IDENTITY) for op in node.ops)
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """`x.shape[0]`: what is compared with that by its bare name is a number, whatever its annotation says."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape"

@@ -1,0 +1,163 @@
+"""TPL102."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.consequences import DECIDES, RAISES, REPLACES, consequence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import Read, cause, hot_read
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.truths import truths
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_ALWAYS_ASK = ("equal", "allclose", "is_nonzero")
+
+
+class TensorTruthiness(SourceRule):
+    """`if (mask == 0).all():`, `while err > tol:`, `assert t.any()` on a device tensor in code that runs every step.
+
+    ## What it does
+    Flags device tensors that Python asks for their truth (tests of `if`, `while`, `assert` and `a if t else b`,
+    operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host) where the line runs
+    every training step, forward pass or evaluation batch (the last is reported as info).
+
+    ## Why it is slow
+    A branch on the host needs the number on the host: `bool(t)` copies it there and waits until everything queued on
+    the device before it has run. Under `torch.compile` it also breaks the graph.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor):
+            if (x < 0).any():
+                raise ValueError("negative input")
+            assert torch.isfinite(x).all()
+            return self.layer(x.to("cuda")) * mask
+    ```
+
+    ## Use instead
+    Let the device choose (`torch.where`, `masked_fill`, `clamp`), and check inputs once, where they are made:
+    ```python
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, mask: torch.Tensor):
+            return self.layer(x.clamp(min=0).to("cuda")) * mask
+    ```
+
+    ## When it is fine
+    On shapes, configuration and what is on the host anyway, and once every n steps:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, clip: float):
+        for step, (x, y) in enumerate(loader):
+            if x.shape[0] < 2 or y is None:
+                continue
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            if clip > 0:
+                nn.utils.clip_grad_norm_(model.parameters(), clip)
+            optimizer.step()
+            if step % 100 == 0 and loss > 10:
+                print("the loss is large")
+    ```
+    An algorithm that goes on until it has converged needs the answer. Tests that decide what runs next are only
+    `possible`: shown with `--confidence possible`.
+
+    ## Fix safety
+    There is no automatic fix: which values to choose between only the author knows.
+
+    ## Confirmed by
+    A synchronisation at the test in at least half of the recorded steps or evaluation batches; or several in a row,
+    in a loop of its own.
+
+    ## References
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    - NVIDIA, "Writing sync-free code", list of synchronising calls.
+    """
+
+    code, name, since = "TPL102", "tensor-truthiness", "0.1.0"
+    triggers = ("if ", "if(", "while ", "while(", "assert ", "assert(", "not ", ".equal(", ".allclose(", ".is_nonzero(")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot test of a device tensor."""
+        del project
+        for spot in truths(file):
+            assert isinstance(spot.expression, ast.expr)
+            if not isinstance(spot.expression, ast.Call) or not _asked(file, spot.expression, spot):
+                yield from self._judged(file, spot, spot.expression)
+        for site in file.hot_calls(*_ALWAYS_ASK):
+            operand = _asked(file, site.call, site)
+            if operand is not None:
+                yield from self._judged(file, site, operand)
+
+    def _judged(self, file: SourceFile, place: Place, operand: ast.expr) -> Iterator[Finding]:
+        read = hot_read(file, place, operand)
+        if read is None:
+            return
+        statement = file.enclosing(place.function).statement(place.expression)
+        then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
+        assert isinstance(place.expression, ast.expr)
+        yield self.found(
+            place,
+            message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
+            f"{read.hot.when}",
+            instead=_instead(then),
+            value=read.value,
+            hot=read.hot,
+            severity=_severity(read, then),
+            confidence=Confidence.POSSIBLE if then in (DECIDES, REPLACES) else None,
+            root_cause=cause(place),
+            leads=False,
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the test."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
+    """What `torch.equal(a, b)` and `a.equal(b)` compare on the host: the side that is known to be on the device."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in _ALWAYS_ASK:
+        return None
+    known = file.denotes(call.func, place)
+    if known is not None:
+        sides = call.args[:2] if known.startswith("torch.") else []
+    else:
+        sides = [call.func.value, *call.args[:1]] if isinstance(call.func, ast.Attribute) else []
+    tensors = [side for side in sides if file.value(side, place).kind == "tensor"]
+    return next((side for side in tensors if file.value(side, place).on_device), None) if tensors else None
+
+
+def _instead(then: str) -> str:
+    if then == RAISES:
+        return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
+    if then == REPLACES:
+        return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
+    return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
+
+
+def _severity(read: Read, then: str) -> Severity:
+    return Severity.INFO if then in (DECIDES, REPLACES) else read.severity
