@@ -1,0 +1,65 @@
+"""Replaced spellings of mixed precision: which are uses, and which are there for old versions."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.amp import legacy_uses
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+
+def uses(snippet):
+    """(dotted name, device) of each use in a file of its own."""
+    files = texts(snippet)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return [(use.dotted, use.device) for use in legacy_uses(file)]
+
+
+CUDA = ("torch.cuda.amp.autocast", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("snippet", "expected"),
+    [
+        ("with torch.cuda.amp.autocast():\n    pass", [CUDA]),
+        ("from torch.cuda.amp import autocast as a\nwith a():\n    pass", [CUDA]),
+        ("from torch.cuda import amp\n@amp.autocast()\ndef f(x):\n    return x", [CUDA]),
+        ("from torch.cuda.amp import autocast\nclass A:\n    @autocast\n    def f(self): pass", [CUDA]),
+        ("with torch.cpu.amp.autocast():\n    pass", [("torch.cpu.amp.autocast", "cpu")]),
+        ("from functools import partial\nf = partial(torch.cuda.amp.autocast, dtype=None)", [CUDA]),
+        ("from apex import amp\namp.initialize(m, o)", [("apex.amp.initialize", None)]),
+        ("try:\n    from apex import amp\nexcept ImportError:\n    amp = None\namp.initialize(m, o)",
+         [("apex.amp.initialize", None)]),
+        ("import apex\napex.parallel.DistributedDataParallel(m)", [("apex.parallel.DistributedDataParallel", None)]),
+        ("if args.version == 2:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
+        ("if use_amp:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
+    ],
+)  # fmt: skip
+def test_uses(snippet, expected):
+    assert uses(snippet) == expected
+
+
+@pytest.mark.parametrize(
+    "snippet",
+    [
+        "with torch.autocast('cuda'):\n    pass",
+        "x: torch.cuda.amp.GradScaler = None",
+        "isinstance(x, torch.cuda.amp.GradScaler)",
+        "from torch.cuda.amp import autocast\ndef autocast(): pass\nwith autocast():\n    pass",
+        "if torch.__version__ < '2.4':\n    s = torch.cuda.amp.GradScaler()",
+        "if not hasattr(torch.amp, 'GradScaler'):\n    s = torch.cuda.amp.GradScaler()",
+        "s = torch.amp.GradScaler('cuda') if new else torch.cuda.amp.GradScaler()",
+        "def f():\n    if TORCH_2_4:\n        return NEW\n    return torch.cuda.amp.GradScaler()",
+        "def f():\n    if a:\n        return torch.amp.GradScaler()\n    with g():\n        return torch.cuda.amp.GradScaler()",
+        "try:\n    s = torch.amp.GradScaler('cuda')\nexcept TypeError:\n    s = torch.cuda.amp.GradScaler()",
+        "try:\n    from torch.amp import autocast\nexcept E:\n    from torch.cuda.amp import autocast\nautocast()",
+        "if version.parse(torch.__version__) < V:\n    from torch.cuda import amp\namp.autocast()",
+        "from apex.optimizers import FusedAdam\nFusedAdam(p)",
+        "from apex import amp\namp.state_dict()",
+        "from torch_npu.npu.amp import autocast\nautocast()",
+    ],
+)
+def test_what_is_no_use_or_for_old_versions(snippet):
+    assert uses(snippet) == []

@@ -1,0 +1,145 @@
+"""Uses of the spellings of automatic mixed precision that torch has replaced, and those kept for old versions."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.switches import Mark
+
+_TORCH = re.compile(
+    r"torch\.(?P<device>cuda|cpu)\.amp\.(?:\w+_mode\.|grad_scaler\.)?(?P<name>autocast|GradScaler|custom_fwd|custom_bwd)$"
+)
+_APEX = re.compile(
+    r"apex\.(?:amp\.(?:\w+\.)?(?!state_dict$|load_state_dict$)\w+|parallel\.(?:DistributedDataParallel|convert_syncbn_model))$"
+)
+_VERSION = re.compile(
+    r"(?:^|[._])torch_?version|torch\.__version__|TORCH_\w*VERSION|torch_?(?:ge|gt|lt|le|at_least|greater|less|higher|newer|older)"
+    r"|version\(|hasattr\(|find_spec\(|_torch_?\d|TORCH_?\d|(?:has|is|have|use|support)\w*_(?:new|old|legacy)\w*|old_torch|new_amp",
+    re.IGNORECASE,
+)
+"""Tests that ask which torch this is."""
+_NEW = re.compile(r"torch\.amp\b|torch\.autocast\b")
+_CALLED_LATER = frozenset({"functools.partial"})
+
+
+class Legacy(NamedTuple):
+    """A use of a replaced spelling."""
+
+    mark: Mark
+    dotted: str
+    head: str
+    """The first name as written: `amp` of `amp.autocast`."""
+    call: ast.Call | None
+    """None where the name stands alone: a decorator without arguments, the argument of `partial`."""
+
+    @property
+    def device(self) -> str | None:
+        """The device type that the spelling stands for; None for apex."""
+        found = _TORCH.match(self.dotted)
+        return found["device"] if found else None
+
+    @property
+    def name(self) -> str:
+        """The last part of the spelling."""
+        return self.dotted.rpartition(".")[2]
+
+
+def legacy_uses(file: SourceFile) -> Iterator[Legacy]:
+    """Each use that is not there for old versions of torch, in order."""
+    body = file.project.body(file.path)
+    if body is None:
+        return
+    chosen = _bound_for_old_versions(body)
+    found = [use for number in body.functions for use in _in_function(file, number)]
+    yield from sorted((use for use in found if use.head not in chosen), key=lambda use: use.mark.frame.at)
+
+
+def _in_function(file: SourceFile, number: int) -> Iterator[Legacy]:
+    for node in file.enclosing(number).parents:
+        if isinstance(node, ast.Call):
+            yield from _use(file, node.func, node, number)
+            if file.denotes(node.func, Mark(file, node, number)) in _CALLED_LATER:
+                yield from (use for argument in node.args[:1] for use in _use(file, argument, None, number))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _decorators(file, node.decorator_list, number)
+        elif isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield from _decorators(file, inner.decorator_list, number)
+
+
+def _decorators(file: SourceFile, nodes: list[ast.expr], number: int) -> Iterator[Legacy]:
+    for node in nodes:
+        called = isinstance(node, ast.Call)
+        yield from _use(file, node.func if called else node, node if called else None, number)  # type: ignore[attr-defined]
+
+
+def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) -> Iterator[Legacy]:
+    if not isinstance(named, ast.Name | ast.Attribute):
+        return
+    mark = Mark(file, call if call is not None else named, number)
+    dotted = file.denotes(named, mark) or ""
+    if (_TORCH.match(dotted) or _APEX.match(dotted)) and not _for_old_versions(file, mark):
+        yield Legacy(mark, dotted, chain(named).partition(".")[0], call)
+
+
+def _for_old_versions(file: SourceFile, mark: Mark) -> bool:
+    """Whether a handler, a test of the version, or the new spelling beside it shows a use to be for old versions."""
+    enclosing = file.enclosing(mark.function)
+    node: ast.AST = mark.expression
+    while node in enclosing.parents:
+        parent = enclosing.parents[node]
+        if isinstance(parent, ast.ExceptHandler):
+            return True
+        if isinstance(parent, ast.If | ast.IfExp) and node is not parent.test and _beside_new(parent, node):
+            return True
+        if isinstance(node, ast.stmt) and any(_left_for_new(s) for s in _before(enclosing.suite(node), node)):
+            return True
+        node = parent
+    return False
+
+
+def _beside_new(parent: ast.If | ast.IfExp, inner: ast.AST) -> bool:
+    if _VERSION.search(ast.unparse(parent.test)):
+        return True
+    parts: list[ast.AST] = [parent.body, parent.orelse] if isinstance(parent, ast.IfExp) else []
+    if isinstance(parent, ast.If):
+        other = parent.orelse if any(inner is s for s in parent.body) else parent.body
+        parts = [*other]
+    return any(_NEW.search(ast.unparse(part)) for part in parts)
+
+
+def _before(suite: Sequence[ast.stmt], node: ast.stmt) -> Iterator[ast.stmt]:
+    return itertools.takewhile(lambda statement: statement is not node, suite)
+
+
+def _left_for_new(statement: ast.stmt) -> bool:
+    """`if TORCH_2_4: return torch.amp.autocast(...)`, after which the old spelling is for old versions."""
+    if not isinstance(statement, ast.If) or not isinstance(statement.body[-1], ast.Return):
+        return False
+    return bool(_VERSION.search(ast.unparse(statement.test)) or _NEW.search(ast.unparse(statement.body[-1])))
+
+
+def _bound_for_old_versions(body: Body) -> frozenset[str]:
+    """The names that a handler, or a branch of a test of the version, imports from a replaced module."""
+    found: set[str] = set()
+    for node in ast.walk(body.functions[0]):
+        chosen = isinstance(node, ast.Try) or (isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)))
+        imports = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)] if chosen else []
+        found.update(name for statement in imports for name in _names_from_torch(statement))
+    return frozenset(found)
+
+
+def _names_from_torch(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """What a statement binds to `torch.cuda.amp` or a part of it. Apex may be missing, but is never the older one."""
+    base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    for alias in node.names:
+        if f"{base}{alias.name}.".startswith(("torch.cuda.amp.", "torch.cpu.amp.")):
+            yield alias.asname or alias.name.partition(".")[0]

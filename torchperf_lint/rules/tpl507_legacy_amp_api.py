@@ -1,0 +1,138 @@
+"""TPL507."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.amp import Legacy, legacy_uses
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+_SHOWN = 60
+_PARALLEL = "wrap the model in `torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])`"
+_SYNC_BN = "write `torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)`"
+_NATIVE = (
+    'run the forward pass under `with torch.autocast("cuda"):` and backward and step through '
+    '`torch.amp.GradScaler("cuda")`; models and optimizers need no `initialize`'
+)
+
+
+class LegacyAmpApi(SourceRule):
+    """`torch.cuda.amp`, `torch.cpu.amp` and apex's mixed precision.
+
+    ## What it does
+    Flags uses of `torch.cuda.amp.autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` and their `torch.cpu.amp`
+    twins, calls of `apex.amp`, and apex's `DistributedDataParallel` and `convert_syncbn_model`. Reported as info: the
+    spellings under `torch` are deprecated since 2.4 and as fast as the new ones.
+
+    ## Why it is slow
+    `torch.cuda.amp` is not slow; each call issues a FutureWarning, and it will go. Apex's mixed precision patches
+    functions, is no longer maintained, and keeps `torch.compile` and fused optimizers out.
+
+    ## Example
+    ```python
+    import torch
+    from torch.cuda.amp import GradScaler, autocast
+
+    def train(model, loader, optimizer, criterion, device):
+        scaler = GradScaler()
+        for x, y in loader:
+            optimizer.zero_grad()
+            with autocast(dtype=torch.float16):
+                loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def train(model, loader, optimizer, criterion, device):
+        scaler = torch.amp.GradScaler("cuda")
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## When it is fine
+    Beside a test of the version or in a handler, for versions that lack the new spelling (`torch.amp.GradScaler` came
+    with 2.3):
+    ```python
+    import torch
+
+    def make_scaler():
+        if hasattr(torch.amp, "GradScaler"):
+            return torch.amp.GradScaler("cuda")
+        return torch.cuda.amp.GradScaler()
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. The new `autocast` takes the device type first and `dtype` before `enabled`, so
+    arguments given by position need their names.
+
+    ## Confirmed by
+    Nothing: the old spelling under `torch` costs nothing that a probe could see.
+
+    ## References
+    - PyTorch documentation, "Automatic Mixed Precision package", deprecations.
+    - PyTorch 2.4 release notes; TorchFix, deprecated amp.
+    """
+
+    code, name, since = "TPL507", "legacy-amp-api", "0.1.0"
+    severity = Severity.INFO
+    triggers = ("cuda.amp", "cpu.amp", "from torch.cuda import", "from torch.cpu import", "apex")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each use of a replaced spelling."""
+        del project
+        for use in legacy_uses(file):
+            yield self.found(
+                use.mark,
+                message=_message(use),
+                instead=_torch(file, use) if use.device else _apex(use),
+                confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
+            )
+
+
+def _message(use: Legacy) -> str:
+    if use.device:
+        return f"`{use.dotted}` is deprecated since torch 2.4, and its calls issue a FutureWarning"
+    return f"`{use.dotted}` is no longer maintained; torch has mixed precision and data parallelism of its own"
+
+
+def _apex(use: Legacy) -> str:
+    if use.dotted.startswith("apex.parallel"):
+        return _SYNC_BN if use.name == "convert_syncbn_model" else _PARALLEL
+    return _NATIVE
+
+
+def _torch(file: SourceFile, use: Legacy) -> str:
+    if use.name in ("custom_fwd", "custom_bwd"):
+        arguments = [f'device_type="{use.device}"', *_arguments(file, use)]
+        return f"write `@torch.amp.{use.name}({', '.join(arguments)})`"
+    arguments = [f'"{use.device}"', *_arguments(file, use)]
+    written = f"torch.amp.{use.name}({', '.join(arguments)})"
+    if len(written) > _SHOWN:
+        written = f'torch.amp.{use.name}("{use.device}", ...)'
+    return f"write `{written}`"
+
+
+def _arguments(file: SourceFile, use: Legacy) -> Iterator[str]:
+    """The arguments for the new spelling; the first of `autocast` was `enabled`, which now comes later."""
+    call = use.call
+    if call is None:
+        return
+    for position, argument in enumerate(call.args):
+        named = position == 0 and use.name == "autocast" and not isinstance(argument, ast.Starred)
+        yield f"enabled={file.brief(argument)}" if named else file.brief(argument)
+    for keyword in call.keywords:
+        yield f"{keyword.arg}={file.brief(keyword.value)}" if keyword.arg else f"**{file.brief(keyword.value)}"
