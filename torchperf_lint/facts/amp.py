@@ -77,8 +77,10 @@ def _in_function(file: SourceFile, number: int) -> Iterator[Legacy]:
 
 def _decorators(file: SourceFile, nodes: list[ast.expr], number: int) -> Iterator[Legacy]:
     for node in nodes:
-        called = isinstance(node, ast.Call)
-        yield from _use(file, node.func if called else node, node if called else None, number)  # type: ignore[attr-defined]
+        if isinstance(node, ast.Call):
+            yield from _use(file, node.func, node, number)
+        else:
+            yield from _use(file, node, None, number)
 
 
 def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) -> Iterator[Legacy]:
