@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import texts
+from snippets import IMPORTS, texts
 
 from torchperf_lint.facts.passes import known_loader, pass_for_one_batch, varies
 from torchperf_lint.facts.project import Project
@@ -12,7 +12,7 @@ from torchperf_lint.model import Confidence
 
 
 def sites(snippet, callee):
-    files = texts(snippet)
+    files = texts(snippet, f"from typing import Any, Iterable\n{IMPORTS}")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     return list(file.hot_calls(callee))
 
@@ -63,6 +63,7 @@ def test_a_pass_for_one_batch(body, begins):
         ("loader_kwargs", None),
         ("batches", None),
         ("order", None),
+        ("dataloaders", None),
         ("shuffled", None),
     ],
 )
@@ -99,3 +100,11 @@ def test_what_each_turn_sets_anew(body, expected):
     begun = pass_for_one_batch(site)
     assert begun is not None
     assert varies(site, begun.loader) is expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "known"), [("Iterable", True), ("Any", True), ("list", False), ("dict[str, int]", False)]
+)
+def test_an_annotation_that_says_little_leaves_the_name_its_word(annotation, known):
+    (site,) = sites(train("x = next(iter(my_loader))", f"model, my_loader: {annotation}"), "next")
+    assert (known_loader(site, site.call.args[0].args[0]) is not None) is known

@@ -32,10 +32,20 @@ def known_loader(place: Place, node: ast.expr) -> Value | None:
     if value.kind == "loader" and value.confidence is Confidence.CERTAIN:
         return value
     written = chain(node)
-    if value.kind not in ("loader", "unknown") or not _NAME.search(last_part(written)) or not _uses_torch(place):
+    annotation = _annotation(place, node)
+    silent = annotation in ("Iterable", "Any") or (not annotation and value.kind in ("loader", "unknown"))
+    if not silent or not _NAME.search(last_part(written)) or not _uses_torch(place):
         return None
     because = f"`{written}`, a DataLoader by its name"
     return value if value.kind == "loader" else Value("loader", HOST, because, Confidence.LIKELY)
+
+
+def _annotation(place: Place, node: ast.expr) -> str:
+    """How a parameter is annotated; empty where it is not, and for what is no parameter."""
+    if not isinstance(node, ast.Name):
+        return ""
+    parameters = place.file.outline.functions[place.function].parameters
+    return next((last_part(p.annotation) for p in parameters if p.name == node.id), "")
 
 
 def _uses_torch(place: Place) -> bool:
