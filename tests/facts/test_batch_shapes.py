@@ -433,6 +433,20 @@ def cycle(loader):
         f"x, y = next(batches)\n{ASYNC}",
         "batches = cycle(DataLoader(Photos(paths), 32))  # expect: TPL301",
     ),
+    "two that go through one generator": """
+def cycle(loader):
+    while True:
+        for batch in loader:
+            yield batch
+
+
+"""
+    + training(
+        "for step in range(steps):",
+        f"x, y = next(batches)\n{ASYNC}",
+        "batches = cycle(DataLoader(Photos(paths), 32))  # expect: TPL301\n"
+        "others = cycle(DataLoader(Photos(paths), 16))",
+    ),
     "taken once": training(
         "for step in range(steps):", ASYNC, "batches = iter(DataLoader(Photos(paths), 32))\nx, y = next(batches)"
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
@@ -72,7 +73,13 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     if dotted.startswith(api.TENSOR_NAMESPACES):
         return _computed(values, node, dotted, frame)
     if dotted == "torch.utils.data.DataLoader":
-        return Value("loader", HOST, "a DataLoader", origins=origin_of(values, node, frame))
+        reason = batches_on_device(values, node, frame)
+        because = f"a DataLoader whose batches are on the device ({reason})" if reason else "a DataLoader"
+        return Value("loader", DEVICE if reason else HOST, because, origins=origin_of(values, node, frame))
+    if dotted.startswith("torch.utils.data."):
+        made = data_set(values, node, name, frame)
+        if made is not None:
+            return made
     if dotted == "torch.device":
         return Value("torch_device", device_of(values, node, frame) or DEVICE)
     if dotted == "torch.nn.Parameter":

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.hotness import Hot
-from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.iteration import over_loader
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -36,40 +35,6 @@ class BatchCopy(NamedTuple):
     column: int
     blocking: bool
     hot: Hot
-
-
-_HEAVY = frozenset(
-    "imread imdecode load_image read_image decode_image decode_jpeg default_loader open loadmat read_csv "
-    "loadtxt decode tokenize encode encode_plus librosa dcmread resample resize crop augment transform "
-    "transforms VideoReader read_video imread_collection".split()
-)
-_HEAVY_LIBRARIES = (
-    "PIL.",
-    "cv2.",
-    "h5py.",
-    "librosa.",
-    "torchaudio.",
-    "soundfile.",
-    "nibabel.",
-    "pydicom.",
-    "skimage.",
-    "imageio.",
-    "decord.",
-    "av.",
-    "SimpleITK.",
-    "albumentations.",
-    "rasterio.",
-    "lmdb.",
-)
-_HEAVY_LOADS = ("numpy.load", "torch.load", "builtins.open", "pandas.read_csv", "torchvision.io.")
-_FILE_DATASETS = ("torchvision.datasets.", "torchaudio.datasets.")
-_IN_MEMORY_DATASETS = (
-    "torchvision.datasets.MNIST",
-    "torchvision.datasets.FakeData",
-    "torchvision.datasets.FashionMNIST",
-    "torchvision.datasets.KMNIST",
-    "torchvision.datasets.EMNIST",
-)
 
 
 def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
@@ -180,55 +145,3 @@ class Loaders:
                     copy = BatchCopy(path, call.line, call.column, is_blocking(node), hot)
                     found.setdefault(origin, []).append(copy)
         return found
-
-    # -- what a loader's data set does per item ------------------------------------------------------
-
-    def item_work(self, path: str, function: int, chain: str) -> str | None:
-        """What reading one item costs, in words, where the data set's class is known to do real work."""
-        for thing in self.values.types.things(path, function, chain):
-            found = self._work_of(thing)
-            if found is not None:
-                return found
-        return None
-
-    def in_memory(self, path: str, function: int, chain: str) -> bool:
-        """Whether the data set is known to hold its items in memory, ready to be taken."""
-        for thing in self.values.types.things(path, function, chain):
-            if thing.kind == "external" and thing.dotted.startswith(
-                ("torch.utils.data.TensorDataset", *_IN_MEMORY_DATASETS)
-            ):
-                return True
-        return False
-
-    def _work_of(self, thing: Thing) -> str | None:
-        if thing.kind == "external":
-            name = thing.dotted.removesuffix("()")
-            if name.startswith(_FILE_DATASETS) and name not in _IN_MEMORY_DATASETS and thing.dotted.endswith("()"):
-                return f"`{name.rpartition('.')[2]}` decodes a file for each item"
-            return None
-        if thing.kind != "instance":
-            return None
-        key = self.values.index.method(thing, "__getitem__")
-        name = self.index.record(thing).name
-        if key is None:
-            bases = [b for b in self.index.external_bases(thing) if b.startswith(_FILE_DATASETS)]
-            return f"`{name}` decodes a file for each item" if bases else None
-        found = self._heavy_call(key, 2)
-        return f"`{name}.__getitem__` calls `{found}` for each item" if found else None
-
-    def _heavy_call(self, key: FunctionKey, depth: int) -> str | None:
-        outline = self.index.outlines[key.path]
-        calls = [call for call in outline.calls if call.function == key.index]
-        for call in calls:
-            things = self.values.types.things(key.path, key.index, call.callee)
-            dotted = [thing.dotted for thing in things if thing.kind == "external"]
-            if any(name.startswith((*_HEAVY_LIBRARIES, *_HEAVY_LOADS)) for name in dotted):
-                return f"{call.callee}()"
-            if last_part(call.callee) in _HEAVY and not dotted:
-                return f"{call.callee}()"
-        for call in calls if depth else ():
-            for target in self.values.types.targets(key.path, key.index, call.callee):
-                found = self._heavy_call(target, depth - 1)
-                if found:
-                    return found
-        return None

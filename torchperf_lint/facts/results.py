@@ -26,6 +26,7 @@ from torchperf_lint.facts.value import (
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.bodies import Body
     from torchperf_lint.facts.values import Values
 
 
@@ -116,15 +117,30 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
 def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
     """For a function that hands a parameter back, what this call gives it; None for other functions."""
     body = values.body(key.path)
-    expressions = body.returns(key.index) if body is not None else []
+    if body is None:
+        return None
     function = values.index.function(key)
     names = [parameter.name for parameter in function.parameters]
+    yielded = body.yields(key.index)
+    expressions = [_gone_through(body, key.index, *pair) for pair in yielded] or body.returns(key.index)
     handed_back = [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
     if not handed_back or len(handed_back) < len(expressions):
         return None
     shift = 1 if function.class_index >= 0 and "staticmethod" not in function.decorators else 0
     arguments = [argument_of(node, names.index(name) - shift, name) for name in handed_back]
-    return join([values.of(a, frame) if a is not None else UNKNOWN for a in arguments])
+    found = join([values.of(a, frame) if a is not None else UNKNOWN for a in arguments])
+    if not yielded:
+        return found
+    # The generator's own uses of a parameter may say more than the argument.
+    return sequence(values.element(found, frame)) if found.kind != "unknown" else None
+
+
+def _gone_through(body: Body, function: int, yielded: ast.expr, whole: bool) -> ast.expr | None:
+    """What a generator takes item by item and yields as it is: `yield from x`; `for y in x: yield y`."""
+    if whole or not isinstance(yielded, ast.Name):
+        return yielded if whole else None
+    bound = body.definitions(function).get(yielded.id, [])
+    return bound[0].value if len(bound) == 1 and bound[0].how == "loop" and not bound[0].index else None
 
 
 def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:

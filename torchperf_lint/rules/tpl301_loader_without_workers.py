@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import priced, silent
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.datasets import data_of, held, item_work
 from torchperf_lint.facts.loaders import LoaderUse
 from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
@@ -120,11 +120,10 @@ class LoaderWithoutWorkers(SourceRule):
         return priced(run, Outcome.CONFIRMED, reason, waited)
 
     def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
-        data = site.call.args[0] if site.call.args else site.keyword("dataset")
-        name = chain(data) if data is not None else "?"
-        work = project.loaders.item_work(file.path, site.record.function, name)
-        if work is None and project.loaders.in_memory(file.path, site.record.function, name):
+        if held(project.values, site.call, site.frame) is not None:
             return
+        data = data_of(site.call)
+        work = item_work(project.values, data, site.frame) if data is not None else None
         first = next((use for use in uses if use.hot.kind == "step"), uses[0])
         because = f": {work}, in the training process" if work else ""
         yield self.found(
