@@ -1,0 +1,58 @@
+"""Loops over the parameters of a model: hundreds of turns every step."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Place, SourceFile
+
+Loop = ast.For | ast.AsyncFor | ast.comprehension
+
+_WRAPPERS = frozenset("enumerate list tuple zip tqdm sorted reversed filter iter set".split())
+_PARTS = frozenset(
+    "parameters named_parameters trainable_parameters get_parameters buffers named_buffers state_dict".split()
+)
+_GRADIENTS = re.compile(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
+_NAME = re.compile(r"^(?:\w+_)?(?:params|parameters|param_list|named_params)$")
+_MARKS = frozenset({"grad", "data", "requires_grad"})
+"""What is asked of parameters, and of little else that is called `params`."""
+
+
+def per_parameter(file: SourceFile, place: Place) -> Loop | None:
+    """The innermost loop over parameters, or over their gradients, that a place is in the body of."""
+    for loop in file.enclosing(place.function).loops(place.expression):
+        if any(_is_parameters(file, place.function, loop, part) for part in _iterated(loop.iter)):
+            return loop
+    return None
+
+
+def _iterated(node: ast.expr) -> list[ast.expr]:
+    """What is iterated, wrappers such as `enumerate` and `zip` taken off."""
+    found, stack = [], [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.Call) and last_part(chain(current.func)) in _WRAPPERS:
+            stack += current.args
+        else:
+            found.append(current)
+    return found
+
+
+def _is_parameters(file: SourceFile, function: int, loop: Loop, node: ast.expr) -> bool:
+    written = chain(node)
+    if written.endswith((".items()", ".values()")):
+        written = written.rpartition(".")[0]
+    name = last_part(written)
+    if written.endswith("()"):
+        return name in _PARTS
+    return written.endswith("[params]") or bool(
+        _GRADIENTS.match(name) or (_NAME.match(name) and _used_as_parameters(file, function, loop))
+    )
+
+
+def _used_as_parameters(file: SourceFile, function: int, loop: Loop) -> bool:
+    body = file.project.body(file.path)
+    names = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    return body is not None and any(use in _MARKS for name in names for use, _line in body.uses(function, name))
