@@ -1,0 +1,147 @@
+"""TPL108."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.finite import checks
+from torchperf_lint.facts.parameters import Loop, per_parameter
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import cause, conversion_readings, copy_readings, item_readings, on_device
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.truths import truths
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class PerParameterRead(SourceRule):
+    """A read of the device for each parameter of a model, in code that runs every step.
+
+    ## What it does
+    Flags `.item()`, `float(t)`, `.cpu()`, `if t:` and checks for NaN inside a loop over `parameters()`,
+    `named_parameters()`, `group["params"]` or gradients, where that loop runs every training step.
+
+    ## Why it is slow
+    Each read copies one number to the host and waits until everything queued on the device before it has run. A model
+    has hundreds of parameters, so the host waits hundreds of times a step, and the device runs one tiny kernel between
+    two waits.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        norms = []
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            total = 0.0
+            for p in model.parameters():
+                total += p.grad.norm().item() ** 2
+            norms.append(total**0.5)
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        norms = []
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            norms.append(torch.nn.utils.get_total_norm(p.grad for p in model.parameters()))
+            optimizer.step()
+        return torch.stack(norms).tolist()
+    ```
+
+    ## When it is fine
+    Once every n steps, and for what the host knows anyway:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            weights = sum(p.numel() for p in model.parameters() if p.requires_grad)
+            if step % 500 == 0:
+                print(weights, {name: p.grad.norm().item() for name, p in model.named_parameters()})
+            optimizer.step()
+    ```
+    A read that decides what an optimizer does with the parameter is only `possible`: shown with
+    `--confidence possible`.
+
+    ## Fix safety
+    There is no automatic fix: what to compute for all parameters at once depends on the loop.
+
+    ## Confirmed by
+    A synchronisation at the line in at least half of the recorded steps; or several in a row, in a loop of its own.
+
+    ## References
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    - `torch.nn.utils.get_total_norm` (torch 2.6), `torch.nn.utils.clip_grad_norm_`, which returns the norm.
+    """
+
+    code, name, since = "TPL108", "per-parameter-read", "0.1.0"
+    triggers = ("param", "grad")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each read inside a hot loop over parameters."""
+        del project
+        for place, operand in _reads(file):
+            loop = per_parameter(file, place)
+            if loop is not None:
+                yield from self._judged(file, place, operand, loop)
+
+    def _judged(self, file: SourceFile, place: Place, operand: ast.expr, loop: Loop) -> Iterator[Finding]:
+        value, hot = on_device(file, place, operand), place.hot
+        if value is None or hot is None or hot.kind == "data":
+            return
+        then = consequence(place)
+        disputable = hot.optional or then == DECIDES
+        assert isinstance(place.expression, ast.expr)
+        yield self.found(
+            place,
+            message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
+            f"`{file.brief(loop.iter)}`, {hot.when}",
+            instead=_CHOOSE if then == REPLACES else _STACK,
+            value=value,
+            hot=hot,
+            severity=Severity.INFO if disputable or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if disputable else None,
+            root_cause=cause(place),
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the line."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+_STACK = (
+    "compute for all parameters first and read once: `torch.stack([...]).tolist()`; the norm of all gradients is what "
+    "`clip_grad_norm_` returns, or `torch.nn.utils.get_total_norm(grads)`"
+)
+_CHOOSE = "let the device choose: `torch.where(test, a, b)`"
+
+
+def _reads(file: SourceFile) -> Iterator[tuple[Place, ast.expr]]:
+    for reading in (*item_readings(file), *conversion_readings(file), *copy_readings(file)):
+        yield reading.site, reading.operand
+    for check in checks(file):
+        yield check.place, check.operand
+    for spot in truths(file):
+        assert isinstance(spot.expression, ast.expr)
+        yield spot, spot.expression
