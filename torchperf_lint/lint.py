@@ -17,7 +17,8 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import suppressions
 from torchperf_lint.facts.notebook import NotebookSource
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Location, Problem, Report
+from torchperf_lint.facts.suppression_edits import removed
+from torchperf_lint.model import Finding, Fix, Location, Problem, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
 from torchperf_lint.rule import SourceRule
 from torchperf_lint.settings import Settings
@@ -44,6 +45,7 @@ class _FileResult:
     problems: list[Problem] = field(default_factory=list)
     suppressed: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
 
 def lint(target: Target, honour_suppressions: bool = True, reuse: bool = False) -> Report:
@@ -68,7 +70,8 @@ def _report(results: Sequence[_FileResult], files: int, seconds: dict[str, float
         tuple(sorted((p for r in results for p in r.problems), key=lambda p: p.sort_key)),
         files,
         sum(r.suppressed for r in results),
-        seconds,
+        seconds=seconds,
+        texts={path: text for r in results for path, text in r.texts.items()},
     )
 
 
@@ -101,6 +104,8 @@ class _Runner:
             if rule.code not in ignored and file.mentions(rule.triggers):
                 found += self._checked(rule, file, result)
         self._keep(file, found, ignored, result)
+        if result.findings:
+            result.texts[file.shown] = text
         notebook = self.opened.notebooks.get(name)
         if notebook is not None:
             result.findings = [_in_cells(finding, notebook) for finding in result.findings]
@@ -138,10 +143,7 @@ class _Runner:
         result.findings = merging.merged(open_findings)
         judged = not result.problems and self.opened.complete
         if judged and catalog.UNUSED_SUPPRESSION in self.settings.codes - ignored:
-            unused = list(self._unused(file, marks, used, ignored))
-            result.findings += [
-                f for f in unused if not any(marks.matches(f.location.line, f.location.end_line, f.code))
-            ]
+            result.findings += self._unused(file, marks, used, ignored)
 
     def _strong_enough(self, finding: Finding) -> bool:
         settings = self.settings
@@ -160,12 +162,16 @@ class _Runner:
         for mark, code in marks.ours():
             if (mark, code) in used or code == catalog.UNUSED_SUPPRESSION:
                 continue
+            silencing = marks.matches(mark.line, mark.line, catalog.UNUSED_SUPPRESSION)
+            if any(other != mark or entry is not None for other, entry in silencing):
+                continue
             known = [c for c in catalog.known_codes() if code is None or c.startswith(code)]
             if not (everything if code is None else all(c in ran for c in known)):
                 continue
             column, end_column = mark.span(code)
             location = Location(file.shown, mark.line, column, mark.line, end_column)
-            yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known))  # type: ignore[attr-defined]
+            fix = Fix(Safety.SAFE, (removed(file.text, mark, code),))
+            yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known), fix)  # type: ignore[attr-defined]
 
 
 def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:

@@ -88,6 +88,10 @@ class Fix:
     safety: Safety
     edits: tuple[Edit, ...]
 
+    def applies(self, unsafe: bool) -> bool:
+        """Whether it may be applied, with or without unsafe ones."""
+        return self.safety is Safety.SAFE or (unsafe and self.safety is Safety.UNSAFE)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -124,17 +128,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that could not be checked. `line` is 1-based, or None for the whole file."""
+    """Something that could not be checked, or fixed. `line` is 1-based, or None for the whole file."""
 
     path: str
     line: int | None
     reason: str
     rule: str | None = None
+    task: str = "checked"
+    """What could not be done: checked or fixed."""
 
     @property
-    def sort_key(self) -> tuple[str, int, str, str]:
-        """Path, line, rule, reason."""
-        return (self.path, self.line or 0, self.rule or "", self.reason)
+    def sort_key(self) -> tuple[str, int, str, str, str]:
+        """Path, line, rule, reason, task."""
+        return (self.path, self.line or 0, self.rule or "", self.reason, self.task)
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,10 @@ class Report:
     """How many findings comments silenced."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Wall time by phase and rule, in seconds; for --timings only."""
+    fixed: tuple[Finding, ...] = ()
+    """What was found and is gone, since it was fixed."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """By path, the texts in which the findings' fixes count: what was linted of each file with findings."""
 
 
 class Outcome(str, Enum):

@@ -50,7 +50,7 @@ def to_source(text: str) -> NotebookSource:
     notebook = _parsed(text)
     if not _is_python(notebook):
         return NotebookSource("")
-    cells = [_neutralised(_ended(_source(cell))) for cell in notebook["cells"] if _is_code(cell)]
+    cells = [_neutralised(_ended(_source(cell))) for cell in notebook["cells"] if is_code(cell)]
     lines = accumulate((len(split_lines(cell)) for cell in cells[:-1]), initial=1)
     source = "".join(cells)
     if "\0" in source:
@@ -79,7 +79,13 @@ def _is_python(notebook: dict[str, list[object]]) -> bool:
     return all(word is None or str(word).lower().startswith(("python", "ipython")) for word in stated)
 
 
-def _is_code(cell: object) -> bool:
+def code_cells(text: str) -> list[str]:
+    """The sources of the code cells of an .ipynb file's `text`, as their author wrote them. Raises CannotCheck."""
+    return [_source(cell) for cell in _parsed(text)["cells"] if is_code(cell)]
+
+
+def is_code(cell: object) -> bool:
+    """Whether a cell of a notebook's JSON holds code in the kernel's language."""
     language = _within(cell, "metadata", "vscode", "languageId")
     return _within(cell, "cell_type") == "code" and language in (None, "python")
 

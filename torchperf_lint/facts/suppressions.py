@@ -115,6 +115,13 @@ def parse(text: str) -> Suppressions:
     return Suppressions(tuple(_markers_of(text, starts, comments, joined)))
 
 
+def joined_lines(text: str, line: int) -> tuple[int, int]:
+    """The first and last of the lines that strings and backslashes join a 1-based line with."""
+    starts = [0, *(newline.end() for newline in _NEWLINE.finditer(text))]
+    spans = [span for span in _scan(text, starts)[1].values() if span[0] <= line <= span[1]]
+    return min((line, *(first for first, _ in spans))), max((line, *(last for _, last in spans)))
+
+
 def _scan(text: str, starts: list[int]) -> tuple[list[tuple[int, int]], dict[int, tuple[int, int]]]:
     """Start and end of each comment, and line -> first and last of the lines it is joined with."""
     comments: list[tuple[int, int]] = []

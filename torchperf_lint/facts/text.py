@@ -6,9 +6,10 @@ import codecs
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
-from torchperf_lint.errors import CannotCheck
+from torchperf_lint.errors import CannotCheck, CannotFix
 
 MAX_BYTES = 5 * 1024 * 1024
 """Larger files are not read. Fixed, so that an answer never depends on the machine."""
@@ -40,13 +41,40 @@ _KINDS = (
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A file's bytes, and the text that they are."""
+
+    data: bytes
+    text: str
+
+    def encoded(self, text: str) -> bytes:
+        """Another text as bytes, written as this one is. Raises CannotFix where not every byte would be kept."""
+        declared = _declared_encoding(self.data)
+        mark = _BOM if self.data.startswith(_BOM) else b""
+        name = "utf-8" if mark or declared is None or _is_utf8(*declared) else declared[0]
+        try:
+            data = mark + text.encode(name)
+            if mark + self.text.encode(name) == self.data and decode(data) == text:
+                return data
+        except (ValueError, CannotCheck) as error:
+            raise CannotFix(f"the change cannot be written as {name}: {error}") from None
+        raise CannotFix(f"it would not be the same bytes when it is written as {name} again")
+
+
 def read(path: Path) -> str:
     """The text of a Python file, newlines as they are, without a byte order mark.
 
     Raises CannotCheck for what is missing, unreadable, not a regular file, over MAX_BYTES, or not text.
     """
+    return stored(path).text
+
+
+def stored(path: Path) -> Stored:
+    """The text of a Python file with its bytes. Raises CannotCheck, as `read` does."""
     try:
-        return decode(_read_bytes(path))
+        data = _read_bytes(path)
+        return Stored(data, decode(data))
     except OSError as error:
         raise CannotCheck(_os_reason(error)) from None
     except ValueError as error:  # a path with a NUL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.model import Confidence, Finding, Location
+from torchperf_lint.model import Confidence, Finding, Fix, Location
 from torchperf_lint.rule import Rule
 
 
@@ -40,7 +40,8 @@ class UnusedSuppression(Rule):
     ```
 
     ## Fix safety
-    Removing the comment changes no behaviour; there is no automatic fix yet.
+    Safe: a comment changes no behaviour. `--fix` takes the code out of the comment; the whole comment with its
+    reason, where no other code is left in it; and the line, where the comment stood alone.
 
     ## Confirmed by
     Nothing at run time: it is about the source only.
@@ -51,7 +52,7 @@ class UnusedSuppression(Rule):
 
     code, name, since = "TPL001", "unused-suppression", "0.1.0"
 
-    def unused(self, location: Location, code: str | None, known: bool) -> Finding:
+    def unused(self, location: Location, code: str | None, known: bool, fix: Fix) -> Finding:
         """The finding for one entry of a marker; lint.py knows which are unused. `known`: whether the code exists."""
         what = f"`{code}`" if code else "this marker"
         reason = "nothing is silenced here" if not code else "it finds nothing here" if known else "it is no rule"
@@ -67,4 +68,5 @@ class UnusedSuppression(Rule):
             why_hot=None,
             instead=f"remove {what} from the comment",
             url=self.url(),
+            fix=fix,
         )
