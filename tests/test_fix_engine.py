@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from fake_rules import make_rule
 
-from torchperf_lint import catalog, fix
+from torchperf_lint import catalog, fix, merging
 from torchperf_lint.facts.edits import fix_of, made
-from torchperf_lint.model import Edit, Fix, Safety
+from torchperf_lint.model import Edit, Finding, Fix, Location, Safety
 from torchperf_lint.settings import Settings
 
 NL = ["\n", "\r\n", "\r"]
@@ -109,8 +109,8 @@ def test_a_fix_is_all_of_its_edits_or_none():
     ],
 )
 def test_what_depends_on_the_order_is_not_done_at_once(one, other, both):
-    assert fix.overlap(one, other) is not both
-    assert fix.overlap(other, one) is not both
+    assert one.touches(other) is not both
+    assert other.touches(one) is not both
 
 
 def test_unsafe_fixes_are_applied_on_request_and_displayed_ones_never():
@@ -294,6 +294,33 @@ def test_text_that_is_not_python_is_reported_and_not_written(tmp_path, rules):
     assert (problem.rule, problem.line, problem.task) == ("TPL101", 1, "fixed")
     assert problem.reason.startswith("the text would not be Python any more")
     assert [f.code for f in report.findings] == ["TPL101"]
+
+
+@pytest.mark.parametrize(
+    ("fixes", "expected"),
+    [
+        ([None, None], None),
+        ([None, ("unsafe", (5, 6, "x"))], ("unsafe", (5, 6, "x"))),
+        ([("safe", (5, 6, "x")), ("safe", (1, 1, "y"))], ("safe", (1, 1, "y"), (5, 6, "x"))),
+        (
+            [("safe", (5, 6, "x"), (9, 9, "z")), ("safe", (1, 1, "y"), (9, 9, "z"))],
+            ("safe", (1, 1, "y"), (5, 6, "x"), (9, 9, "z")),
+        ),
+        ([("safe", (5, 6, "x")), ("safe", (1, 1, "y"), (5, 7, "z"))], ("safe", (5, 6, "x"))),
+        ([("unsafe", (5, 6, "x")), ("safe", (1, 1, "y"))], ("safe", (1, 1, "y"))),
+    ],
+)
+def test_merged_findings_share_one_fix(fixes, expected):
+    def fix_from(told):
+        return told and Fix(Safety(told[0]), tuple(Edit(*edit) for edit in told[1:]))
+
+    group = [
+        Finding("TPL101", "n", Location("a.py", line, 1, line, 2), *[None] * 7, root_cause="r", fix=fix_from(told))
+        for line, told in enumerate(fixes, 1)
+    ]
+    (one,) = merging.merged(group)
+    assert one.fix == fix_from(expected)
+    assert len(one.related) == len(fixes) - 1
 
 
 # -- writing ----------------------------------------------------------------------------------------------------

@@ -56,20 +56,13 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def overlap(one: Edit, other: Edit) -> bool:
-    """Whether the result would depend on their order: they share text, or one inserts at the rim of the other."""
-    if one.start == one.end or other.start == other.end:
-        return one.start <= other.end and other.start <= one.end
-    return one.start < other.end and other.start < one.end
-
-
 def one_pass(text: str, findings: Iterable[Finding], unsafe: bool, attempt: Attempt) -> Pass:
     """The same for a text whose edits `attempt` makes."""
     chosen: list[Finding] = []
     taken: list[Edit] = []
     for finding in sorted(findings, key=_first_edit):
         edits = finding.fix.edits if finding.fix is not None and finding.fix.applies(unsafe) else ()
-        if edits and not any(overlap(edit, other) for edit in edits for other in taken):
+        if edits and not any(edit.touches(other) for edit in edits for other in taken):
             chosen.append(finding)
             taken += edits
     if not chosen:

@@ -1,11 +1,11 @@
-"""Findings of one file that share a root cause become one."""
+"""Findings of one file that share a root cause become one, with their fixes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from torchperf_lint.model import Finding, Related
+from torchperf_lint.model import Edit, Finding, Fix, Related
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -29,4 +29,20 @@ def _one(group: list[Finding]) -> Finding:
         related.update(other.related)
     places = {(r.location.path, r.location.line, r.location.column): r for r in sorted(related, reverse=True)}
     places.pop((first.location.path, first.location.line, first.location.column), None)
-    return replace(first, related=tuple(sorted(places.values())))
+    return replace(first, related=tuple(sorted(places.values())), fix=_together([f.fix for f in group if f.fix]))
+
+
+def _together(fixes: list[Fix]) -> Fix | None:
+    """The fixes of merged findings as one: the safest of them, as many as can be made at once, the leader's first.
+
+    What is left out is found, and fixed, when the file is linted again.
+    """
+    if not fixes:
+        return None
+    safety = min((fix.safety for fix in fixes), key=lambda word: word.rank)
+    taken: list[Edit] = []
+    for fix in fixes:
+        edits = [edit for edit in fix.edits if edit not in taken]
+        if fix.safety is safety and not any(edit.touches(other) for edit in edits for other in taken):
+            taken += edits
+    return Fix(safety, tuple(sorted(taken, key=lambda edit: (edit.start, edit.end, edit.text))))

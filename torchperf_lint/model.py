@@ -80,6 +80,12 @@ class Edit:
     end: int
     text: str
 
+    def touches(self, other: Edit) -> bool:
+        """Whether the result of both depends on their order: they share text, or one inserts at the other's rim."""
+        if self.start == self.end or other.start == other.end:
+            return self.start <= other.end and other.start <= self.end
+        return self.start < other.end and other.start < self.end
+
 
 @dataclass(frozen=True)
 class Fix:
