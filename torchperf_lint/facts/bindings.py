@@ -106,6 +106,8 @@ class Collector:
         self.found: dict[str, list[Definition]] = {}
         self.spans: list[tuple[Position, Position, BlockPath]] = []
         self.narrowed: list[Narrowing] = []
+        self.withs: list[tuple[Position, Position, ast.expr]] = []
+        """(start, end, context) of each `with` block."""
         self.stack: list[tuple[Sequence[ast.stmt], BlockPath, tuple[int, ...]]] = []
         self.tries: tuple[int, ...] = ()
 
@@ -160,6 +162,7 @@ class Collector:
             self._inner(node.orelse, path, node.lineno, "else")
         elif isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:
+                self.withs.append((self.at(node.body[0]), self.at(node.body[-1], end=True), item.context_expr))
                 if item.optional_vars is not None:
                     self._target(item.optional_vars, "with", item.context_expr, (), self.at(node.body[0]), path)
             # A `with` block always runs: it is no branch.

@@ -23,6 +23,7 @@ class Body:
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
         self._narrowed: dict[int, list[Narrowing]] = {}
+        self._withs: dict[int, list[tuple[Position, Position, ast.expr]]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._passed_on: dict[int, set[str]] = {}
@@ -67,6 +68,7 @@ class Body:
             self._definitions[function] = collector.found
             self._blocks[function] = collector.spans
             self._narrowed[function] = collector.narrowed
+            self._withs[function] = collector.withs
         return self._definitions[function]
 
     def narrowing(self, function: int, name: str, at: Position) -> Narrowing | None:
@@ -74,6 +76,12 @@ class Body:
         self.definitions(function)
         held = [n for n in self._narrowed[function] if n.name == name and n.start <= at < n.end]
         return max(held, key=lambda n: n.start, default=None)
+
+    def contexts(self, function: int, at: Position) -> list[ast.expr]:
+        """The context managers of the `with` blocks of a function around a place, the innermost first."""
+        self.definitions(function)
+        around = [(start, n, node) for n, (start, end, node) in enumerate(self._withs[function]) if start <= at < end]
+        return [context for _, _, context in sorted(around, key=lambda entry: entry[:2], reverse=True)]
 
     def block_of(self, function: int, at: Position) -> BlockPath:
         """The blocks around a place."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.datasets import batches_on_device, data_set
+from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
@@ -115,7 +116,8 @@ def _torch_function(values: Values, node: ast.Call, name: str, frame: Frame) -> 
 def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     device = target_device(values, node, frame)
     has_device = any(k.arg == "device" or k.arg is None for k in node.keywords)
-    where = device or (ANYWHERE if has_device else HOST)
+    shares_memory = name in ("from_numpy", "frombuffer")
+    where = device or (ANYWHERE if has_device else HOST if shares_memory else default_device(values, frame))
     if name in ("as_tensor", "asarray") and where == HOST and node.args:
         inner = values.of(node.args[0], frame)
         where = inner.device if inner.kind == "tensor" else HOST

@@ -6,7 +6,9 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -80,6 +82,17 @@ def _origin(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str
 
 
 def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    name = _named_factory(values, node, frame)
+    at = frame._replace(at=_place(values, node, frame))
+    return name if name is not None and default_device(values, at) == HOST else None
+
+
+def _place(values: Values, node: ast.Call, frame: Frame) -> Position:
+    body = values.body(frame.path)
+    return body.at(node) if body is not None else frame.at
+
+
+def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
         return None

@@ -47,6 +47,8 @@ class Values:
         self.hotness = hotness
         self.body = body
         self.known: dict[object, Value] = {}
+        self.defaults_set: dict[str, bool] = {}
+        """Path -> whether the file sets a default device; defaults.py fills it."""
 
     def of(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""

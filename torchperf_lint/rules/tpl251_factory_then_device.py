@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
@@ -12,8 +11,6 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
-
-_DEFAULT_DEVICE = re.compile(r"set_default_device|with torch\.device\(|set_default_tensor_type")
 
 
 class FactoryThenDevice(SourceRule):
@@ -91,8 +88,6 @@ class FactoryThenDevice(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        if _DEFAULT_DEVICE.search(file.text):
-            return
         for site in file.hot_calls("to", "cuda"):
             if site.receiver is None or site.hot is None or site.hot.kind == "data":
                 continue

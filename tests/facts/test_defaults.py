@@ -1,0 +1,75 @@
+"""Where factories without `device=` make their tensors."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+from snippets import value_of
+
+from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST
+
+INSIDE = {
+    "nothing": ("if steps:", HOST),
+    "torch.device": ("with torch.device(device):", DEVICE),
+    "a literal": ('with torch.device("cuda"):', DEVICE),
+    "a literal with an index": ('with torch.device("cuda", 0):', DEVICE),
+    "the host": ('with torch.device("cpu"):', HOST),
+    "meta": ('with torch.device("meta"):', ANYWHERE),
+    "a device by its name": ("with where:", DEVICE),
+    "one of two": ('with torch.no_grad(), torch.device("cuda"):', DEVICE),
+    "the inner one of two": ('with torch.device("cuda"), torch.device("cpu"):', HOST),
+    "the current device": ("with torch.cuda.device(0):", HOST),
+    "a lock": ("with lock:", HOST),
+    "another context": ("with torch.autocast(device):", HOST),
+}
+
+
+@pytest.mark.parametrize(("head", "device"), INSIDE.values(), ids=INSIDE)
+def test_a_block_decides(head, device):
+    code = f"""
+def f(steps, device, lock):
+    where = torch.device("cuda")
+    {head}
+        x = torch.zeros(3)
+    y = x
+    z = torch.ones(3)
+"""
+    assert value_of(code, "torch.zeros(3)").device == device
+    assert value_of(code, "x").device == device
+    assert value_of(code, "torch.ones(3)").device == HOST
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("torch.set_default_device('cuda')", ANYWHERE),
+        ("torch.set_default_tensor_type(torch.cuda.FloatTensor)", ANYWHERE),
+        ("torch.set_default_dtype(torch.float64)", HOST),
+    ],
+)
+def test_a_file_decides(line, device):
+    code = f"{line}\n\n\ndef f():\n    return torch.zeros(3)\n"
+    assert value_of(code, "torch.zeros(3)").device == device
+    inside = f"def main():\n{indent(dedent(line), '    ')}\n\n\ndef f():\n    return torch.zeros(3)\n"
+    assert value_of(inside, "torch.zeros(3)").device == device
+
+
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [
+        ("torch.from_numpy(a)", HOST),
+        ("torch.as_tensor(a)", DEVICE),
+        ("torch.tensor([1])", DEVICE),
+        ("torch.zeros(3, device='cpu')", HOST),
+        ("torch.zeros_like(host)", HOST),
+    ],
+)
+def test_what_has_a_place_of_its_own_keeps_it(expression, device):
+    code = f"""
+        def f(a):
+            host = torch.from_numpy(a)
+            with torch.device("cuda"):
+                x = {expression}
+        """
+    assert value_of(code, expression).device == device

@@ -1,0 +1,44 @@
+"""Where a factory without `device=` makes its tensor: `torch.set_default_device`, `with torch.device(...)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_SET = frozenset({"set_default_device", "set_default_tensor_type"})
+
+
+def default_device(values: Values, frame: Frame) -> str:
+    """HOST, unless a block around the place or the file says otherwise."""
+    body = values.body(frame.path)
+    for context in body.contexts(frame.function, frame.at) if body is not None else ():
+        found = _of_context(values, context, frame)
+        if found is not None:
+            return found
+    return ANYWHERE if _set_in_file(values, frame.path) else HOST
+
+
+def _of_context(values: Values, context: ast.expr, frame: Frame) -> str | None:
+    """The device that a `with` block makes the default; None for other context managers."""
+    named = isinstance(context, ast.Name | ast.Attribute) or last_part(chain(context)) == "device"
+    if not named or values.of(context, frame).kind != "torch_device":
+        return None
+    given = context.args[0] if isinstance(context, ast.Call) and context.args else context
+    if isinstance(given, ast.Constant) and given.value == "meta":
+        return ANYWHERE
+    return device_of(values, context, frame) or DEVICE
+
+
+def _set_in_file(values: Values, path: str) -> bool:
+    known = values.defaults_set.get(path)
+    if known is None:
+        calls = values.index.outlines[path].calls
+        known = values.defaults_set[path] = any(last_part(call.callee) in _SET for call in calls)
+    return known
