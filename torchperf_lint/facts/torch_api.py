@@ -22,7 +22,9 @@ LEGACY_TYPES = frozenset(
 PLAIN_TORCH = frozenset(
     "is_tensor is_grad_enabled is_available device_count manual_seed seed get_default_dtype numel "
     "is_floating_point is_complex equal allclose is_nonzero finfo iinfo get_rng_state set_grad_enabled "
-    "get_num_threads typename is_inference_mode_enabled is_autocast_enabled are_deterministic_algorithms_enabled Size current_device "
+    "get_num_threads typename is_inference_mode_enabled is_autocast_enabled Size current_device "
+    "are_deterministic_algorithms_enabled get_default_device get_autocast_dtype get_device "
+    "get_float32_matmul_precision "
     "get_device_name synchronize empty_cache".split()
 )
 """Functions of `torch` that do not return a tensor."""

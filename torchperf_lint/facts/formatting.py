@@ -1,0 +1,81 @@
+"""Where values become text: f-strings, `print`, logging calls, `str(x)`, `"%s" % x`, `"{}".format(x)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.spots import hot_nodes
+
+_TEXTS = ("str", "repr", "format", "ascii")
+_LOGGED = ("info", "log")
+_LOGGER = re.compile(r"^_?(?:\w+_)?log(?:ger|ging)?$|^loguru$", re.IGNORECASE)
+_FOR_TROUBLE = re.compile(
+    r"^(?:warn|warning|error|critical|exception|fatal|fail|rank_zero_warn|\w*(?:Error|Exception|Warning))$"
+)
+"""Calls that say that something is wrong: not every step."""
+
+
+class Formatted(NamedTuple):
+    """A place that makes text of values."""
+
+    place: Place
+    values: tuple[ast.expr, ...]
+
+
+def formatted(file: SourceFile) -> Iterator[Formatted]:
+    """The hot places that make text of values, for any other purpose than to complain."""
+    for found in (*_by_calls(file), *_by_operators(file)):
+        if found.values and not _complains(found.place):
+            yield found
+
+
+def _by_calls(file: SourceFile) -> Iterator[Formatted]:
+    for site in file.hot_calls("print", "pprint", *_TEXTS, *_LOGGED):
+        call, name = site.call, last_part(site.record.callee)
+        given = (*call.args, *(k.value for k in call.keywords))
+        is_text = isinstance(site.receiver, ast.Constant | ast.JoinedStr)
+        logs = site.receiver is not None and bool(_LOGGER.match(last_part(chain(site.receiver))))
+        if isinstance(call.func, ast.Name) and name in _TEXTS:
+            given = given[:1]
+        elif name in ("print", "pprint") or (name == "format" and is_text):
+            pass
+        elif name not in _LOGGED or not logs:
+            continue
+        yield Formatted(site, tuple(v.value if isinstance(v, ast.Starred) else v for v in given))
+
+
+def _by_operators(file: SourceFile) -> Iterator[Formatted]:
+    for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp):
+        node = spot.expression
+        if isinstance(node, ast.JoinedStr):
+            yield Formatted(spot, tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue)))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            yield Formatted(spot, tuple(node.right.elts) if isinstance(node.right, ast.Tuple) else (node.right,))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _complains(place: Place) -> bool:
+    """Whether the text is for an error or a warning, which is rare."""
+    enclosing = place.file.enclosing(place.function)
+    node: ast.AST = place.expression
+    for parent in enclosing.ancestors(place.expression):
+        if isinstance(parent, ast.Raise) or (isinstance(parent, ast.Assert) and parent.msg is node):
+            return True
+        if isinstance(parent, ast.Call) and (_FOR_TROUBLE.match(last_part(chain(parent.func))) or _fails(parent)):
+            return True
+        node = parent
+    return False
+
+
+def _fails(call: ast.Call) -> bool:
+    """`check(False, f"...")`: a call that can only complain."""
+    first = call.args[0] if len(call.args) > 1 else None
+    return isinstance(first, ast.Constant) and first.value is False
