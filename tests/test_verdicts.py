@@ -89,6 +89,12 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(copy(), loaders=(loader(),), device=None),
     },
+    "TPL305": {
+        "confirmed": run(loaders=tuple(loader(workers=2, start_ms=9.0) for _ in range(5)), device=None),
+        "refuted": run(loaders=(loader(workers=2, epochs=5),), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(loaders=(loader(workers=2),), device=None),
+    },
     "TPL306": {
         "confirmed": run(loaders=(loader(batches=200, epochs=200),), device=None),
         "refuted": run(loaders=(loader(batches=500, epochs=5),), device=None),

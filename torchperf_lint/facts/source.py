@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -210,6 +210,11 @@ class SourceFile:
             thing = self.project.types.thing(self.path, record.function, record.callee)
             if thing is not None and thing.kind == "external" and thing.dotted in dotted:
                 yield from self._site(record, self.project.hotness.of_region(self.path, record.region))
+
+    def calls_among(self, records: Iterable[Call]) -> Iterator[Site]:
+        """The calls that some of the outline's records stand for, in their order."""
+        for record in records:
+            yield from self._site(record, self.project.hotness.of_region(self.path, record.region))
 
     def _named(self, names: tuple[str, ...]) -> list[Call]:
         found = [call for name in names for call in self._calls_by_name.get(name, ())]
