@@ -1,0 +1,107 @@
+"""Calls of progress bars and experiment trackers, and what they read from the device."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings, on_device
+from torchperf_lint.facts.source import Place, Site, SourceFile
+
+BAR, TRACKER = "bar", "tracker"
+
+_BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_str", "set_desc")
+_WRITERS = ("add_scalar", "add_scalars")
+"""Methods that only TensorBoard's writers have."""
+_TRACKERS = ("log_metric", "log_metrics")
+_TRACKER_NAME = re.compile(
+    r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE
+)
+_LOG = ("wandb.log", "wandb.run.log", "wandb.init().log", "accelerate.Accelerator().log", "swanlab.log")
+
+
+class Logged(NamedTuple):
+    """A call that shows or tracks numbers."""
+
+    site: Site
+    kind: str
+    """BAR or TRACKER."""
+    reads: tuple[ast.expr, ...]
+    """What among its arguments waits for the device: `loss.item()`, or a tensor that the callee reads."""
+
+
+def logged(file: SourceFile) -> tuple[Logged, ...]:
+    """The hot calls of progress bars and trackers, in order."""
+    return file.once(_logged)
+
+
+def in_logger(file: SourceFile, place: Place) -> bool:
+    """Whether a place is within the statement of such a call."""
+    enclosing = file.enclosing(place.function)
+    statement = enclosing.statement(place.expression)
+    return any(
+        call.site.function == place.function and enclosing.statement(call.site.call) is statement
+        for call in logged(file)
+        if call.reads
+    )
+
+
+def _logged(file: SourceFile) -> tuple[Logged, ...]:
+    readings = (*item_readings(file), *conversion_readings(file), *copy_readings(file))
+    calls = {reading.site.call for reading in readings}
+    found = []
+    for site in file.hot_calls(*_BARS, *_WRITERS, *_TRACKERS, "log"):
+        kind = _kind(file, site)
+        if kind is not None:
+            found.append(Logged(site, kind, tuple(_reads(file, site, calls))))
+    return tuple(found)
+
+
+def _kind(file: SourceFile, site: Site) -> str | None:
+    name = last_part(site.record.callee)
+    if site.receiver is None:
+        return None
+    if name in _BARS:
+        return BAR
+    if name in _WRITERS or (name in _TRACKERS and _TRACKER_NAME.match(last_part(chain(site.receiver)))):
+        return TRACKER
+    return TRACKER if file.denotes(site.call.func, site) in _LOG else None
+
+
+def _reads(file: SourceFile, site: Site, calls: set[ast.Call]) -> Iterator[ast.expr]:
+    """The reads among the arguments, in order."""
+    for argument in (*site.call.args, *(keyword.value for keyword in site.call.keywords)):
+        for part in _parts(argument):
+            inner = next((n for n in ast.walk(part) if isinstance(n, ast.Call) and n in calls), None)
+            if inner is not None:
+                yield inner
+            elif _is_tensor(file, site, part):
+                yield part
+
+
+def _is_tensor(file: SourceFile, site: Site, node: ast.expr) -> bool:
+    value = on_device(file, site, node)
+    return value is not None and value.kind == "tensor"
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The single values that an argument is made of: of a dict its values, of an f-string what it holds."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, ast.Dict):
+            stack += reversed(current.values)
+        elif isinstance(current, ast.List | ast.Tuple):
+            stack += reversed(current.elts)
+        elif isinstance(current, ast.JoinedStr):
+            stack += reversed([part.value for part in current.values if isinstance(part, ast.FormattedValue)])
+        elif isinstance(current, ast.Call) and isinstance(current.func, ast.Name) and current.func.id in _MAKERS:
+            stack += reversed([*current.args, *(keyword.value for keyword in current.keywords)])
+        else:
+            yield current
+
+
+_MAKERS = frozenset({"dict", "OrderedDict", "str", "repr", "format"})
