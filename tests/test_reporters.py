@@ -317,12 +317,13 @@ def test_json_has_the_whole_schema():
     }
     assert (data["findings"][1]["path"], data["findings"][1]["cell"]) == ("é.ipynb", 3)
     assert data["findings"][1]["fix"] is data["findings"][1]["verdict"] is None
-    assert data["errors"] == [{"path": "bad.py", "line": 3, "reason": "syntax error", "rule": "TPL101"}]
+    assert data["errors"] == [{"path": "bad.py", "line": 3, "reason": "syntax error", "rule": "TPL101", "task": "checked"}]
     assert data["summary"] == {
         "files": 7,
         "findings": 2,
         "errors": 1,
         "suppressed": 1,
+        "fixed": 0,
         "by_severity": {"error": 0, "warning": 1, "info": 1},
         "by_code": {"TPL101": 1, "TPL201": 1},
     }

@@ -45,6 +45,9 @@ def test_a_file_can_say_everything(config, tmp_path):
         severity = "warning"
         target-torch = "2.3"
         fail-on = "error"
+        fix = true
+        unsafe-fixes = true
+        show-fixes = true
         exclude = ["a"]
         extend-exclude = ["b"]
         force-exclude = true
@@ -64,6 +67,9 @@ def test_a_file_can_say_everything(config, tmp_path):
         severity=Severity.WARNING,
         target_torch="2.3",
         fail_on=Severity.ERROR,
+        fix=True,
+        unsafe_fixes=True,
+        show_fixes=True,
         exclude=("a",),
         extend_exclude=("b",),
         force_exclude=True,

@@ -24,8 +24,8 @@ MOST_PASSES = 50
 """More than that many rounds of linting and fixing are a quarrel between rules."""
 Attempt = Callable[[Sequence[Edit]], str]
 """Makes edits; raises CannotFix or CannotCheck where what comes out cannot stand."""
-Plan = Callable[[Finding, str], Finding]
-"""Gives a finding the fix to apply, in a file's text as it was linted."""
+Plan = Callable[[Sequence[Finding], str, Sequence[int]], Sequence[Finding]]
+"""Findings with the fixes to apply, from those of a file, its text as linted, and the lines where cells begin."""
 
 
 # -- the pure part: one text, one pass -------------------------------------------------------------------
@@ -142,7 +142,7 @@ def fix(target: Target, unsafe: bool = False, to_disk: bool = True, plan: Plan |
     Texts that stand in for files are never written: their Change holds them. What cannot be fixed or written is
     in the report's problems, and its findings stay in the report.
     """
-    course = _Course(target, unsafe, plan or (lambda finding, text: finding))
+    course = _Course(target, unsafe, plan)
     report = course.run()
     changes = [change for change in course.changes.values() if change.after != change.before]
     if to_disk:
@@ -169,7 +169,7 @@ def _written(change: Change, problems: dict[tuple[str, str], Problem]) -> bool:
 class _Course:
     """The passes over one project's files."""
 
-    def __init__(self, target: Target, unsafe: bool, plan: Plan) -> None:
+    def __init__(self, target: Target, unsafe: bool, plan: Plan | None) -> None:
         self.target = target
         self.unsafe = unsafe
         self.plan = plan
@@ -197,13 +197,17 @@ class _Course:
     def _advance(self, path: Path, report: Report) -> bool:
         """Whether the file's text is another now."""
         shown = shown_path(path)
-        if shown not in report.texts or shown in self.given_up:
+        if shown in self.given_up:
             return False
-        linted = report.texts[shown]
-        findings = [self.plan(f, linted) for f in report.findings if f.location.path == shown]
+        # What was refused before may be possible by now.
+        self.problems = {key: problem for key, problem in self.problems.items() if key[0] != shown}
+        if shown not in report.texts:
+            return False
         if shown in self.changes:
             self.changes[shown].latest = ()
-        if not any(f.fix is not None and f.fix.applies(self.unsafe) for f in findings):
+        linted = report.texts[shown]
+        findings: Sequence[Finding] = [f for f in report.findings if f.location.path == shown]
+        if self.plan is None and not any(f.fix is not None and f.fix.applies(self.unsafe) for f in findings):
             return False
         try:
             change = self._change(path, shown, linted)
@@ -211,6 +215,9 @@ class _Course:
             self.given_up.add(shown)
             self.problems[shown, ""] = Problem(shown, None, str(error), task="fixed")
             return False
+        if self.plan is not None:
+            cells = notebook.to_source(change.after).starts if path.suffix == ".ipynb" else ()
+            findings = self.plan(findings, linted, cells)
         done = one_pass(change.after, findings, self.unsafe, _attempt(path, change.after))
         for finding, reason in done.refused:
             problem = Problem(shown, finding.location.line, reason, finding.code, task="fixed")

@@ -34,6 +34,8 @@ class Option:
     choices: tuple[str, ...] = ()
     many: bool = False
     """The flag may be repeated and takes comma-separated values."""
+    negatable: bool = False
+    """There is a `--no-` flag beside it, to set a file aside."""
 
     @property
     def field(self) -> str:
@@ -164,6 +166,9 @@ OPTIONS: tuple[Option, ...] = (
         "LEVEL",
         choices=_words(Severity),
     ),
+    Option("fix", _flag, "fix what can be fixed safely", negatable=True),
+    Option("unsafe-fixes", _flag, "also fix what may change results, see each rule's Fix safety", negatable=True),
+    Option("show-fixes", _flag, "list what was fixed", negatable=True),
     Option("exclude", _strings, "never read these, in place of the usual list", "PATTERNS", many=True),
     Option("extend-exclude", _strings, "never read these either", "PATTERNS", many=True),
     Option("force-exclude", _flag, "leave out what is excluded or skipped even when it is named"),

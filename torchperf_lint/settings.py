@@ -50,6 +50,10 @@ class Settings:
     target_torch: str | None = None
     """The oldest torch the code must run on, like "2.3"; None where it was not said."""
     fail_on: Severity = Severity.WARNING
+    fix: bool = False
+    unsafe_fixes: bool = False
+    """Whether fixes that may change results count as fixes."""
+    show_fixes: bool = False
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
     force_exclude: bool = False

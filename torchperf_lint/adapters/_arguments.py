@@ -49,6 +49,7 @@ def make_parser() -> argparse.ArgumentParser:
         _add_setting(settings, option, defaults[option.field])
     _add_input(parser.add_argument_group("input"))
     _add_output(parser.add_argument_group("output"))
+    _add_changes(parser.add_argument_group("changes to files"))
     _add_questions(parser.add_argument_group("questions"))
     _add_runtime(parser.add_argument_group("runtime"))
     return parser
@@ -57,13 +58,30 @@ def make_parser() -> argparse.ArgumentParser:
 def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     """Options may stand before, between and after paths; what follows `--` is a path whatever it looks like."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser.parse_intermixed_args(arguments[:end])
+    # Its reason follows an equals sign: the next word is a path.
+    given = ["--add-noqa=" if word == "--add-noqa" else word for word in arguments[:end]]
+    options = parser.parse_intermixed_args(given)
     options.paths = [*options.paths, *arguments[end + 1 :]]
     _check_runtime(options)
+    _check_fixing(options)
     return options
 
 
 _ONLY_RUNTIME = ("simulate", "steps", "warmup", "events", "lint")
+_ONLY_STATIC = ("fix", "unsafe_fixes", "show_fixes", "diff")
+
+
+def _check_fixing(options: argparse.Namespace) -> None:
+    if options.runtime or options.report:
+        for name in _ONLY_STATIC:
+            if getattr(options, name):
+                raise UsageError(f"--{name.replace('_', '-')}: cannot be used with --runtime or --report")
+    if options.add_noqa is None:
+        return
+    if options.runtime or options.report or options.fix or options.diff:
+        raise UsageError("--add-noqa: cannot be used with --fix, --diff, --runtime or --report")
+    if not options.add_noqa.isprintable():
+        raise UsageError("--add-noqa: the reason must be one line of text")
 
 
 def _check_runtime(options: argparse.Namespace) -> None:
@@ -87,6 +105,9 @@ def _check_runtime(options: argparse.Namespace) -> None:
 
 def _add_setting(group: argparse._ArgumentGroup, option: Option, default: object) -> None:
     name = f"--{option.name}"
+    if option.negatable:
+        group.add_argument(name, action=argparse.BooleanOptionalAction, help=option.help)
+        return
     if not option.metavar:
         group.add_argument(name, action="store_const", const=True, help=option.help)
         return
@@ -110,6 +131,15 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto", metavar="auto|always|never")
     group.add_argument("--quiet", "-q", action="store_true", help="print findings only, no closing line")
+
+
+def _add_changes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--diff", action="store_true", help="print what --fix would change, write nothing, exit 1 where it would"
+    )
+    group.add_argument(
+        "--add-noqa", nargs="?", const="", metavar="REASON", help="silence every finding with a comment on its line"
+    )
 
 
 def _add_questions(group: argparse._ArgumentGroup) -> None:

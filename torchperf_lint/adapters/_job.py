@@ -6,11 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from torchperf_lint import reporters
-from torchperf_lint.errors import CannotCheck, UsageError
+from torchperf_lint.errors import CannotCheck, CannotFix, UsageError
+from torchperf_lint.facts.text import Stored, decode
+from torchperf_lint.fix import Change, fix
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Problem, Report
 from torchperf_lint.options import BY_FIELD, OPTIONS
@@ -32,8 +34,26 @@ class Job:
     groups: tuple[Group, ...] = ()
     problems: tuple[Problem, ...] = ()
     """What could not even be collected."""
-    text: str | None = None
-    """Standard input; then there is at most one group with one file."""
+    stdin: Stored | None = None
+    """Standard input, where it could be read; then there is at most one group with one file."""
+    echo: bytes | None = None
+    """What came through standard input, where a fixed text is expected to come out."""
+
+    @property
+    def texts(self) -> dict[Path, str]:
+        """Texts that stand in for files."""
+        return {group.files[0]: self.stdin.text for group in self.groups} if self.stdin is not None else {}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a job."""
+
+    report: Report
+    code: int
+    """The exit code."""
+    changes: tuple[Change, ...] = ()
+    """What fixing made of files."""
 
 
 def homes_of(options: argparse.Namespace) -> Homes:
@@ -68,30 +88,40 @@ def _standard_input(options: argparse.Namespace, homes: Homes) -> Job:
     cwd = homes.cwd
     path = Path(os.path.abspath(cwd / (options.stdin_filename or _STDIN)))  # noqa: PTH100
     home = homes.of(path)
+    fixes = options.diff or (home.settings.fix and options.add_noqa is None)
     if options.stdin_filename and home.settings.force_exclude and homes.leaves_out(path):
-        return Job(cwd, (home,))
-    from torchperf_lint.facts.text import decode
-
+        return Job(cwd, (home,), echo=sys.stdin.buffer.read() if fixes else None)
+    data = sys.stdin.buffer.read()
+    echo = data if fixes else None
     try:
-        text = decode(sys.stdin.buffer.read())
+        stdin = Stored(data, decode(data))
     except CannotCheck as error:
-        return Job(cwd, (home,), problems=(Problem(shown(path, cwd), error.line, error.reason),))
-    return Job(cwd, (home,), (Group(home, (path,)),), text=text)
+        problem = Problem(shown(path, cwd), error.line, error.reason)
+        return Job(cwd, (home,), problems=(problem,), echo=echo)
+    return Job(cwd, (home,), (Group(home, (path,)),), stdin=stdin, echo=echo)
 
 
-def run(job: Job, exit_zero: bool) -> tuple[Report, int]:
+def run(job: Job, options: argparse.Namespace) -> Ran:
     """One report over all projects, and the exit code; each project has its own `fail_on`."""
-    reports = []
+    reports: list[Report] = []
+    changes: list[Change] = []
     fails = False
     for group in job.groups:
-        texts = {group.files[0]: job.text} if job.text is not None else {}
-        report = lint(Target(group.home.root, group.home.settings, group.files, texts))
+        settings = group.home.settings
+        target = Target(group.home.root, settings, group.files, job.texts)
+        if options.diff or settings.fix:
+            fixed = fix(target, settings.unsafe_fixes, to_disk=not options.diff)
+            changes += fixed.changes
+            report = fixed.report
+        else:
+            report = lint(target)
         reports.append(report)
-        fails = fails or any(f.severity.at_least(group.home.settings.fail_on) for f in report.findings)
+        fails = fails or any(f.severity.at_least(settings.fail_on) for f in report.findings)
+    if options.diff:
+        fails = bool(changes)
     merged = _merged(job, reports)
-    if merged.problems:
-        return merged, PROBLEMS
-    return merged, FINDINGS if fails and not exit_zero else 0
+    code = PROBLEMS if merged.problems else FINDINGS if fails and not options.exit_zero else 0
+    return Ran(merged, code, tuple(changes))
 
 
 def _merged(job: Job, reports: Iterable[Report]) -> Report:
@@ -106,16 +136,55 @@ def _merged(job: Job, reports: Iterable[Report]) -> Report:
         files=sum(report.files for report in everything),
         suppressed=sum(report.suppressed for report in everything),
         seconds=seconds,
+        fixed=tuple(sorted((f for r in everything for f in r.fixed), key=lambda f: f.sort_key)),
+        texts={path: text for report in everything for path, text in report.texts.items()},
     )
 
 
-def report_text(report: Report, job: Job, options: argparse.Namespace, width: int, color: bool) -> str:
+def report_text(ran: Ran, job: Job, options: argparse.Namespace, width: int, color: bool) -> str:
     """The report in the format asked for."""
     if options.statistics and options.output_format != "json":
-        return reporters.statistics(report)
-    texts = {shown(group.files[0], job.cwd): job.text for group in job.groups if job.text is not None}
-    view = reporters.View(width, color, options.quiet, texts, job.cwd)
-    return reporters.render(options.output_format, report, view)
+        return reporters.statistics(ran.report)
+    texts = {**job.texts, **{change.path: change.after for change in ran.changes}}
+    view = reporters.View(
+        width,
+        color,
+        options.quiet,
+        {shown(path, job.cwd): text for path, text in texts.items()},
+        unsafe_fixes=all(home.settings.unsafe_fixes for home in job.homes),
+        show_fixes=any(home.settings.show_fixes for home in job.homes),
+        cwd=job.cwd,
+    )
+    return reporters.render(options.output_format, ran.report, view)
+
+
+def diff_text(ran: Ran) -> str:
+    """What fixing would change, as `patch` reads it."""
+    return "".join(reporters.unified(change.shown, change.before, change.after) for change in ran.changes)
+
+
+def fixed_text(ran: Ran, job: Job, options: argparse.Namespace) -> str:
+    """What was fixed or would be, for standard error."""
+    report = ran.report
+    if any(home.settings.show_fixes for home in job.homes):
+        return reporters.fixed(report, would=options.diff)
+    if options.diff and report.fixed and not options.quiet:
+        return f"Would fix {reporters.counted(len(report.fixed), 'finding')}.\n"
+    return ""
+
+
+def echoed(ran: Ran, job: Job) -> tuple[bytes, Ran]:
+    """Standard input as fixing made it, byte for byte where it did not change."""
+    assert job.echo is not None
+    if job.stdin is None or not ran.changes:
+        return job.echo, ran
+    (change,) = ran.changes
+    try:
+        return job.stdin.encoded(change.after), ran
+    except CannotFix as error:
+        problem = Problem(change.shown, None, str(error), task="fixed")
+        report = replace(ran.report, problems=(*ran.report.problems, problem))
+        return job.echo, replace(ran, report=report, code=PROBLEMS)
 
 
 def problems_text(problems: Iterable[Problem]) -> str:

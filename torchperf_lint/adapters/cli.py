@@ -93,18 +93,36 @@ def _lint(options: argparse.Namespace) -> int:
         _err(_job.problems_text(job.problems))
         shown = _job.settings_text(job) if options.show_settings else _job.files_text(job)
         return _out(shown, _job.PROBLEMS if job.problems else 0)
-    report, code = _job.run(job, exit_zero=options.exit_zero)
+    if options.add_noqa is not None:
+        from torchperf_lint.adapters import _noqa
+
+        added, problems = _noqa.add(job, options.add_noqa)
+        _err(_job.problems_text(problems))
+        return _out(added, _job.PROBLEMS if problems else 0)
+    ran = _job.run(job, options)
+    echo, ran = _job.echoed(ran, job) if job.echo is not None else (None, ran)
     if options.timings:
-        _err(_job.timings_text(report))
-    if options.output_format != "json":
-        _err(_job.problems_text(report.problems))
+        _err(_job.timings_text(ran.report))
+    if options.output_format != "json" or options.diff:
+        _err(_job.problems_text(ran.report.problems))
+    if options.diff:
+        _err(_job.fixed_text(ran, job, options))
+        return _out(_job.diff_text(ran), ran.code)
+    if options.output_format != "full":
+        _err(_job.fixed_text(ran, job, options))
     to_file = options.output_file is not None
-    color = _wants_color(options) and not to_file
-    text = _job.report_text(report, job, options, _width(), color)
+    stream = sys.stderr if echo is not None else sys.stdout
+    color = _wants_color(options, stream=stream) and not to_file
+    text = _job.report_text(ran, job, options, _width(), color)
+    if echo is not None:
+        _out_bytes(echo)
     if to_file:
         _write(options.output_file, text)
-        return code
-    return _out(text, code)
+    elif echo is not None:
+        _err(text)
+    else:
+        _out(text, 0)
+    return ran.code
 
 
 def _show(report: RunReport, options: argparse.Namespace, to_error: bool) -> None:
@@ -158,6 +176,14 @@ def _out(text: str, code: int) -> int:
         # Python would flush the rest at exit and complain about the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def _out_bytes(data: bytes) -> None:
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _err(text: str) -> None:

@@ -9,10 +9,22 @@ from importlib import import_module
 from pathlib import Path
 
 from torchperf_lint.model import Report
-from torchperf_lint.reporters._words import printable, problem, statistics
+from torchperf_lint.reporters._diff import unified
+from torchperf_lint.reporters._words import counted, fixed, printable, problem, statistics
 from torchperf_lint.run_report import RunReport
 
-__all__ = ["View", "formats", "printable", "problem", "render", "render_run", "statistics"]
+__all__ = [
+    "View",
+    "counted",
+    "fixed",
+    "formats",
+    "printable",
+    "problem",
+    "render",
+    "render_run",
+    "statistics",
+    "unified",
+]
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,10 @@ class View:
     """Findings only, no closing line."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Texts that stand in for what is on disk, by path as in the report."""
+    unsafe_fixes: bool = False
+    """Whether unsafe fixes count as fixes."""
+    show_fixes: bool = False
+    """List what was fixed."""
     cwd: Path = Path()
     """What the report's relative paths are relative to."""
 

@@ -31,7 +31,7 @@ def counted(number: int, noun: str) -> str:
 def problem(entry: Problem) -> str:
     """One line about something that could not be checked."""
     line = f":{entry.line}" if entry.line is not None else ""
-    what = f"could not be checked by {entry.rule}" if entry.rule else "could not be checked"
+    what = f"could not be {entry.task} by {entry.rule}" if entry.rule else f"could not be {entry.task}"
     return printable(f"{entry.path}{line}: {what}: {entry.reason}")
 
 
@@ -40,13 +40,40 @@ def summary(report: Report) -> str:
     parts = [f"{_findings(report)} in {counted(report.files, 'file')}"]
     if report.suppressed:
         parts.append(f"{report.suppressed} suppressed by comments")
-    unchecked = len({entry.path for entry in report.problems})
-    if unchecked:
-        parts.append(f"{counted(unchecked, 'file')} could not be checked")
+    for task in ("checked", "fixed"):
+        failed = len({entry.path for entry in report.problems if entry.task == task})
+        if failed:
+            parts.append(f"{counted(failed, 'file')} could not be {task}")
     return "; ".join(parts)
 
 
+def fixable(report: Report, unsafe: bool) -> str:
+    """What can be fixed: `[*] 2 fixable with --fix (1 more with --unsafe-fixes)`; empty where nothing can."""
+    fixes = [finding.fix for finding in report.findings if finding.fix is not None]
+    now = sum(fix.applies(unsafe) for fix in fixes)
+    more = sum(fix.applies(unsafe=True) for fix in fixes) - now
+    if not now:
+        return f"{more} fixable with --fix --unsafe-fixes" if more else ""
+    return f"[*] {now} fixable with --fix" + (f" ({more} more with --unsafe-fixes)" if more else "")
+
+
+def fixed(report: Report, would: bool = False) -> str:
+    """What was fixed, by file and rule, most first: `Fixed 3 findings:` and their list; empty where nothing was."""
+    if not report.fixed:
+        return ""
+    lines = [f"{'Would fix' if would else 'Fixed'} {counted(len(report.fixed), 'finding')}:"]
+    names = {finding.code: finding.name for finding in report.fixed}
+    for path in sorted({finding.location.path for finding in report.fixed}):
+        lines.append(f"- {printable(path)}:")
+        codes = Counter(finding.code for finding in report.fixed if finding.location.path == path)
+        lines += [f"    {n} x {code} {names[code]}" for code, n in sorted(codes.items(), key=lambda c: (-c[1], c[0]))]
+    return "\n".join(lines) + "\n"
+
+
 def _findings(report: Report) -> str:
+    if report.fixed:
+        gone, left = len(report.fixed), len(report.findings)
+        return f"Found {counted(gone + left, 'finding')} ({gone} fixed, {left} remaining)"
     if not report.findings:
         return "No findings"
     found = Counter(finding.severity for finding in report.findings)

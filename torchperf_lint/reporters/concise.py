@@ -1,4 +1,4 @@
-"""`path:line:column: CODE message`, one line a finding."""
+"""`path:line:column: CODE message`, one line a finding; `CODE [*]` where `--fix` would change it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from torchperf_lint.run_report import RunReport
 
 def render(report: Report, view: View) -> str:
     """The findings; what could not be checked goes to standard error."""
-    del view
-    return "".join(f"{place(f.location)}: {f.code} {printable(f.message)}\n" for f in report.findings)
+    return "".join(f"{place(f.location)}: {_what(f, view)} {printable(f.message)}\n" for f in report.findings)
+
+
+def _what(finding: Finding, view: View) -> str:
+    fixable = finding.fix is not None and finding.fix.applies(view.unsafe_fixes)
+    return f"{finding.code} [*]" if fixable else finding.code
 
 
 def render_run(report: RunReport, view: View) -> str:

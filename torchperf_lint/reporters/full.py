@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from torchperf_lint.model import Finding, Related, Report
+from torchperf_lint.model import Finding, Fix, Related, Report, Safety
 from torchperf_lint.reporters import View
+from torchperf_lint.reporters._diff import of_fix
 from torchperf_lint.reporters._page import INDENT, LABEL, STYLES, Page, page
 from torchperf_lint.reporters._run import render_run
-from torchperf_lint.reporters._words import place, summary
+from torchperf_lint.reporters._words import fixable, fixed, place, printable, summary
 
 __all__ = ["render", "render_run"]
 
@@ -20,26 +21,46 @@ def render(report: Report, view: View) -> str:
     """The findings and a closing line; what could not be checked goes to standard error."""
     sheet = page(view)
     for finding in report.findings:
-        _finding(sheet, finding)
+        _finding(sheet, finding, view, report.texts.get(finding.location.path))
+    if view.show_fixes:
+        for line in fixed(report).splitlines():
+            sheet.line(Text(line))
     if not view.quiet:
         sheet.line(Text(summary(report), style="bold"))
+        can = fixable(report, view.unsafe_fixes)
+        if can:
+            sheet.line(Text(can))
     return sheet.text
 
 
-def _finding(sheet: Page, finding: Finding) -> None:
+def _finding(sheet: Page, finding: Finding, view: View, text: str | None) -> None:
     """A header, the message, the code, and a labelled line for each thing there is to say."""
     style = STYLES[finding.severity]
     _header(sheet, finding, style)
     sheet.paragraph("", finding.message, "bold")
     sheet.frame(finding.location, INDENT, style, context=1)
     sheet.instead(finding.instead)
-    for label, text in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)):
-        if text:
-            sheet.paragraph(label, text)
+    if finding.fix is not None and text is not None:
+        _fix(sheet, finding.fix, view, text)
+    for label, reason in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)):
+        if reason:
+            sheet.paragraph(label, reason)
     for related in finding.related:
         _related(sheet, related)
     sheet.line(Text.assemble(sheet.label("read more"), (f"torchperf-lint --explain {finding.code}", "cyan")))
     sheet.line(Text())
+
+
+def _fix(sheet: Page, fix: Fix, view: View, text: str) -> None:
+    """How the fix is applied, and the lines it changes."""
+    flag = "--fix" if fix.safety is Safety.SAFE else "--fix --unsafe-fixes"
+    mark = "[*] " if fix.applies(view.unsafe_fixes) else ""
+    sheet.paragraph("fix", "shown only" if fix.safety is Safety.DISPLAY else f"{mark}{flag}")
+    room = sheet.width - INDENT - LABEL - 2
+    for sign, line in of_fix(text, fix):
+        shown = printable(line.expandtabs(4))
+        cut = shown if len(shown) <= room else f"{shown[: room - 3]}..."
+        sheet.line(Text.assemble(" " * (INDENT + LABEL), (f"{sign} {cut}", "green" if sign == "+" else "red")))
 
 
 def _header(sheet: Page, finding: Finding, style: str) -> None:

@@ -71,7 +71,13 @@ def _related(related: Related) -> dict[str, object]:
 
 
 def _error(problem: Problem) -> dict[str, object]:
-    return {"path": problem.path, "line": problem.line, "reason": problem.reason, "rule": problem.rule}
+    return {
+        "path": problem.path,
+        "line": problem.line,
+        "reason": problem.reason,
+        "rule": problem.rule,
+        "task": problem.task,
+    }
 
 
 def _summary(report: Report) -> dict[str, object]:
@@ -82,6 +88,7 @@ def _summary(report: Report) -> dict[str, object]:
         "findings": len(report.findings),
         "errors": len(report.problems),
         "suppressed": report.suppressed,
+        "fixed": len(report.fixed),
         "by_severity": {severity.value: severities[severity] for severity in Severity},
         "by_code": dict(sorted(codes.items())),
     }
