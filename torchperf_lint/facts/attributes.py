@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -93,13 +94,22 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         if found:
             break
     if not found:
+        property_ = _property(values, thing, name)
+        if property_ is not None:
+            return returned(values, property_, frame)
         things = values.types.attribute(thing, name, 0)
         return from_thing(values, things[0] if things else None, name)
     return join(found)
 
 
+def _property(values: Values, thing: Thing, name: str) -> FunctionKey | None:
+    key = values.index.method(thing, name)
+    decorators = values.index.function(key).decorators if key is not None else ()
+    return key if any(d == "property" or d.endswith("cached_property") for d in decorators) else None
+
+
 def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, bool]]:
-    """(method, assigned expression, whether it is a buffer) for each `self.name = ...` in one class."""
+    """(method, assigned expression, whether it is registered) for each `self.name = ...` in one class."""
     body = values.body(cls.path)
     if body is None:
         return []

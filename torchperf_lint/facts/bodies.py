@@ -199,7 +199,7 @@ class Body:
         return self._stored[function].get(name, [])
 
     def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
-        """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
+        """(attribute, value, is registered) for each `self.attribute = value` and `self.register_buffer(...)`."""
         if function not in self._self_assignments:
             self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
         return self._self_assignments[function]

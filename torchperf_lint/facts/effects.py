@@ -13,7 +13,7 @@ from torchperf_lint.facts.syntax import children_of
 def self_assignments(
     function: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | None,
 ) -> Iterator[tuple[str, ast.expr, bool]]:
-    """(attribute, value, is a buffer) for each `self.attribute = value` and `self.register_buffer(...)`."""
+    """(attribute, value, is registered) for each `self.attribute = value` and `self.register_buffer(...)`."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or not function.args.args:
         return
     own = function.args.args[0].arg
@@ -23,11 +23,20 @@ def self_assignments(
             for target in targets:
                 yield from _attributes_set(target, node.value, own)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if chain(call.func) == f"{own}.register_buffer" and len(call.args) >= 2:
-                name = call.args[0]
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    yield name.value, call.args[1], True
+            yield from _registered(node.value, own)
+
+
+def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
+    """`self.register_buffer("name", tensor)` and `register_parameter`: both follow the module."""
+    if chain(call.func) not in (
+        f"{who}.register_{what}" for who in (own, "super()") for what in ("buffer", "parameter")
+    ):
+        return
+    named = {k.arg: k.value for k in call.keywords}
+    name = call.args[0] if call.args else named.get("name")
+    value = call.args[1] if len(call.args) > 1 else named.get("tensor") or named.get("param")
+    if isinstance(name, ast.Constant) and isinstance(name.value, str) and value is not None:
+        yield name.value, value, True
 
 
 def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tuple[str, ast.expr, bool]]:

@@ -83,8 +83,8 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
             return made
     if dotted == "torch.device":
         return Value("torch_device", device_of(values, node, frame) or DEVICE)
-    if dotted == "torch.nn.Parameter":
-        return tensor(ANYWHERE, "an nn.Parameter")
+    if dotted in _REGISTERED:
+        return _REGISTERED[dotted]
     if rest in _LEGACY_ON_DEVICE:
         return tensor(DEVICE, f"made on the device by `{dotted}`")
     if name in _NORMS:
@@ -94,6 +94,18 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     return _torch_function(values, node, rest, frame)
 
 
+_FROM = " from a tensor: "
+_PARAMETER = tensor(ANYWHERE, "an nn.Parameter")
+_BUFFER = tensor(ANYWHERE, "an nn.Buffer")
+_REGISTERED = {
+    "torch.nn.Parameter": _PARAMETER,
+    "torch.nn.UninitializedParameter": _PARAMETER,
+    "torch.nn.ParameterList": sequence(_PARAMETER),
+    "torch.nn.ParameterDict": sequence(_PARAMETER),
+    "torch.nn.Buffer": _BUFFER,
+    "torch.nn.UninitializedBuffer": _BUFFER,
+}
+"""They follow the module that holds them."""
 _NORMS = frozenset({"clip_grad_norm_", "clip_grad_norm", "get_total_norm"})
 _LEGACY_ON_DEVICE = frozenset(f"cuda.{name}" for name in api.LEGACY_TYPES)
 
@@ -151,7 +163,9 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     written = dotted.replace("torch.nn.functional.", "F.")
     because = f"computed by `{written}`"
     basis = next((v.because for v in tensors if v.device == device and v.because), "")
-    found = tensor(device, f"{because} from a tensor: {basis}" if basis else because)
+    # Of a chain of computations the last and what it all began with convince; the links between only fill lines.
+    basis = basis.rpartition(_FROM)[2]
+    found = tensor(device, because + _FROM + basis if basis else because)
     found = replace(found, borrowed=any(value.borrowed for value in tensors))
     if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
         return sequence(found, (found, found))

@@ -275,6 +275,8 @@ _CANONICAL = {
     "torch.nn.modules.loss._WeightedLoss": "torch.nn.Module",
     "torch.optim.optimizer.Optimizer": "torch.optim.Optimizer",
     "torch.jit.ScriptModule": "torch.nn.Module",
+    "torch.nn.parameter.Parameter": "torch.nn.Parameter",
+    "torch.nn.parameter.Buffer": "torch.nn.Buffer",
     "torch.functional": "torch",
     "torch.autograd.function.Function": "torch.autograd.Function",
     "torch.cuda.memory.empty_cache": "torch.cuda.empty_cache",

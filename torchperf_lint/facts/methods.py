@@ -126,7 +126,7 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
     part = _part_of_module(base, name)
     if part is None:
         return _submodule(values, node, base, frame)
-    return sequence(sequence(part, (PLAIN, part))) if name.startswith("named_") else sequence(part)
+    return sequence(sequence(part, (PLAIN, part))) if name.startswith(("named_", "items")) else sequence(part)
 
 
 def _moved_module(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
@@ -139,9 +139,14 @@ def _part_of_module(base: Value, name: str) -> Value | None:
     """What iterating `.parameters()`, `.modules()` and their like gives."""
     if name in api.MODULE_PARAMETERS or name in api.MODULE_NAMED:
         return tensor(base.device, "a parameter of a module", base.confidence)
-    if name in ("children", "modules", "named_children", "named_modules"):
+    if name in ("children", "modules", "named_children", "named_modules") or _of_module_dict(base, name):
         return Value("module", base.device)
     return tensor(ANYWHERE, "an entry of a state dict") if name == "state_dict" else None
+
+
+def _of_module_dict(base: Value, name: str) -> bool:
+    dotted = base.thing.dotted if base.thing is not None else ""
+    return name in ("values", "items") and dotted == "torch.nn.ModuleDict()"
 
 
 def _submodule(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:

@@ -239,7 +239,8 @@ _MODULES = re.compile(
     r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
 )
 _NOT_MODULES = frozenset(
-    {"torch.nn.Parameter", "torch.nn.ParameterList", "torch.nn.UninitializedParameter", "torch.nn.Buffer"}
+    f"torch.nn.{name}"
+    for name in "Parameter ParameterList ParameterDict UninitializedParameter Buffer UninitializedBuffer".split()
 )
 
 
