@@ -52,7 +52,7 @@ def test_uses(snippet, expected):
         "if not hasattr(torch.amp, 'GradScaler'):\n    s = torch.cuda.amp.GradScaler()",
         "s = torch.amp.GradScaler('cuda') if new else torch.cuda.amp.GradScaler()",
         "def f():\n    if TORCH_2_4:\n        return NEW\n    return torch.cuda.amp.GradScaler()",
-        "def f():\n    if a:\n        return torch.amp.autocast\n    with g():\n        return torch.cuda.amp.GradScaler()",
+        "def f():\n    if a:\n        return torch.autocast\n    with g():\n        return torch.cuda.amp.GradScaler()",
         "try:\n    s = torch.amp.GradScaler('cuda')\nexcept TypeError:\n    s = torch.cuda.amp.GradScaler()",
         "try:\n    from torch.amp import autocast\nexcept E:\n    from torch.cuda.amp import autocast\nautocast()",
         "if version.parse(torch.__version__) < V:\n    from torch.cuda import amp\namp.autocast()",

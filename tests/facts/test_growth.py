@@ -1,0 +1,117 @@
+"""What a join makes longer, over which loop, and whether each turn needs the whole."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.growth import JOINS, growth_of
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+
+def growth(code, head="for b in loader:"):
+    """The growth of the only join in the body of a loop of an evaluation."""
+    body = indent(code, "        ")
+    files = texts(f"@torch.no_grad()\ndef predict(model, loader, names):\n    {head}\n{body}\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    sites = list(file.calls_of(*JOINS))
+    assert len(sites) == 1
+    return growth_of(file, sites[0])
+
+
+GROWS = [
+    "x = torch.cat([x, b])",
+    "x = torch.cat((b, x), dim=1)",
+    "x = np.concatenate([x, b])",
+    "x = np.append(x, b)",
+    "x = torch.cat([x, b]).contiguous()",
+    "x: torch.Tensor = torch.hstack([x, b])",
+    "x, n = torch.cat([x, b]), n + 1",
+    "x = b if x is None else torch.cat([x, b])",
+    "if x is None:\n    x = b\nelse:\n    x = torch.cat([x, b])",
+    "if x is None:\n    x = b[:0]\nx = torch.cat([x, b])",
+    "self.x = torch.cat([self.x, b])",
+    "d['x'] = torch.cat([d['x'], b])",
+    "x = torch.cat([x, b])\nx = x.cpu()",
+    "for c in b:\n    x = torch.cat([x, c])",
+    "x = torch.cat([x, b])\nprint(len(x), x.shape)",
+]
+NEEDED = [
+    "x = torch.cat([x, b])\ny = model(x)",
+    "x = torch.cat([x, b])\nx = x[order]",
+    "x = torch.cat([x, b])\ntorch.cuda.empty_cache()",
+]
+NOTHING = [
+    "y = torch.cat([x, b])",
+    "b = torch.cat([b, x])",
+    "x = model(b)\nx = torch.cat([x, b])",
+    "x = torch.cat([x, b])\nx = x[-8:]",
+    "x = torch.cat([x, b])[-8:]",
+    "x = torch.cat([x, x])",
+    "x = torch.stack([x, b])",
+    "x = model(torch.cat([x, b]))",
+    "x = up(x)\nx = torch.cat([x, b])",
+    "d[b] = torch.cat([d[b], y])",
+    "x = [b, b]\ny = torch.cat(x)",
+    "y.append(b)\nx.pop(0)\nz = torch.cat(x)",
+    "x.append(b)\nx.pop(0)\nz = torch.cat(x)",
+    "torch.cat([x, b])",
+    "x += torch.cat([x, b])",
+]
+
+
+@pytest.mark.parametrize("code", GROWS)
+def test_what_grows(code):
+    found = growth(code)
+    assert found is not None
+    assert not found.needed
+    assert not found.listed
+    assert found.loop is not None
+
+
+@pytest.mark.parametrize("code", NEEDED)
+def test_what_every_turn_needs(code):
+    found = growth(code)
+    assert found is not None
+    assert found.needed
+
+
+@pytest.mark.parametrize("code", NOTHING)
+def test_what_does_not_grow(code):
+    assert growth(code) is None
+
+
+@pytest.mark.parametrize("change", ["x.append(b)", "x += [b]", "x.extend(b)", "x.insert(0, b)"])
+def test_a_list_that_every_turn_joins(change):
+    found = growth(f"{change}\ny = torch.cat(x)")
+    assert found is not None
+    assert (found.target, found.listed, found.needed) == ("x", True, False)
+
+
+@pytest.mark.parametrize(
+    ("head", "grows"),
+    [
+        ("for i in range(8):", False),
+        ("for i in range(9):", True),
+        ("for layer in self.layers:", False),
+        ("for name in names:", False),
+        ("for row in table:", True),
+        ("for i in range(x.shape[0]):", True),
+        ("while i < n:", True),
+    ],
+)
+def test_loops_of_a_few_turns_do_not_count(head, grows):
+    assert (growth("x = torch.cat([x, b])", head) is not None) is grows
+
+
+def test_a_loop_over_batches_counts_whatever_its_names():
+    assert growth("x = torch.cat([x, features])", "for features, names in loader:") is not None
+
+
+def test_the_loop_over_which_it_grows():
+    found = growth("x = b[:0]\nfor c in b:\n    for layer in layers:\n        x = torch.cat([x, layer(c)])")
+    assert found is not None
+    assert found.loop.target.id == "c"
