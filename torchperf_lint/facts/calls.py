@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.aliases import called_through
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.externals import BUILTIN_RESULTS, PROGRESS, value_of_builtin, value_of_external
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -14,6 +15,7 @@ from torchperf_lint.facts.value import (
     UNKNOWN,
     Frame,
     Value,
+    join,
 )
 
 if TYPE_CHECKING:
@@ -22,14 +24,15 @@ if TYPE_CHECKING:
 
 def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     """The value of a call."""
-    callee = chain(node.func)
-    thing = values.types.thing(frame.path, frame.function, callee)
+    things = values.types.things(frame.path, frame.function, chain(node.func))
+    thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
-        return value_of_external(values, node, thing.dotted, frame)
+        return _of_externals(values, node, things, frame)
     if isinstance(node.func, ast.Attribute) and not _is_plain_function(values, thing):
         found = value_of_method(values, node, node.func, frame)
         if found is not None:
-            return found
+            through = called_through(values, node, frame) if found.kind == "unknown" else None
+            return through if through is not None else found
     if (
         isinstance(node.func, ast.Name)
         and node.func.id in BUILTIN_RESULTS
@@ -39,6 +42,14 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     if thing is not None and thing.kind in ("class", "function"):
         return made_by_project(values, node, thing, frame)
     return _called_value(values, node, frame)
+
+
+def _of_externals(values: Values, node: ast.Call, things: tuple[Thing, ...], frame: Frame) -> Value:
+    """A call of one of several functions of torch may be a call of any of them."""
+    torch = [thing.dotted for thing in things if thing.dotted.startswith("torch.")]
+    if len(torch) < len(things):
+        torch = [things[0].dotted]
+    return join([value_of_external(values, node, dotted, frame) for dotted in torch])
 
 
 def _is_plain_function(values: Values, thing: Thing | None) -> bool:
@@ -57,4 +68,7 @@ def _called_value(values: Values, node: ast.Call, frame: Frame) -> Value:
         return returned(values, key, frame) if key else UNKNOWN
     if isinstance(node.func, ast.Attribute | ast.Name) and PROGRESS.search(chain(node.func)) and node.args:
         return values.of(node.args[0], frame)
-    return as_a_module_would(values, node, frame) if target.kind == "unknown" else UNKNOWN
+    if target.kind != "unknown" and (target.thing is None or target.thing.dotted != "functools.partial()"):
+        return UNKNOWN
+    found = called_through(values, node, frame)
+    return found if found is not None else as_a_module_would(values, node, frame)

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.records import Position
@@ -93,7 +94,8 @@ def _place(values: Values, node: ast.Call, frame: Frame) -> Position:
 
 
 def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
-    thing = values.thing(node.func, frame)
+    things = values.types.things(frame.path, frame.function, chain(node.func))
+    thing = things[0] if len(things) == 1 else None
     if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
         return None
     name = thing.dotted[len("torch.") :]

@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import loader_method, prepared
+from torchperf_lint.facts.legacy import of_type
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
 from torchperf_lint.facts.value import (
@@ -77,8 +78,12 @@ def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame
         return sequence(PLAIN) if name == "tolist" else Value("array", HOST)
     if name in ("cpu", "cuda"):
         return base.moved(HOST) if name == "cpu" else base.moved(DEVICE, base.because or "moved by `.cuda()`")
-    if name in ("to", "type", "type_as"):
+    if name == "to":
         return _tensor_to(values, node, base, frame)
+    if name in ("type", "type_as"):
+        return of_type(values, node, base, frame) if node.args or node.keywords else PLAIN
+    if name.startswith("new_") and any(k.arg == "device" for k in node.keywords):
+        return base.moved(target_device(values, node, frame) or ANYWHERE)
     if name in ("items", "keys", "values", "get", "pop"):
         return _of_a_record(base, name)
     if name in api.PAIR_METHODS and (node.args or node.keywords):
