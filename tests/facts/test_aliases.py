@@ -54,7 +54,7 @@ from functools import partial
 from there import mine
 
 
-def f(flag, given):
+def work(flag, given):
     host = torch.zeros(3)
     gpu = host.cuda()
     T = torch.cuda.FloatTensor if flag else torch.FloatTensor
