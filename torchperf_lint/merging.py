@@ -9,7 +9,10 @@ from torchperf_lint.model import Edit, Finding, Fix, Related
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """One finding a root cause, at the line to change first; the other places become `related`."""
+    """One finding a root cause, at the line to change first; the other places become `related`.
+
+    A finding that covers other root causes takes theirs with it, whether or not there is one.
+    """
     alone: list[Finding] = []
     groups: dict[str, list[Finding]] = {}
     for finding in sorted(findings, key=lambda f: f.sort_key):
@@ -17,6 +20,9 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
             alone.append(finding)
         else:
             groups.setdefault(finding.root_cause, []).append(finding)
+    for finding in [f for group in groups.values() for f in group if f.covers]:
+        for cause in finding.covers:
+            groups[finding.root_cause or ""] += groups.pop(cause, [])
     return sorted([*alone, *map(_one, groups.values())], key=lambda f: f.sort_key)
 
 

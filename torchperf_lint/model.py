@@ -122,6 +122,8 @@ class Finding:
     """Findings with the same key have one cause and are merged by lint.py."""
     leads: bool = True
     """Among merged findings, whether this one sits at the line to change first."""
+    covers: tuple[str, ...] = ()
+    """Root causes of other findings that this one tells already: they merge into it."""
     fix: Fix | None = None
     verdict: Verdict | None = None
 

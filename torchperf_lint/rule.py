@@ -114,6 +114,7 @@ class SourceRule(Rule, abstract=True):
         related: Sequence[Related] = (),
         root_cause: str | None = None,
         leads: bool = True,
+        covers: Sequence[str] = (),
         fix: Fix | None = None,
     ) -> Finding:
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
@@ -133,6 +134,7 @@ class SourceRule(Rule, abstract=True):
             related=tuple(sorted(set(related))),
             root_cause=root_cause,
             leads=leads,
+            covers=tuple(covers),
             fix=fix,
         )
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -27,12 +28,23 @@ class Read(NamedTuple):
     it gets there, reviewers would disagree: such a read is `possible` as well, and not shown by default."""
 
 
+ITEM, NUMBER, LIST, COPY = "item", "number", "list", "copy"
+
+
 class Reading(NamedTuple):
     """A call that reads `operand` on the host."""
 
     site: Site
     operand: ast.expr
     read: Read
+
+    @property
+    def form(self) -> str:
+        """ITEM for `.item()`, NUMBER for `float(t)` and `math.exp(t)`, LIST for `.tolist()`, else COPY."""
+        name = last_part(self.site.record.callee)
+        if name in ("item", "tolist"):
+            return ITEM if name == "item" else LIST
+        return NUMBER if name in _NUMBERS or name in _MATH else COPY
 
 
 def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:

@@ -30,7 +30,7 @@ class ScalarConversionInHotLoop(SourceRule):
     from torch import nn
 
     def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
-        running, correct = 0.0, 0
+        correct = 0
         for x, y in loader:
             x = x.to(device, non_blocking=True)
             y = y.to(device, non_blocking=True)
@@ -39,7 +39,6 @@ class ScalarConversionInHotLoop(SourceRule):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            running += float(loss)
             correct += int((out.argmax(1) == y).sum())
     ```
 
@@ -49,7 +48,6 @@ class ScalarConversionInHotLoop(SourceRule):
     from torch import nn
 
     def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
-        running = torch.zeros((), device=device)
         correct = torch.zeros((), device=device, dtype=torch.long)
         for x, y in loader:
             x = x.to(device, non_blocking=True)
@@ -59,9 +57,8 @@ class ScalarConversionInHotLoop(SourceRule):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            running += loss.detach()
             correct += (out.argmax(1) == y).sum()
-        return float(running), int(correct)
+        return int(correct)
     ```
 
     ## When it is fine

@@ -27,6 +27,7 @@ def restored(kept: dict[str, Any]) -> Finding:
         related=tuple(Related(_location(r["location"]), r["message"]) for r in kept.get("related", ())),
         root_cause=kept.get("root_cause"),
         leads=kept.get("leads", True),
+        covers=tuple(kept.get("covers", ())),
     )
 
 

@@ -1,0 +1,120 @@
+"""Reads of several numbers from the device in one stretch of hot code, which one copy could fetch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.effects import names_in
+from torchperf_lint.facts.finite import checks
+from torchperf_lint.facts.loggers import in_logger
+from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, conversion_readings, copy_readings, item_readings
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence
+
+Cluster = tuple[Reading, ...]
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+_STEPS = frozenset({"backward", "step", "manual_backward"})
+
+
+def numbers_read(file: SourceFile) -> tuple[Reading, ...]:
+    """The hot reads of single numbers that have no closer explanation, in order."""
+    return file.once(_numbers_read)
+
+
+def clusters(file: SourceFile, readings: Sequence[Reading]) -> Iterator[Cluster]:
+    """Two and more reads in one block of statements, with no backward pass and no optimizer step between.
+
+    A read of what was computed with a number read before begins a cluster of its own: it cannot be fetched with it.
+    """
+    blocks: dict[tuple[int, int], list[Reading]] = {}
+    for reading in readings:
+        enclosing = file.enclosing(reading.site.function)
+        statement = enclosing.statement(reading.site.call)
+        if statement is not None:
+            first = enclosing.suite(statement)[0]
+            blocks.setdefault((reading.site.function, id(first)), []).append(reading)
+    for block in blocks.values():
+        for run in _runs(file, block):
+            if len(run) > 1:
+                yield tuple(run)
+
+
+def _numbers_read(file: SourceFile) -> tuple[Reading, ...]:
+    checked = {check.place.expression for check in checks(file)}
+    readings = (*item_readings(file), *conversion_readings(file), *copy_readings(file))
+    found = [r for r in readings if r.site.call not in checked and _is_number(file, r)]
+    return tuple(sorted(found, key=lambda reading: reading.site.start))
+
+
+def _is_number(file: SourceFile, reading: Reading) -> bool:
+    site, enclosing = reading.site, file.enclosing(reading.site.function)
+    if reading.read.value.confidence is Confidence.POSSIBLE or not enclosing.always_evaluated(site.call):
+        return False
+    if not isinstance(enclosing.statement(site.call), _SIMPLE) or in_logger(file, site) or per_parameter(file, site):
+        return False
+    return reading.form in (ITEM, NUMBER) or (reading.form == COPY and _becomes_number(file, reading))
+
+
+def _becomes_number(file: SourceFile, reading: Reading) -> bool:
+    """`loss.cpu().item()`, `float(loss.cpu())`."""
+    around = list(file.enclosing(reading.site.function).ancestors(reading.site.call))[:2]
+    call = around[0] if isinstance(around[0], ast.Call) else around[-1]
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute) and _called(call) in _NUMBERS
+
+
+_NUMBERS = frozenset({"item", "float", "int", "bool"})
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+# -- what belongs together -----------------------------------------------------------------------------
+
+
+def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
+    """A block's reads, parted where a step lies between, or where one is made of another."""
+    run: list[Reading] = []
+    for reading in block:
+        if run and (_step_between(file, run[-1], reading) or _made_of(file, run, reading)):
+            yield run
+            run = []
+        run.append(reading)
+    if run:
+        yield run
+
+
+def _step_between(file: SourceFile, one: Reading, other: Reading) -> bool:
+    function = one.site.function
+    return any(
+        call.function == function
+        and one.site.start < (call.line, call.column) < other.site.start
+        and last_part(call.callee) in _STEPS
+        for call in file.outline.calls
+    )
+
+
+def _made_of(file: SourceFile, run: list[Reading], reading: Reading) -> bool:
+    """Whether a read's operand was computed from the numbers that the run has read."""
+    enclosing = file.enclosing(reading.site.function)
+    sources = {enclosing.statement(earlier.site.call) for earlier in run}
+    own = enclosing.statement(reading.site.call)
+    assert own is not None
+    made: set[str] = set()
+    for statement in enclosing.suite(own):
+        if statement is own:
+            break
+        targets = _targets(statement)
+        if statement in sources or (targets and made & names_in(statement)):
+            made |= targets
+    return bool(made & names_in(reading.operand))
+
+
+def _targets(statement: ast.stmt) -> set[str]:
+    if isinstance(statement, ast.Assign):
+        return names_in(*statement.targets)
+    return names_in(statement.target) if isinstance(statement, ast.AugAssign | ast.AnnAssign) else set()

@@ -1,0 +1,166 @@
+"""TPL119."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
+from torchperf_lint.facts.guards import short, words
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Location, Related, Verdict
+from torchperf_lint.rule import SourceRule
+
+_ALONE = {ITEM: "TPL101", NUMBER: "TPL103", COPY: "TPL105"}
+"""Which rule a read belongs to by itself: who has silenced that there does not mean it here."""
+_SHOWN = 3
+
+
+class SeveralReadsInOneStep(SourceRule):
+    """Two or more numbers read from the device one after another in code that runs every step.
+
+    ## What it does
+    Flags `.item()`, `float(t)` and their like that follow each other in one block of statements, with no backward
+    pass and no optimizer step between, where the block runs every training step, forward pass or evaluation batch
+    (the last is reported as info). The finding stands at the first read and names the others; they are not reported
+    by themselves.
+
+    ## Why it is slow
+    Each read copies one number and waits until everything queued on the device before it has run. One copy of all the
+    numbers waits once.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        losses, hits = 0.0, 0
+        for x, y in loader:
+            y = y.to(device, non_blocking=True)
+            logits = model(x.to(device, non_blocking=True))
+            loss = criterion(logits, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses += loss.item()
+            hits += (logits.argmax(1) == y).sum().item()
+        return losses, hits
+    ```
+
+    ## Use instead
+    Where the numbers are needed every step, read them in one copy:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, show):
+        for step, (x, y) in enumerate(loader):
+            y = y.to(device, non_blocking=True)
+            logits = model(x.to(device, non_blocking=True))
+            loss = criterion(logits, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 50 == 0:
+                loss_now, hits = torch.stack([loss, (logits.argmax(1) == y).sum()]).tolist()
+                show(loss_now, hits)
+    ```
+
+    ## When it is fine
+    Under a cadence, and after the loop:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            if step % 100 == 0:
+                print(loss.item(), norm.item())
+        return loss.item(), norm.item()
+    ```
+    Reads that another rule explains better stand by themselves: those for a progress bar or tracker, checks for NaN,
+    reads for each parameter.
+
+    ## Fix safety
+    There is no automatic fix yet: `torch.stack` gives all numbers one dtype.
+
+    ## Confirmed by
+    Synchronisations at the reads in at least half of the recorded steps or evaluation batches.
+
+    ## References
+    - NVIDIA, "Writing sync-free code": coalesce what has to be read.
+    """
+
+    code, name, since = "TPL119", "several-reads-in-one-step", "0.1.0"
+    triggers = (".item(", "float(", "int(", "bool(", "math.")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each cluster of hot reads."""
+        del project
+        for cluster in clusters(file, [r for r in numbers_read(file) if not _silenced(file, r)]):
+            yield self._of(file, cluster)
+
+    def _of(self, file: SourceFile, cluster: Cluster) -> Finding:
+        first, *others = cluster
+        reads = [reading.read for reading in cluster]
+        operands = list(dict.fromkeys(words(reading.operand) for reading in cluster))
+        what = "reads of one number" if len(operands) == 1 else "reads one after another"
+        return self.found(
+            first.site,
+            message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
+            f"{first.read.hot.when}",
+            instead=_instead(operands),
+            value=first.read.value,
+            hot=first.read.hot,
+            severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
+            confidence=max((_confidence(reading) for reading in cluster), key=lambda confidence: confidence.rank),
+            related=[_related(file, reading) for reading in others],
+            root_cause=f"cluster of {cause(first.site)}, column {first.site.start[1]}",
+            covers=sorted({cause(reading.site) for reading in cluster}),
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the first read and at the others."""
+        places: list[Location] = [finding.location, *(related.location for related in finding.related)]
+        events = dict.fromkeys(event for place in places for event in run.at(place, "sync"))
+        return by_events(finding, run, events, "synchronisation", probes=self.probes)
+
+
+def _silenced(file: SourceFile, reading: Reading) -> bool:
+    at = reading.site.location
+    return file.suppressions.matching(at.line, at.end_line, _ALONE[reading.form]) is not None
+
+
+def _confidence(reading: Reading) -> Confidence:
+    grounds = (reading.read.value.confidence, reading.read.hot.confidence)
+    return max(grounds, key=lambda confidence: confidence.rank)
+
+
+def _written(file: SourceFile, cluster: Cluster) -> str:
+    shown = list(dict.fromkeys(file.brief(reading.site.call) for reading in cluster))
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return ", ".join(f"`{text}`" for text in shown[:_SHOWN]) + more
+
+
+def _related(file: SourceFile, reading: Reading) -> Related:
+    return Related(reading.site.location, f"`{file.brief(reading.site.call)}` is read here")
+
+
+def _instead(operands: list[str]) -> str:
+    if len(operands) == 1:
+        return f"read it once and keep the number: `value = {short(operands[0])}.item()`"
+    names = ", ".join("abcdefghijklmnopqrstuvwxyz"[: len(operands)])
+    return (
+        f"compute first, then read in one copy: `{names} = torch.stack([{', '.join(map(short, operands))}]).tolist()`, "
+        "best under `if step % n == 0:`"
+    )
