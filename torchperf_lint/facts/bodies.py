@@ -144,7 +144,8 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if isinstance(current, ast.Name) and current.id == name and start <= self.at(current) < end:
+            named = isinstance(current, ast.Name) and current.id == name and isinstance(current.ctx, ast.Load)
+            if named and start <= self.at(cast("ast.Name", current)) < end:
                 return True
             stack.extend(children_of(current))
         return False

@@ -31,6 +31,8 @@ class Fresh(NamedTuple):
     """The device as written."""
     random: bool
     value: Value
+    call: ast.Call
+    """The factory's call."""
 
 
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
@@ -44,7 +46,7 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     call, factory = made
     because = f"made on the host by `torch.{factory}` (line {call.lineno})"
     confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
-    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence))
+    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call)
 
 
 def _written(node: ast.Call) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host
+from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
@@ -71,8 +72,11 @@ class FactoryThenDevice(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Moving the device into the call changes no values, except for random factories:
-    the device's generator gives other numbers than the host's.
+    Safe for `zeros`, `ones`, `empty`, `full`, `eye`, `arange` in whole steps, `tril_indices`, `triu_indices` and their
+    `_like`s, followed by nothing but conversions and views: the device fills in the very same numbers. Unsafe for
+    random factories (the device's generator gives other numbers than the host's), for `linspace`, `logspace` and
+    arithmetic (rounded otherwise in the last digit), after `expand` (it stays a view), and with `requires_grad`.
+    No fix where the device may be None, and for the constructors that take no `device`.
 
     ## Confirmed by
     A copy to the device at the line in at least half of the recorded steps.
@@ -100,6 +104,7 @@ class FactoryThenDevice(SourceRule):
                 instead=_instead(fresh),
                 value=fresh.value,
                 hot=site.hot,
+                fix=onto_device(site, fresh),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
