@@ -144,8 +144,11 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            named = isinstance(current, ast.Name) and current.id == name and isinstance(current.ctx, ast.Load)
-            if named and start <= self.at(cast("ast.Name", current)) < end:
+            if (
+                isinstance(current, ast.Name)
+                and (current.id, type(current.ctx)) == (name, ast.Load)
+                and start <= self.at(current) < end
+            ):
                 return True
             stack.extend(children_of(current))
         return False
