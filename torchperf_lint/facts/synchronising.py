@@ -1,0 +1,74 @@
+"""Explicit waits for the device, and the code around them that needs one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Site, SourceFile
+
+_WHOLE_DEVICE = ("torch.cuda.synchronize", "torch.accelerator.synchronize")
+_WAITING = re.compile(
+    r"^torch\.(?:(?:cuda\.)?(?:Stream|Event)|cuda\.(?:current_stream|default_stream|ExternalStream)|"
+    r"accelerator\.current_stream)\(\)\.synchronize$"
+)
+_CLOCKS = frozenset(
+    "perf_counter perf_counter_ns monotonic monotonic_ns process_time time_ns elapsed_time timeit default_timer "
+    "timer tic toc".split()
+)
+_MEMORY = re.compile(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
+_CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
+_HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
+
+
+def synchronisations(file: SourceFile) -> Iterator[Site]:
+    """The hot calls that wait for a device, a stream or an event, in order."""
+    for site in file.calls_of(*_WHOLE_DEVICE):
+        if site.hot is not None:
+            yield site
+    for site in file.hot_calls("synchronize"):
+        dotted = file.denotes(site.call.func, site)
+        if dotted is not None and _WAITING.match(dotted):
+            yield site
+
+
+def is_needed(file: SourceFile, site: Site) -> bool:
+    """Whether the function around measures something, captures a graph, or reads a copy that does not block."""
+    return any(
+        _is_clock(callee) or _MEMORY.match(last_part(callee)) or last_part(callee) in _CAPTURE
+        for callee in _callees(file, site)
+    ) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+
+
+def may_be_needed(file: SourceFile, site: Site) -> bool:
+    """Whether the function around works with streams of its own, or hands tensors to other processes."""
+    return any(
+        last_part(callee) in _HANDS_OVER or callee.endswith(("cuda.stream", "cuda.Stream", "record_stream"))
+        for callee in _callees(file, site)
+    )
+
+
+def _callees(file: SourceFile, site: Site) -> Iterator[str]:
+    return (call.callee for call in file.outline.calls if call.function == site.function)
+
+
+def _is_clock(callee: str) -> bool:
+    return last_part(callee) in _CLOCKS or callee in ("time.time", "time", "datetime.now", "datetime.datetime.now")
+
+
+def _calls(file: SourceFile, site: Site) -> Iterator[ast.Call]:
+    return (node for node in file.enclosing(site.function).parents if isinstance(node, ast.Call))
+
+
+def _copies_to_host(file: SourceFile, site: Site, call: ast.Call) -> bool:
+    """`x.to("cpu", non_blocking=True)`, `pinned.copy_(x, non_blocking=True)`: the host must not read at once."""
+    flag = next((k.value for k in call.keywords if k.arg == "non_blocking"), None)
+    if flag is None or (isinstance(flag, ast.Constant) and not flag.value):
+        return False
+    name = last_part(chain(call.func))
+    if name == "copy_":
+        return True
+    target = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    return name == "to" and isinstance(target, ast.Constant) and target.value == "cpu"

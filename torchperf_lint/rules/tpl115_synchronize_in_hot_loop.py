@@ -1,0 +1,119 @@
+"""TPL115."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.synchronising import is_needed, may_be_needed, synchronisations
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class SynchronizeInHotLoop(SourceRule):
+    """`torch.cuda.synchronize()` in code that runs every step.
+
+    ## What it does
+    Flags `torch.cuda.synchronize()`, `torch.accelerator.synchronize()` and `synchronize()` of streams and events where
+    the line runs every training step, forward pass or evaluation batch (the last is reported as info). Code that
+    measures time or memory is left alone.
+
+    ## Why it is slow
+    The host waits until everything queued on the device has run, so it can never prepare the next step while the
+    device works on this one. Results are right without it: what reads a tensor on the host waits by itself.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            torch.cuda.synchronize()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device):
+        for x, y in loader:
+            loss = criterion(model(x.to(device, non_blocking=True)), y.to(device, non_blocking=True))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        torch.cuda.synchronize()
+    ```
+
+    ## When it is fine
+    Around a clock, and before the host reads what a non-blocking copy brought:
+    ```python
+    import time
+
+    import torch
+    from torch import nn
+
+    def measure(model: nn.Module, loader, device):
+        times = []
+        for x in loader:
+            begin = time.perf_counter()
+            model(x.to(device, non_blocking=True)).sum().backward()
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - begin)
+        return times
+
+    def fetch(model: nn.Module, loader, device):
+        for x in loader:
+            out = model(x.to(device, non_blocking=True)).to("cpu", non_blocking=True)
+            torch.cuda.synchronize()
+            print(out.mean())
+    ```
+    In code with streams of its own, or that hands tensors to other processes, a wait may be needed; there it is only
+    `possible`: shown with `--confidence possible`.
+
+    ## Fix safety
+    There is no automatic fix: whether something relies on the wait only the author knows.
+
+    ## Confirmed by
+    A synchronisation at the call in at least half of the recorded steps or evaluation batches; or several in a row, in
+    a loop of its own.
+
+    ## References
+    - PyTorch, CUDA semantics, "Asynchronous execution".
+    - torchtitan pull request 134, which removed one from its training loop.
+    """
+
+    code, name, since = "TPL115", "synchronize-in-hot-loop", "0.1.0"
+    triggers = ("synchronize",)
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot wait that nothing around it needs."""
+        del project
+        for site in synchronisations(file):
+            hot = site.hot
+            if hot is None or hot.kind == "data" or is_needed(file, site):
+                continue
+            disputable = hot.optional or may_be_needed(file, site)
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` makes the host wait until the device has done all its work "
+                f"{hot.when}",
+                instead="leave it out: what reads a tensor on the host waits by itself; to measure time use "
+                "`torch.cuda.Event(enable_timing=True)` and read it later",
+                hot=hot,
+                severity=Severity.INFO if disputable or hot.kind == "eval" else None,
+                confidence=Confidence.POSSIBLE if disputable else None,
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the call."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
