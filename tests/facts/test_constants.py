@@ -1,0 +1,134 @@
+"""Which numbers are the same at every step, and which a step may change."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent, indent
+
+import pytest
+from snippets import IMPORTS
+
+from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, constancy, repeats_one_number
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.value import Frame
+
+MODULE = """
+import math
+
+SIZES = (8, 16)
+
+class M(nn.Module):
+    def __init__(self, strides=(8, 16), prior: float = 0.1, given=None, hint: "list" = None):
+        super().__init__()
+        self.strides = strides
+        self.prior = prior
+        self.given = given
+        self.both = (1, prior)
+        self.seen = [0]
+        self.ratio = 1.0
+
+    def remember(self, n):
+        self.seen.append(n)
+        self.ratio = n
+
+    def forward(self, x: torch.Tensor, n, rows: list):
+{body}
+        return answer
+"""
+
+
+def asked(body, function=constancy):
+    """What is found of the value of `answer`, in a forward pass."""
+    text = IMPORTS + MODULE.format(body=indent(dedent(body).strip(), " " * 8))
+    project = Project.of_texts({"a.py": text})
+    found = project.body("a.py")
+    nodes = [
+        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "answer"
+    ]
+    outline = project.index.outlines["a.py"]
+    index = next(i for i, record in enumerate(outline.functions) if record.name == "forward")
+    return function(project.values, nodes[-1].value, Frame("a.py", index, found.at(nodes[-1].value)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("1", LITERAL),
+        ("-0.5", LITERAL),
+        ("[1, 2.0, -3]", LITERAL),
+        ("((1, 2), (3, 4))", LITERAL),
+        ("1 / 3", LITERAL),
+        ("float('-inf')", LITERAL),
+        ("math.pi / 2", LITERAL),
+        ("math.log(2.0)", LITERAL),
+        ("np.inf", LITERAL),
+        ("[2**k for k in range(4)]", LITERAL),
+        ("SIZES", LITERAL),
+        ("SIZES[0]", LITERAL),
+        ("len(SIZES)", LITERAL),
+        ("self.strides", CONFIGURED),
+        ("self.strides[0]", CONFIGURED),
+        ("self.both", CONFIGURED),
+        ("[self.prior, 1]", CONFIGURED),
+        ("x.shape", SHAPE),
+        ("x.shape[-2:]", SHAPE),
+        ("[x.size(0), 1]", SHAPE),
+        ("x.numel() // 2", SHAPE),
+        ("len(x)", SHAPE),
+        ("[i / x.shape[0] for i in range(x.shape[0])]", SHAPE),
+        ("n", None),
+        ("[n, 1]", None),
+        ("rows", None),
+        ("len(rows)", None),
+        ("rows[0]", None),
+        ("SIZES[n]", None),
+        ("'text'", None),
+        ("None", None),
+        ("[]", None),
+        ("x", None),
+        ("self.given", None),
+        ("self.seen", None),
+        ("self.ratio", None),
+        ("self.unknown", None),
+        ("[n for k in range(4)]", None),
+        ("unknown(1)", None),
+    ],
+)
+def test_of_an_expression(expression, kind):
+    assert asked(f"answer = {expression}") == kind
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("k = 3\nanswer = [k, 1]", LITERAL),
+        ("b, c, h, w = x.shape\nanswer = [h, w]", SHAPE),
+        ("h, w = x.shape[-2], x.shape[-1]\nanswer = (w - 1, h - 1)", SHAPE),
+        ("k = 3\nif n:\n    k = 4\nanswer = k", None),
+        ("k = 0\nk += 1\nanswer = k", None),
+        ("starts = [0]\nstarts.append(n)\nanswer = starts", None),
+        ("for k in range(9):\n    answer = k", None),
+    ],
+)
+def test_of_a_name(body, kind):
+    assert asked(body) == kind
+
+
+@pytest.mark.parametrize(
+    ("expression", "repeats"),
+    [
+        ("[0.5] * x.shape[0]", True),
+        ("x.shape[0] * [0.5]", True),
+        ("[0.5] * 8", True),
+        ("[0.5, 1.0] * 8", False),
+        ("[x] * 8", False),
+        ("0.5 * 8", False),
+    ],
+)
+def test_one_number_many_times(expression, repeats):
+    assert asked(f"answer = {expression}", repeats_one_number) is repeats
+
+
+def test_a_constant_of_the_module_that_is_bound_again_is_none():
+    assert asked("answer = LATER") == LITERAL  # imported or set elsewhere, by its name
+    assert asked("answer = later") is None

@@ -1,0 +1,209 @@
+"""Values that are the same at every step: literals, what a constructor was given, shapes of tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+LITERAL = "literal"
+CONFIGURED = "configured"
+"""Set by a constructor and nowhere else."""
+SHAPE = "shape"
+"""Follows from the shapes of tensors, which the host knows without asking the device."""
+
+_ORDER = (LITERAL, CONFIGURED, SHAPE)
+_MAX_DEPTH = 10
+_LATE = (10**9, 1)
+_SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
+_NUMBERS = frozenset("builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round".split())
+_OF_A_SEQUENCE = frozenset("builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed".split())
+_CONSTANTS = frozenset(
+    f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
+)
+_CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
+_NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
+
+
+def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may."""
+    return _Look(values, frame).of(node, 0)
+
+
+def repeats_one_number(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`[t] * n`: one number, as often as something says."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return False
+    listed, times = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+    if not isinstance(listed, ast.List) or len(listed.elts) != 1:
+        return False
+    return all(values.of(part, frame).kind == "plain" for part in (listed.elts[0], times))
+
+
+class _Look:
+    """One question, asked in a frame; `bound` are the variables of comprehensions around it."""
+
+    def __init__(
+        self, values: Values, frame: Frame, bound: frozenset[str] = frozenset(), constructs: bool = False
+    ) -> None:
+        self.values = values
+        self.frame = frame
+        self.bound = bound
+        self.constructs = constructs
+        """Whether the code runs once, in a constructor: its parameters are configuration."""
+
+    def of(self, node: ast.expr, depth: int) -> str | None:
+        if depth > _MAX_DEPTH:
+            return None
+        if isinstance(node, ast.Constant):
+            return LITERAL if isinstance(node.value, int | float | complex) else None
+        if isinstance(node, ast.UnaryOp):
+            return self.of(node.operand, depth + 1)
+        if isinstance(node, ast.BinOp):
+            return self.all((node.left, node.right), depth)
+        if isinstance(node, ast.List | ast.Tuple):
+            return self.all(node.elts, depth)
+        if isinstance(node, ast.Starred):
+            return self.of(node.value, depth + 1)
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return self.comprehension(node, depth)
+        if isinstance(node, ast.Subscript):
+            return self.item(node, depth)
+        if isinstance(node, ast.Call):
+            return self.call(node, depth)
+        if isinstance(node, ast.Attribute):
+            return self.attribute(node, depth)
+        return self.name(node.id, depth) if isinstance(node, ast.Name) else None
+
+    def all(self, nodes: Iterable[ast.expr], depth: int) -> str | None:
+        found = [self.of(node, depth + 1) for node in nodes]
+        known = [kind for kind in found if kind is not None]
+        return max(known, key=_ORDER.index) if known and len(known) == len(found) else None
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> str | None:
+        names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
+        over = self.all([g.iter for g in node.generators], depth)
+        if over is None:
+            return None
+        inner = _Look(self.values, self.frame, self.bound | names, self.constructs)
+        made = inner.all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
+        return max((over, made), key=_ORDER.index) if made is not None else None
+
+    def item(self, node: ast.Subscript, depth: int) -> str | None:
+        """Of a shape any part; of a list only one that no step chooses."""
+        base = self.of(node.value, depth + 1)
+        if base == SHAPE or base is None:
+            return base
+        bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
+        index = [b for b in bounds if b is not None] if isinstance(node.slice, ast.Slice) else [node.slice]
+        chosen = self.all(index, depth) if index else base
+        return max((base, chosen), key=_ORDER.index) if chosen is not None else None
+
+    def call(self, node: ast.Call, depth: int) -> str | None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
+            return SHAPE if self.is_tensor(node.func.value) else None
+        thing = self.values.thing(node.func, self.frame)
+        dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
+        if dotted == "builtins.len" and len(node.args) == 1:
+            return SHAPE if self.is_tensor(node.args[0]) else self.of(node.args[0], depth + 1)
+        if dotted == "builtins.float" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+            return LITERAL
+        if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
+            return self.all(node.args, depth)
+        return None
+
+    def attribute(self, node: ast.Attribute, depth: int) -> str | None:
+        if node.attr in ("shape", "ndim"):
+            return SHAPE if self.is_tensor(node.value) else None
+        thing = self.values.thing(node, self.frame)
+        if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
+            return LITERAL
+        own = self.values.index.class_of(self.frame.path, self.frame.function)
+        if own is None or not isinstance(node.value, ast.Name) or self.values.thing(node.value, self.frame) != own:
+            return None
+        return self.set_once(own, node.attr, depth)
+
+    def set_once(self, own: Thing, name: str, depth: int) -> str | None:
+        """`self.name`, where constructors alone set it, to numbers."""
+        found: list[str | None] = []
+        if any(call.callee in {f"self.{name}.{change}" for change in _CHANGES} for call in self.calls_in(own)):
+            return None
+        for cls in self.values.index.ancestry(own):
+            if cls.kind != "class":
+                continue
+            functions = self.values.index.outlines[cls.path].functions
+            for function, value, buffer in setters(self.values, cls, name):
+                if buffer or functions[function].name != "__init__":
+                    return None
+                found.append(self.set_in_constructor(cls.path, function, value, depth))
+        return CONFIGURED if found and all(found) else None
+
+    def calls_in(self, own: Thing) -> list[Call]:
+        return self.values.index.outlines[own.path].calls
+
+    def set_in_constructor(self, path: str, function: int, value: ast.expr, depth: int) -> str | None:
+        body = self.values.body(path)
+        assert body is not None
+        return _Look(self.values, self.frame.hop(path, function, body.at(value)), constructs=True).of(value, depth + 1)
+
+    def name(self, name: str, depth: int) -> str | None:
+        if name in self.bound:
+            return LITERAL
+        body = self.values.body(self.frame.path)
+        functions = self.values.index.outlines[self.frame.path].functions
+        scope, at = self.frame.function, self.frame.at
+        while body is not None and scope >= 0:
+            reaching = body.reaching(scope, name, at)
+            if reaching is not None:
+                changed = any(attribute in _CHANGES for attribute, _ in body.uses(scope, name))
+                filled = changed or bool(body.stored_items(scope, name))
+                return None if filled else self.defined(reaching, scope, body, depth)
+            if any(parameter.name == name for parameter in functions[scope].parameters):
+                return CONFIGURED if self.constructs and _numeric_parameter(body, scope, name) else None
+            scope, at = functions[scope].parent, _LATE
+        return LITERAL if name.isupper() and len(name) > 2 else None
+
+    def defined(self, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
+        if len(reaching) != 1 or reaching[0].value is None or reaching[0].how not in ("assign", "item"):
+            return None
+        value = reaching[0].value
+        frame = self.frame.hop(self.frame.path, scope, body.at(value))
+        inner = _Look(self.values, frame, self.bound, self.constructs)
+        return inner.of(value, depth + 1)
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        return self.values.of(node, self.frame).kind in ("tensor", "batch")
+
+
+def _numeric_parameter(body: Body, function: int, name: str) -> bool:
+    """A parameter that its annotation or default shows to be a number or a list of them."""
+    node = body.functions.get(function)
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    plain = [*node.args.posonlyargs, *node.args.args]
+    defaults: dict[str, ast.expr | None] = {}
+    for argument, default in zip(reversed(plain), reversed(node.args.defaults), strict=False):
+        defaults[argument.arg] = default
+    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+        defaults[argument.arg] = given
+    hint = next((a.annotation for a in [*plain, *node.args.kwonlyargs] if a.arg == name), None)
+    if hint is not None:
+        words = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
+        words |= {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)} - {"typing"}
+        return words - {"typing", "Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
+    return _is_numbers(defaults.get(name))
+
+
+def _is_numbers(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return bool(node.elts) and all(_is_numbers(element) for element in node.elts)
+    if isinstance(node, ast.UnaryOp):
+        return _is_numbers(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)

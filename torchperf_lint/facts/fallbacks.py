@@ -1,0 +1,113 @@
+"""What keeps a line of a hot function from running often: caches, and branches for when there is nothing to compute."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.constants import SHAPE, constancy
+from torchperf_lint.facts.source import Site
+
+_CACHES = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
+_COUNTS = frozenset({"size", "numel", "len", "sum", "any", "all", "shape", "nelement", "count_nonzero", "item"})
+
+
+def is_kept(site: Site) -> bool:
+    """Whether a decorator keeps what the function made: it runs once for each argument."""
+    functions = site.file.outline.functions
+    index = site.record.function
+    while index > 0:
+        if any(_CACHES.search(last_part(decorator)) for decorator in functions[index].decorators):
+            return True
+        index = functions[index].parent
+    return False
+
+
+def is_fallback(site: Site) -> bool:
+    """Whether the call makes what stands in for a result where there is nothing to compute: no boxes, no mask, NaN."""
+    parents = site.file.enclosing(site.function).parents
+    node: ast.AST = site.call
+    while node in parents:
+        parent = parents[node]
+        if isinstance(parent, ast.If | ast.IfExp):
+            branch = _branch(parent, node)
+            if branch is not None and (_rare_when(parent.test, site) is branch or _returns_a_number(node)):
+                return True
+        if isinstance(parent, ast.ExceptHandler):
+            return True
+        node = parent
+    return False
+
+
+def _branch(node: ast.If | ast.IfExp, part: ast.AST) -> bool | None:
+    """Whether a part of a branching is what runs when the test holds, or when not; None for the test itself."""
+    if part is node.test:
+        return None
+    body = node.body if isinstance(node.body, list) else [node.body]
+    return any(part is child for child in body)
+
+
+def _returns_a_number(node: ast.AST) -> bool:
+    """`return torch.tensor(0.0, device=d)` in a branch: the way out where there is nothing to do."""
+    value = node.value if isinstance(node, ast.Return) else None
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return any(isinstance(p, ast.Call) and p.args and isinstance(p.args[0], ast.Constant) for p in parts)
+
+
+def _rare_when(test: ast.expr, site: Site) -> bool | None:
+    empty = _empty_when(test)
+    return empty if empty is not None else _tracing_when(test, site)
+
+
+def _tracing_when(test: ast.expr, site: Site) -> bool | None:
+    """`isinstance(width, int)` of a size asks whether a tracer is at work, to which sizes are tensors."""
+    if not isinstance(test, ast.Call) or chain(test.func) != "isinstance" or len(test.args) != 2:
+        return None
+    if constancy(site.file.project.values, test.args[0], site.frame) != SHAPE:
+        return None
+    return last_part(chain(test.args[1])) == "Tensor"
+
+
+def _empty_when(test: ast.expr) -> bool | None:
+    """The outcome of a test that means "nothing there"; None where it asks something else."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _empty_when(test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        found = {_empty_when(part) for part in test.values} - {None}
+        return found.pop() if len(found) == 1 else None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared(test)
+    if isinstance(test, ast.Call):
+        return _asked(test)
+    # `if boxes:` asks whether there are any, `if self.flag:` is configuration.
+    return False if isinstance(test, ast.Name) else None
+
+
+def _asked(test: ast.Call) -> bool | None:
+    name = last_part(chain(test.func))
+    if name in ("isnan", "isinf", "is_nan"):
+        return True
+    if name in ("any", "all") and isinstance(test.func, ast.Attribute):
+        inner = _empty_when(test.func.value)
+        return inner if inner is not None else False
+    return False if name in ("isfinite", "is_finite", "any", "len", "sum", "numel", "count_nonzero") else None
+
+
+def _compared(test: ast.Compare) -> bool | None:
+    operator, right = test.ops[0], test.comparators[0]
+    if not _counts(test.left) or not isinstance(right, ast.Constant) or right.value not in (0, 1, 2):
+        return None
+    if isinstance(operator, ast.Eq | ast.LtE | ast.Lt):
+        return True
+    return False if isinstance(operator, ast.Gt | ast.GtE | ast.NotEq) else None
+
+
+def _counts(node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        return True
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _COUNTS) or (isinstance(n, ast.Name) and n.id in _COUNTS)
+        for n in ast.walk(node)
+    )

@@ -1,0 +1,202 @@
+"""Where a tensor on the host comes from, and what uploads the same numbers again and again."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.constants import constancy, repeats_one_number
+from torchperf_lint.facts.defaults import default_device
+from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.fresh import BETWEEN
+from torchperf_lint.facts.value import DEVICE, HOST, Frame
+from torchperf_lint.facts.values import Values
+
+_MAKERS = api.HOST_DATA | api.FACTORIES | api.LEGACY_TYPES
+_MAX_STEPS = 12
+_LATE = (10**9, 1)
+REPEATED = "repeated"
+"""One number, repeated: a factory makes that on the device."""
+
+
+class Made(NamedTuple):
+    """The call that made a tensor in pageable host memory."""
+
+    call: ast.Call
+    factory: str
+    """Its name in `torch`."""
+    function: int
+    """The function of the file that the call stands in."""
+
+
+class Upload(NamedTuple):
+    """Numbers that are copied to the device, though they are the same as at the last step."""
+
+    made: ast.Call
+    factory: str
+    """As written: `torch.tensor`, `x.new_tensor`."""
+    kind: str
+    """LITERAL, CONFIGURED, SHAPE or REPEATED."""
+    scalar: bool
+    device: str
+    """The device as written; empty for `x.new_tensor`."""
+
+
+def made_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
+    """The factory at the bottom of a chain of methods and names that ends in pageable host memory."""
+    for _ in range(_MAX_STEPS):
+        if isinstance(node, ast.Name):
+            step = _definition(values, node.id, frame)
+            if step is None:
+                return None
+            node, frame = step
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            factory = _maker(values, node, frame)
+            if factory is not None:
+                return Made(node, factory, frame.function)
+            if not isinstance(node.func, ast.Attribute) or node.func.attr not in BETWEEN | {"cpu"}:
+                return None
+            if node.func.attr == "to" and target_device(values, node, frame) is not None:
+                return None
+            node = node.func.value
+        else:
+            return None
+    return None
+
+
+def _definition(values: Values, name: str, frame: Frame) -> tuple[ast.expr, Frame] | None:
+    """The only value a name can have, with where it was written; enclosing scopes too."""
+    body = values.body(frame.path)
+    functions = values.index.outlines[frame.path].functions
+    scope, at = frame.function, frame.at
+    while body is not None and scope >= 0:
+        reaching = body.reaching(scope, name, at)
+        if reaching is not None:
+            only = reaching[0] if len(reaching) == 1 else None
+            if only is None or only.how != "assign" or only.value is None:
+                return None
+            return only.value, frame.hop(frame.path, scope, body.at(only.value))
+        if any(parameter.name == name for parameter in functions[scope].parameters):
+            return None
+        scope, at = functions[scope].parent, _LATE
+    return None
+
+
+def _maker(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
+        return None
+    name = thing.dotted.removeprefix("torch.")
+    if name not in _MAKERS:
+        return None
+    for keyword in node.keywords:
+        pinned = keyword.arg == "pin_memory" and not (
+            isinstance(keyword.value, ast.Constant) and not keyword.value.value
+        )
+        if keyword.arg is None or keyword.arg == "out" or pinned:
+            return None
+    placed = any(k.arg == "device" for k in node.keywords)
+    if (target_device(values, node, frame) if placed else _default(values, node, frame)) != HOST:
+        return None
+    if name in ("as_tensor", "asarray") and node.args and values.of(node.args[0], frame).kind in ("tensor", "unknown"):
+        return None
+    return name
+
+
+def _default(values: Values, node: ast.Call, frame: Frame) -> str:
+    body = values.body(frame.path)
+    return default_device(values, frame._replace(at=body.at(node)) if body is not None else frame)
+
+
+def upload_at(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
+    """The upload that a call makes: `torch.tensor([1], device=d)`, `torch.tensor([1]).to(d)`, `x.new_tensor([1])`."""
+    if not isinstance(node.func, ast.Attribute | ast.Name):
+        return None
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+    if name in ("to", "cuda", "type_as"):
+        return _moved(values, node, frame)
+    if name == "new_tensor":
+        return _beside(values, node, frame)
+    return _made_there(values, node, frame)
+
+
+def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
+    assert isinstance(node.func, ast.Attribute)
+    bottom = node.func.value
+    while isinstance(bottom, ast.Call) and isinstance(bottom.func, ast.Attribute) and bottom.func.attr in BETWEEN:
+        bottom = bottom.func.value
+    if not isinstance(bottom, ast.Call | ast.Name):
+        return None
+    made = made_on_host(values, node.func.value, frame)
+    if made is None or made.function != frame.function or made.factory not in api.HOST_DATA | api.LEGACY_TYPES:
+        return None
+    body = values.body(frame.path)
+    assert body is not None
+    at = body.at(made.call)
+    if isinstance(bottom, ast.Name) and body.block_of(frame.function, at) != body.block_of(frame.function, frame.at):
+        return None
+    device, written = _destination(values, node, frame)
+    return _constant(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
+
+
+def _destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
+    assert isinstance(node.func, ast.Attribute)
+    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    if node.func.attr == "cuda":
+        return DEVICE, '"cuda"' if target is None else ast.unparse(target)
+    if node.func.attr == "type_as":
+        other = values.of(target, frame) if target is not None else None
+        there = other is not None and other.kind == "tensor" and other.device != HOST
+        return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
+    if target is None:
+        return None, ""
+    beside = values.of(target, frame).kind == "tensor"
+    return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
+
+
+def _beside(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
+    assert isinstance(node.func, ast.Attribute)
+    base = values.of(node.func.value, frame)
+    if base.kind != "tensor" or base.device == HOST or any(k.arg in (None, "device") for k in node.keywords):
+        return None
+    return _constant(values, node, frame, f"{ast.unparse(node.func.value)}.device")
+
+
+def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
+        return None
+    name = thing.dotted.removeprefix("torch.")
+    if name.removeprefix("cuda.") in api.LEGACY_TYPES and name.startswith("cuda."):
+        return _constant(values, node, frame, '"cuda"')
+    device = next((k.value for k in node.keywords if k.arg == "device"), None)
+    if name not in ("tensor", "as_tensor", "asarray") or device is None or any(k.arg is None for k in node.keywords):
+        return None
+    if target_device(values, node, frame) != DEVICE:
+        return None
+    return _constant(values, node, frame, ast.unparse(device))
+
+
+def _constant(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
+    data = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "data"), None)
+    if data is None or isinstance(data, ast.Starred):
+        return None
+    factory = ast.unparse(made.func)
+    legacy = factory.endswith("Tensor")
+    if legacy and (len(made.args) > 1 or not isinstance(data, ast.List | ast.Tuple | ast.BinOp)):
+        return None  # numbers are sizes there
+    if repeats_one_number(values, data, frame):
+        return Upload(made, factory, REPEATED, False, device)
+    kind = constancy(values, data, frame)
+    if kind is None:
+        return None
+    return Upload(made, factory, kind, _is_number(data), device)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return not isinstance(node, ast.List | ast.Tuple | ast.ListComp) and isinstance(
+        node, ast.Constant | ast.UnaryOp | ast.Call
+    )

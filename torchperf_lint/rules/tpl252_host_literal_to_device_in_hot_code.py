@@ -1,0 +1,148 @@
+"""TPL252."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.fallbacks import is_fallback, is_kept
+from torchperf_lint.facts.host_data import REPEATED, Upload, upload_at
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_WHAT = {
+    LITERAL: ("the same numbers", "literals"),
+    CONFIGURED: ("numbers that the constructor fixed", "what the constructor set"),
+    SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
+    REPEATED: ("one number, many times over,", "one number, repeated"),
+}
+"""What is uploaded, for the message, and what it is made from."""
+
+
+class HostLiteralToDeviceInHotCode(SourceRule):
+    """Numbers written in the code, uploaded to the device again at every step.
+
+    ## What it does
+    Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
+    legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
+    are literals, were fixed by the constructor, follow from the shapes of tensors, or are one number repeated.
+
+    ## Why it is slow
+    `torch.tensor` builds the values on the host, copies them from pageable memory and waits for the copy; there is no
+    `non_blocking` for it. The numbers are the same every time, so one upload, or a factory that fills on the device,
+    does the same without a wait.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Normalise(nn.Module):
+        def forward(self, x: torch.Tensor):
+            mean = torch.tensor([0.485, 0.456, 0.406], device=x.device).view(1, 3, 1, 1)
+            std = torch.tensor([0.229, 0.224, 0.225], device=x.device).view(1, 3, 1, 1)
+            return (x - mean) / std
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    class Normalise(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1), persistent=False)
+            self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1), persistent=False)
+
+        def forward(self, x: torch.Tensor):
+            return (x - self.mean) / self.std
+    ```
+    A single number needs no tensor in arithmetic, `torch.where` or `clamp`; where one is needed,
+    `torch.full((), 0.5, device=x.device)` fills it on the device.
+
+    ## When it is fine
+    In set-up code, for numbers that come from the host and differ at every step, and in what stands in for a result
+    where there is nothing to compute:
+    ```python
+    import torch
+    from torch import nn
+
+    class Count(nn.Module):
+        def forward(self, x: torch.Tensor, lengths: list[int]):
+            if x.numel() == 0:
+                return torch.tensor(0.0, device=x.device)
+            return x.sum(dim=-1) / torch.tensor(lengths, device=x.device)
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet: a buffer adds a name to the module, and `torch.full` needs the dtype that
+    `torch.tensor` infers.
+
+    ## Confirmed by
+    A synchronisation, or a copy to the device, at the line in at least half of the recorded steps.
+
+    ## References
+    - NVIDIA, "Writing sync-free code": constants.
+    - pytorch/vision #9576: a synchronisation for each call of a normalisation.
+    """
+
+    code, name, since = "TPL252", "host-literal-to-device-in-hot-code", "0.1.0"
+    triggers = ("tensor(", "Tensor(", "asarray(")
+    probes = ("host-sync", "transfers")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot upload of numbers that no step changes."""
+        for site in file.hot_calls("tensor", "as_tensor", "asarray", "new_tensor", "to", "cuda", "type_as", *_LEGACY):
+            if site.hot is None or site.hot.kind == "data":
+                continue
+            upload = upload_at(project.values, site.call, site.frame)
+            if upload is None or is_kept(site) or is_fallback(site):
+                continue
+            yield self._finding(file, site, upload)
+
+    def _finding(self, file: SourceFile, site: Site, upload: Upload) -> Finding:
+        assert site.hot is not None
+        what, source = _WHAT[upload.kind]
+        known = Confidence.CERTAIN if upload.kind == LITERAL else Confidence.LIKELY
+        because = f"made on the host by `{upload.factory}` (line {upload.made.lineno}) from {source}"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` uploads {what} and waits for the copy {site.hot.when}",
+            instead=_instead(file, site, upload),
+            value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else known),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+            root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By waits and copies to the device at the line; `torch.tensor(..., device=...)` shows as a wait only."""
+        seen = run.at(finding.location, "sync") or copies(run, finding.location, "h2d", lambda copy: True)
+        return by_events(finding, run, seen, "upload", probes=self.probes)
+
+
+_LEGACY = tuple(sorted(api.LEGACY_TYPES))
+
+
+def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
+    filled = f"`torch.full({'()' if upload.scalar else '(n,)'}, number, device={upload.device})`, filled on the device"
+    if upload.scalar:
+        return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
+    if upload.kind == REPEATED:
+        return filled
+    if upload.kind == SHAPE:
+        return f"make it on the device: stack `torch.full((), n, device={upload.device})`, or keep one for each shape"
+    index = file.project.index
+    own = index.class_of(file.path, site.record.function)
+    if own is not None and file.project.types.is_module_class(own):
+        return 'make it once: `self.register_buffer("name", torch.tensor(...), persistent=False)` in `__init__`'
+    if site.hot is not None and site.hot.loop is not None and not site.hot.depth:
+        return f"make it once, before the loop: `torch.tensor(..., device={upload.device})`"
+    return "make it once for each device: a buffer of the module that calls this, or a function under `functools.cache`"
