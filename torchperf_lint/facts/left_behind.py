@@ -1,0 +1,104 @@
+"""Tensors that an object keeps on the host, as plain attributes: they do not follow it to the device."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.fresh import BETWEEN
+from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
+from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
+
+_MOVERS = ("_apply", "to", "cuda")
+"""What a class overrides that takes its attributes along itself."""
+
+
+class LeftBehind(NamedTuple):
+    """An attribute that holds a tensor in host memory."""
+
+    name: str
+    path: str
+    line: int
+    """Where it is set, 1-based."""
+    in_module: bool
+    """Whether its object is an nn.Module, which could hold it as a buffer."""
+    value: Value
+
+
+def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | None:
+    """The attribute at the bottom of what is moved, `self.table` or `self.table[i].view(-1)`; else None."""
+    attribute = _own_attribute(node)
+    if attribute is None or not isinstance(attribute.value, ast.Name):
+        return None
+    own = values.index.class_of(frame.path, frame.function)
+    if own is None or values.thing(attribute.value, frame) != own or _moves_its_own(values, own):
+        return None
+    found: list[LeftBehind] = []
+    for cls in values.index.ancestry(own):
+        for function, value, buffer in setters(values, cls, attribute.attr) if cls.kind == "class" else ():
+            for part in _alternatives(value):
+                told = None if buffer else _set_to(values, cls, function, part, attribute.attr)
+                if told is None:
+                    return None
+                found.append(told)
+    if not found or _set_from_outside(values, frame.path, attribute.attr):
+        return None
+    return found[0]._replace(in_module=values.types.is_module_class(own))
+
+
+def _own_attribute(node: ast.expr) -> ast.Attribute | None:
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in BETWEEN:
+            node = node.func.value
+        else:
+            return node if isinstance(node, ast.Attribute) else None
+
+
+def _alternatives(value: ast.expr) -> list[ast.expr]:
+    """What an attribute may be set to, None left out."""
+    parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    return [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
+
+
+def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str) -> LeftBehind | None:
+    body = values.body(cls.path)
+    assert body is not None
+    frame = Frame(cls.path, function, body.at(value))
+    held = values.of(value, frame)
+    made = made_on_host(values, value, frame)
+    if made is None and (held.kind != "tensor" or held.device != HOST or held.confidence is not Confidence.CERTAIN):
+        return None
+    if chain(value).startswith(f"self.{name}"):
+        return None
+    told = f"a plain attribute, set to a tensor on the host (line {value.lineno})"
+    because = f"`self.{name}` is {told}" + (f", made by `torch.{made.factory}`" if made is not None else "")
+    return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, because))
+
+
+def _moves_its_own(values: Values, own: Thing) -> bool:
+    return any(values.index.method(own, name) is not None for name in _MOVERS)
+
+
+def _set_from_outside(values: Values, path: str, name: str) -> bool:
+    """`model.table = model.table.cuda()`, somewhere in the same file, through another name than `self`."""
+    bindings = values.index.outlines[path].bindings
+    return any(b.target.endswith(f".{name}") and not b.target.startswith("self.") for b in bindings)
+
+
+def is_moved_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call of `to`, `cuda` or `type_as` takes a tensor to an accelerator."""
+    name = last_part(chain(node.func))
+    if name == "cuda":
+        return True
+    if name == "to":
+        return target_device(values, node, frame) == DEVICE
+    other = values.of(node.args[0], frame) if name == "type_as" and len(node.args) == 1 else None
+    return other is not None and other.kind == "tensor" and other.device != HOST
