@@ -1,0 +1,131 @@
+"""Moves of modules and tensors that a hot loop repeats although nothing about them changes."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.left_behind import is_moved_to_device, left_behind
+from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
+
+_MOVES = frozenset({"to", "cuda", "cpu"})
+_LATE = (10**9, 1)
+
+
+class Repeated(NamedTuple):
+    """What is moved again at every step."""
+
+    kind: str
+    """module or tensor."""
+    value: Value
+
+
+def repeated_move(site: Site) -> Repeated | None:
+    """What a hot `.to(device)` or `.cuda()` moves to the device every time, though it was made before; else None."""
+    values = site.file.project.values
+    if site.receiver is None or not is_moved_to_device(values, site.call, site.frame):
+        return None
+    value = site.file.value(site.receiver, site)
+    if value.kind == "module":
+        return Repeated("module", value) if _is_settled_module(site, site.receiver) else None
+    if value.kind in ("tensor", "unknown") and value.device != DEVICE:
+        return _settled_tensor(site, site.receiver)
+    return None
+
+
+def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
+    """A tensor on the host that was made before the loop, or that an object keeps there."""
+    values = site.file.project.values
+    held = left_behind(values, receiver, site.frame)
+    if held is not None:
+        return None if held.in_module else Repeated("tensor", held.value)
+    if not isinstance(receiver, ast.Name):
+        return None
+    made = made_on_host(values, receiver, site.frame)
+    span = _span(site)
+    body = site.file.project.body(site.file.path)
+    if made is None or body is None or span is None:
+        return None
+    if made.function == site.function and span[0] <= body.at(made.call) < span[1]:
+        return None
+    if _is_bound_within(site, receiver.id, span) or _is_changed(site, receiver.id):
+        return None
+    because = (
+        f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), before the loop"
+    )
+    return Repeated("tensor", tensor(HOST, because))
+
+
+def _span(site: Site) -> tuple[Position, Position] | None:
+    """From where to where the loop that makes a site hot turns; None where the loop is another function's."""
+    loop = site.hot.loop if site.hot is not None else None
+    if loop is None or site.hot is None or site.hot.depth or loop[0] != site.file.path:
+        return None
+    region = site.file.outline.regions[loop[1]]
+    return ((region.head, 1), region.end) if region.function == site.function else None
+
+
+def _is_bound_within(site: Site, name: str, span: tuple[Position, Position]) -> bool:
+    body = site.file.project.body(site.file.path)
+    bound = body.definitions(site.function).get(name, ()) if body is not None else ()
+    return any(span[0] <= definition.at < span[1] for definition in bound)
+
+
+def _is_changed(site: Site, name: str) -> bool:
+    """Whether the function writes into a tensor, which then is not the same at every step."""
+    body = site.file.project.body(site.file.path)
+    if body is None:
+        return True
+    written = any(attribute.endswith("_") for attribute, _ in body.uses(site.function, name))
+    return written or bool(body.stored_items(site.function, name))
+
+
+def _is_settled_module(site: Site, receiver: ast.expr) -> bool:
+    """A module that was there before: not one made, chosen or brought back from the host in this code."""
+    written = chain(receiver)
+    if not isinstance(receiver, ast.Name | ast.Attribute) or "?" in written or "(" in written or "[" in written:
+        return False
+    if _leaves_the_device(site, written):
+        return False
+    body = site.file.project.body(site.file.path)
+    if body is None:
+        return False
+    start, end = _span(site) or ((0, 0), _LATE)
+    head = written.partition(".")[0]
+    for definition in body.definitions(site.function).get(head, ()):
+        moved = isinstance(definition.value, ast.Call) and chain(definition.value.func).startswith(f"{head}.")
+        if start <= definition.at < end and not moved:
+            return False
+    bindings = site.file.outline.bindings
+    inside = [
+        b for b in bindings if b.function == site.function and b.target == written and start[0] <= b.line < end[0]
+    ]
+    return all(b.value.startswith(f"{written}.") for b in inside if "." in written)
+
+
+def _leaves_the_device(site: Site, written: str) -> bool:
+    """Whether any code of the file brings the module back to the host, to make room: then it has to be moved again."""
+    body = site.file.project.body(site.file.path)
+    for call in site.file.outline.calls:
+        owner, _, name = call.callee.rpartition(".")
+        if name not in _MOVES or last_part(owner) != last_part(written):
+            continue
+        node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+        if name == "cpu" or (node is not None and _to_host(node)):
+            return True
+    return False
+
+
+def _to_host(node: ast.Call) -> bool:
+    """`.to("cpu")`, and `.to(self.offload_device)`."""
+    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    if isinstance(target, ast.Call) and target.args:
+        target = target.args[0]
+    if isinstance(target, ast.Constant):
+        return target.value in ("cpu", "meta")
+    name = last_part(chain(target)) if target is not None else ""
+    return "offload" in name or "cpu" in name or "storage" in name

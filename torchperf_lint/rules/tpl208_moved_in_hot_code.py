@@ -1,0 +1,121 @@
+"""TPL208."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.fallbacks import is_fallback, is_kept
+from torchperf_lint.facts.moves import Repeated, repeated_move
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class MovedInHotCode(SourceRule):
+    """A module, or a tensor that stays the same, moved to the device at every step.
+
+    ## What it does
+    Flags `.to(device)` and `.cuda()` in code that runs every training step or forward pass, on a module, and on a
+    tensor in host memory that was made before the loop.
+
+    ## Why it is slow
+    `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
+    on the host is copied anew at every step, from pageable memory, and the host waits for the copy.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        weights = torch.tensor([0.2, 0.3, 0.5])
+        for x, y in loader:
+            model.to(device)
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y, weight=weights.to(device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        weights = torch.tensor([0.2, 0.3, 0.5], device=device)
+        model.to(device)
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y, weight=weights)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Where the module leaves the device again to make room, where each turn has a module of its own, and for changes of
+    the dtype:
+    ```python
+    from torch import nn
+
+    def train(model: nn.Module, teacher: nn.Module, loader, optimizer, device):
+        for x, y in loader:
+            teacher.to(device)
+            target = teacher(x.to(device, non_blocking=True)).detach()
+            teacher.to("cpu")
+            loss = nn.functional.mse_loss(model(x.to(device, non_blocking=True)), target)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet: the device has to be known before the loop.
+
+    ## Confirmed by
+    A copy to the device at the line in at least half of the recorded steps. Refuted where the module is there already
+    and only its parameters are visited, which costs time on the host that no probe measures.
+
+    ## References
+    - PyTorch, `torch.nn.Module.to`.
+    - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
+    """
+
+    code, name, since = "TPL208", "moved-in-hot-code", "0.1.0"
+    triggers = (".to(", ".cuda(")
+    probes = ("transfers",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot move of what was there before."""
+        del project
+        for site in file.hot_calls("to", "cuda"):
+            if site.hot is None or site.hot.kind == "data":
+                continue
+            moved = repeated_move(site)
+            if moved is None or is_kept(site) or is_fallback(site):
+                continue
+            yield self._finding(file, site, moved)
+
+    def _finding(self, file: SourceFile, site: Site, moved: Repeated) -> Finding:
+        assert site.hot is not None and site.receiver is not None
+        written = file.brief(site.receiver)
+        module = moved.kind == "module"
+        does = "visits every parameter of a module" if module else "copies the same tensor from the host"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` {does} {site.hot.when}",
+            instead=f"move `{written}` once, where it is made" if module else f"move `{written}` once, before the loop",
+            value=moved.value.weaker(Confidence.POSSIBLE) if site.hot.optional else moved.value,
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By copies to the device at the line."""
+        seen = copies(run, finding.location, "h2d", lambda copy: True)
+        return by_events(finding, run, seen, "copy to the device", probes=self.probes)
