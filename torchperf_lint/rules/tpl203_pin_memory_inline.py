@@ -1,0 +1,133 @@
+"""TPL203."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.asynchronous import Pinned, pinned_and_moved
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Location, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class PinMemoryInline(SourceRule):
+    """`.pin_memory()` just before the copy to the device, in the step itself.
+
+    ## What it does
+    Flags `x.pin_memory().to(device)` and `.pin_memory().cuda()`, chained or over two statements, in code that runs
+    every training step or forward pass. Functions that work ahead of the step (threads, workers, prefetchers,
+    `collate_fn`) are left alone. Where no loader makes the batch, the finding is info: pinned memory is right then,
+    one buffer of it would do.
+
+    ## Why it is slow
+    `pin_memory()` locks pages and copies the tensor into them while the host waits. The driver does the same for a
+    copy from pageable memory, in pieces and from a buffer it has locked already, so pinning in the step makes the way
+    to the device longer.
+
+    ## Example
+    ```python
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        for x, y in loader:
+            x = x.pin_memory().to(device, non_blocking=True)
+            y = y.pin_memory().to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def train(model: nn.Module, dataset, optimizer, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Once, for a buffer that is filled again at every step, and in a thread that prepares batches:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        staging = torch.empty(64, 128).pin_memory()
+        for x in loader:
+            staging.copy_(x)
+            loss = model(staging.to(device, non_blocking=True)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. Without `.pin_memory()` the same values arrive.
+
+    ## Confirmed by
+    Copies to the device from pinned memory, where what was pinned is moved, in at least half of the recorded steps.
+
+    ## References
+    - PyTorch tutorial, "A guide on good usage of non_blocking and pin_memory() in PyTorch".
+    """
+
+    code, name, since = "TPL203", "pin-memory-inline", "0.1.0"
+    triggers = (".pin_memory(",)
+    probes = ("transfers",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each tensor that the step pins and then moves."""
+        del project
+        for pinned in pinned_and_moved(file):
+            yield self._finding(file, pinned)
+
+    def _finding(self, file: SourceFile, pinned: Pinned) -> Finding:
+        site, hot = pinned.move, pinned.move.hot
+        assert hot is not None
+        start, end = file.span(pinned.pin)
+        found = self.found(
+            site,
+            message=f"`{file.brief(pinned.pin)}` locks memory and copies into it while the host waits {hot.when}",
+            instead=_instead(file, pinned),
+            hot=hot,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+            severity=None
+            if _from_a_loader(file, pinned) and hot.kind != "eval" and not hot.optional
+            else Severity.INFO,
+            related=[file.related(file.path, *site.start, "moves what was pinned")]
+            if site.start[0] != start[0]
+            else (),
+            root_cause=f"{self.code} on line {start[0]} of function {site.function}",
+        )
+        return replace(found, location=Location(file.shown, *start, *end))
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By copies from pinned memory where what was pinned is moved."""
+        at = finding.related[0].location if finding.related else finding.location
+        seen = copies(run, replace(at, column=1, end_column=10**6), "h2d", lambda c: c.attributes.get("pinned") is True)
+        return by_events(finding, run, seen, "copy of what the step pinned", probes=self.probes)
+
+
+def _from_a_loader(file: SourceFile, pinned: Pinned) -> bool:
+    """Whether a loader makes the batch, and could pin it; who makes batches by hand has to pin somewhere."""
+    receiver = pinned.pin.func.value if isinstance(pinned.pin.func, ast.Attribute) else None
+    return receiver is not None and file.value(receiver, pinned.move).kind == "batch"
+
+
+def _instead(file: SourceFile, pinned: Pinned) -> str:
+    if _from_a_loader(file, pinned):
+        return "drop it, and pass `pin_memory=True` to the loader, which pins in a thread"
+    return "pin one buffer before the loop and fill that, or prepare batches in a thread"
