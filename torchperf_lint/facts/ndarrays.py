@@ -1,0 +1,227 @@
+"""Which expressions are numpy arrays, as opposed to numpy's scalars, and which lists hold them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import NamedTuple
+
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+_MAX_DEPTH = 8
+_LATE = (10**9, 1)
+_MAKERS = frozenset(
+    "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full eye identity arange linspace "
+    "logspace geomspace zeros_like ones_like empty_like full_like stack concatenate vstack hstack dstack "
+    "column_stack tile repeat pad load loadtxt genfromtxt frombuffer fromfile fromstring fromiter copy diff "
+    "cumsum cumprod argsort sort unique where nonzero reshape ravel transpose moveaxis swapaxes rollaxis "
+    "expand_dims squeeze flip fliplr flipud rot90 roll meshgrid atleast_1d atleast_2d atleast_3d broadcast_to "
+    "convolve outer append insert delete block indices histogram bincount digitize split array_split "
+    "take_along_axis tri tril triu diag vander resize".split()
+)
+"""Functions of numpy that return an array (or several), whatever they are given."""
+_ELEMENTWISE = frozenset(
+    "abs absolute exp log log2 log10 log1p expm1 sqrt square sin cos tan tanh clip sign maximum minimum add subtract "
+    "multiply divide true_divide power mod floor ceil round rint nan_to_num negative float32 float64 int64 isnan "
+    "logical_and logical_or logical_not".split()
+)
+"""Functions of numpy that return an array where they are given one."""
+_SIZED_RANDOM = {
+    "rand": 0, "randn": 0, "random": 0, "random_sample": 0, "standard_normal": 0, "permutation": 0,
+    "randint": 2, "integers": 2, "uniform": 2, "normal": 2, "choice": 1, "binomial": 2, "poisson": 1, "beta": 2,
+    "dirichlet": 0, "multivariate_normal": 0,
+}  # fmt: skip
+"""Functions of `numpy.random` -> the position of the argument that makes them return an array."""
+_IMAGES = frozenset(
+    "cv2.imread cv2.resize cv2.cvtColor cv2.imdecode cv2.warpAffine cv2.GaussianBlur cv2.flip cv2.copyMakeBorder "
+    "skimage.io.imread imageio.imread imageio.v2.imread imageio.v3.imread matplotlib.image.imread "
+    "skimage.transform.resize librosa.feature.melspectrogram librosa.feature.mfcc librosa.stft "
+    "librosa.power_to_db scipy.ndimage.zoom scipy.io.wavfile.read".split()
+)
+_KEEPING = frozenset(
+    "astype reshape copy transpose flatten ravel squeeze clip repeat swapaxes T view round cumsum argsort conj "
+    "byteswap newbyteorder real imag".split()
+)
+"""Methods and attributes of arrays that give arrays."""
+_OBSERVATION = re.compile(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
+_REDUCING = frozenset("sum mean max min std var prod argmax argmin any all".split())
+
+
+class Arrays(NamedTuple):
+    """A list whose elements are arrays."""
+
+    because: str
+    line: int
+    by_name: bool = False
+    """Whether nothing but the elements' name says so."""
+
+
+def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> str | None:
+    """Why an expression is an array (not a scalar of numpy's), in a few words; None where that is not evident."""
+    if depth > _MAX_DEPTH or frame.hops > _MAX_DEPTH:
+        return None
+    if isinstance(node, ast.Call):
+        return _called(values, node, frame, depth)
+    if isinstance(node, ast.BinOp):
+        left = is_array(values, node.left, frame, depth + 1)
+        return left or is_array(values, node.right, frame, depth + 1)
+    if isinstance(node, ast.Attribute):
+        return is_array(values, node.value, frame, depth + 1) if node.attr in _KEEPING else None
+    if isinstance(node, ast.Subscript):
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        sliced = any(isinstance(part, ast.Slice) for part in parts)
+        return is_array(values, node.value, frame, depth + 1) if sliced else None
+    if isinstance(node, ast.IfExp):
+        either = [is_array(values, part, frame, depth + 1) for part in (node.body, node.orelse)]
+        return either[0] if all(either) else None
+    return _named(values, node.id, frame, depth) if isinstance(node, ast.Name) else None
+
+
+def holds_arrays(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> Arrays | None:
+    """Why an expression is a list of arrays: literal, comprehension, or a name for a list that was filled with them."""
+    body = values.body(frame.path)
+    if depth > _MAX_DEPTH or body is None:
+        return None
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        inner = frame._replace(at=body.at(node.elt))
+        because = is_array(values, node.elt, inner)
+        return Arrays(because, node.elt.lineno) if because else None
+    if isinstance(node, ast.List | ast.Tuple) and node.elts:
+        found = [is_array(values, element, frame) for element in node.elts]
+        return Arrays(str(found[0]), node.elts[0].lineno) if all(found) else None
+    if isinstance(node, ast.Call) and chain(node.func) in ("list", "tuple") and len(node.args) == 1:
+        return holds_arrays(values, node.args[0], frame, depth + 1)
+    return _named_list(values, node.id, frame, body, depth) if isinstance(node, ast.Name) else None
+
+
+def holds_observations(values: Values, node: ast.expr, frame: Frame) -> Arrays | None:
+    """`[t.state for t in batch]`: what environments return are arrays most often, and are called so."""
+    if not isinstance(node, ast.ListComp) or not _OBSERVATION.search(last_part(chain(node.elt))):
+        return None
+    body = values.body(frame.path)
+    known = values.of(node.elt, frame._replace(at=body.at(node.elt))).kind if body is not None else "plain"
+    return Arrays(f"`{ast.unparse(node.elt)}`, by its name", node.elt.lineno, True) if known == "unknown" else None
+
+
+def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int) -> Arrays | None:
+    reaching = body.reaching(frame.function, name, frame.at)
+    if not reaching or any(d.how != "assign" or d.value is None for d in reaching):
+        return None
+    stored = body.stored_items(frame.function, name)
+    found: list[Arrays | None] = []
+    for definition in reaching:
+        assert definition.value is not None
+        if _is_empty(definition.value) and stored:
+            continue
+        found.append(
+            holds_arrays(values, definition.value, frame.hop(frame.path, frame.function, definition.at), depth + 1)
+        )
+    for item in stored:
+        because = is_array(values, item, frame._replace(at=body.at(item)))
+        found.append(Arrays(because, item.lineno) if because else None)
+    others = [attribute for attribute, _ in body.uses(frame.function, name) if attribute in ("extend", "insert")]
+    return found[0] if found and all(found) and not others else None
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Call) and chain(node.func) == "list")
+
+
+def _called(values: Values, node: ast.Call, frame: Frame, depth: int) -> str | None:
+    thing = values.thing(node.func, frame)
+    if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
+        found = _by_library(values, node, thing.dotted, frame, depth)
+        if found is not None or thing.dotted.startswith(("numpy.", "cv2.")):
+            return found
+    if thing is not None and thing.kind == "function":
+        return _returned(values, thing, frame)
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    name = node.func.attr
+    if name == "numpy" and not any(k.arg == "dtype" for k in node.keywords):
+        return _of_a_tensor(values, node.func.value, frame)
+    if name in _KEEPING or (name in _REDUCING and any(k.arg in ("axis", "keepdims") for k in node.keywords)):
+        return is_array(values, node.func.value, frame, depth + 1)
+    return None
+
+
+def _of_a_tensor(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    value = values.of(node, frame)
+    if value.kind in ("tensor", "batch"):
+        return "`.numpy()` of a tensor"
+    return "`.cpu().numpy()`" if chain(node).endswith((".cpu()", ".detach()")) else None
+
+
+def _by_library(values: Values, node: ast.Call, dotted: str, frame: Frame, depth: int) -> str | None:
+    head, _, rest = dotted.partition(".")
+    written = f"`{dotted.replace('numpy.', 'np.', 1)}` makes an array"
+    if dotted in _IMAGES:
+        return written
+    if head != "numpy":
+        return None
+    if rest in _MAKERS:
+        return written
+    if rest.startswith("random."):
+        position = _SIZED_RANDOM.get(rest.removeprefix("random."))
+        sized = position is not None and (len(node.args) > position or any(k.arg == "size" for k in node.keywords))
+        return written if sized else None
+    if rest in _ELEMENTWISE and node.args:
+        return is_array(values, node.args[0], frame, depth + 1)
+    reduced = rest in _REDUCING and any(k.arg in ("axis", "keepdims") for k in node.keywords)
+    return is_array(values, node.args[0], frame, depth + 1) if reduced and node.args else None
+
+
+def _returned(values: Values, thing: Thing, frame: Frame) -> str | None:
+    """Whether all that a function of the project returns are arrays."""
+    key = FunctionKey(thing.path, thing.index)
+    body = values.body(key.path)
+    returned = body.returns(key.index) if body is not None else []
+    if body is None or not returned or frame.hops > 3:
+        return None
+    found = [is_array(values, node, frame.hop(key.path, key.index, body.at(node))) for node in returned[:4]]
+    name = values.index.function(key).name
+    return f"`{name}(...)` returns arrays" if all(found) else None
+
+
+def _named(values: Values, name: str, frame: Frame, depth: int) -> str | None:
+    body = values.body(frame.path)
+    functions = values.index.outlines[frame.path].functions
+    scope, at = frame.function, frame.at
+    while body is not None and scope >= 0:
+        reaching = body.reaching(scope, name, at)
+        if reaching is not None:
+            found = [_defined(values, d, frame, scope, body, depth) for d in reaching]
+            return found[0] if found and all(found) else None
+        parameter = next((p for p in functions[scope].parameters if p.name == name), None)
+        if parameter is not None:
+            return (
+                f"`{name}` is annotated `{parameter.annotation}`"
+                if _annotated(values, parameter.annotation, frame)
+                else None
+            )
+        scope, at = functions[scope].parent, _LATE
+    return None
+
+
+def _annotated(values: Values, annotation: str, frame: Frame) -> bool:
+    if not annotation:
+        return False
+    thing = values.types.thing(frame.path, 0, annotation)
+    return thing is not None and thing.kind == "external" and thing.dotted in ("numpy.ndarray", "numpy.typing.NDArray")
+
+
+def _defined(values: Values, d: Definition, frame: Frame, scope: int, body: Body, depth: int) -> str | None:
+    if d.value is None:
+        return None
+    inner = frame.hop(frame.path, scope, body.at(d.value))
+    if d.how == "assign":
+        return is_array(values, d.value, inner, depth + 1)
+    if d.how == "loop" and not d.index:
+        held = holds_arrays(values, d.value, inner, depth + 1)
+        return held.because if held is not None else None
+    return None

@@ -1,0 +1,121 @@
+"""TPL255."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.ndarrays import holds_arrays, holds_observations
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+_FUNCTIONS = ("tensor", "as_tensor", "asarray", *sorted(api.LEGACY_TYPES))
+
+
+class TensorFromListOfNdarrays(SourceRule):
+    """A tensor made from a list of numpy arrays, which torch reads number by number.
+
+    ## What it does
+    Flags `torch.tensor([...])`, `torch.as_tensor([...])` and the legacy `torch.FloatTensor([...])` of a list whose
+    elements are known to be numpy arrays, in code that runs for every sample, batch or step.
+
+    Lists of what is called `state` or `obs` in such code are arrays most often: these findings are only `possible`.
+
+    ## Why it is slow
+    Torch takes a list apart with Python's sequence protocol: each number of each array becomes a Python object first.
+    One array is read as the block of memory that it is. Torch itself warns of it, once.
+
+    ## Example
+    ```python
+    import numpy as np
+    import torch
+    from torch.utils.data import Dataset
+
+    class Frames(Dataset):
+        def __init__(self, paths):
+            self.paths = paths
+
+        def __getitem__(self, index):
+            frames = [np.load(path) for path in self.paths[index]]
+            return torch.tensor(frames)
+    ```
+
+    ## Use instead
+    ```python
+    import numpy as np
+    import torch
+    from torch.utils.data import Dataset
+
+    class Frames(Dataset):
+        def __init__(self, paths):
+            self.paths = paths
+
+        def __getitem__(self, index):
+            frames = [np.load(path) for path in self.paths[index]]
+            return torch.from_numpy(np.stack(frames))
+    ```
+
+    ## When it is fine
+    For lists of Python numbers, which have to be read one by one, and in code that runs once:
+    ```python
+    import numpy as np
+    import torch
+    from torch.utils.data import Dataset
+
+    class Labels(Dataset):
+        def __init__(self, rows):
+            self.table = torch.tensor([np.asarray(row) for row in rows])
+            self.names = [int(row[0]) for row in rows]
+
+        def __getitem__(self, index):
+            return self.table[index], torch.tensor([self.names[index], index])
+    ```
+
+    ## Fix safety
+    There is no automatic fix yet. `np.stack` keeps the values and the dtype; `torch.FloatTensor` also converts to
+    float32, which then needs `.float()`.
+
+    ## Confirmed by
+    Nothing: no probe watches how a tensor is made. Torch's own warning, "Creating a tensor from a list of
+    numpy.ndarrays is extremely slow", shows it where it happens.
+
+    ## References
+    - pytorch/pytorch #13918: creating a tensor from a list of arrays.
+    """
+
+    code, name, since = "TPL255", "tensor-from-list-of-ndarrays", "0.1.0"
+    triggers = ("tensor(", "Tensor(", "asarray(")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot tensor of a list of arrays."""
+        for site in file.hot_calls(*_FUNCTIONS):
+            data = _data(file, site)
+            held = holds_arrays(project.values, data, site.frame) if data is not None else None
+            if held is None and data is not None:
+                held = holds_observations(project.values, data, site.frame)
+            if held is None or data is None or site.hot is None:
+                continue
+            at = f" (line {held.line})" if held.line != site.record.line else ""
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` reads a list of arrays number by number {site.hot.when}",
+                instead=f"make one array of them first: `torch.from_numpy(np.stack({file.brief(data)}))`",
+                value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
+                hot=site.hot,
+                confidence=Confidence.POSSIBLE if site.hot.optional or held.by_name else None,
+                severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+            )
+
+
+def _data(file: SourceFile, site: Site) -> ast.expr | None:
+    """The list that a call makes a tensor of."""
+    name = file.denotes(site.call.func, site) or ""
+    known = name.startswith("torch.") and name.removeprefix("torch.").removeprefix("cuda.") in _FUNCTIONS
+    if not known or len(site.call.args) != 1:
+        return None
+    data = site.call.args[0]
+    return None if isinstance(data, ast.Starred) else data
