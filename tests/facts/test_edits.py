@@ -409,6 +409,7 @@ def released(before, bound="f", uses=1, path="a.py", others=()):
     ("before", "after"),
     [
         ("import f\nf()\n", "f()\n"),
+        ("import f\nf()  # f of 'f'\nx = 'f'\n", "f()  # f of 'f'\nx = 'f'\n"),
         ("from a import f\nf()\n", "f()\n"),
         ("from a import f, g\nf()\n", "from a import g\nf()\n"),
         ("from a import g, b as f\nf()\n", "from a import g\nf()\n"),
@@ -427,6 +428,7 @@ def test_an_import_without_another_use_is_removed(before, after):
     [
         "from a import f\nf(f)\n",
         "from a import f\nf()\n__all__ = ['f']\n",
+        "from a import f\nf()\ndef g(x: 'list[f]') -> int:\n    pass\n",
         "from a import f  # noqa: F401\nf()\n",
         "try:\n    from a import f\nexcept ImportError:\n    pass\nf()\n",
         "from a import f\nfrom b import f\nf()\n",

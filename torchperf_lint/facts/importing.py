@@ -47,12 +47,25 @@ def release(edit: Editor, bound: str, uses: int) -> list[Edit]:
     if len(found) != 1 or _is_exported(edit, bound):
         return []
     home = Editor(edit.file, 0)
-    start, end = home.span(found[0])
-    rest = edit.text[:start] + edit.text[end:]
-    line = edit.text[end : home.line_end(end)]
-    if len(re.findall(rf"(?<!\w){re.escape(bound)}(?!\w)", rest)) != uses or "noqa" in line:
+    end = home.span(found[0])[1]
+    if _uses(edit, bound) != uses or "noqa" in edit.text[end : home.line_end(end)]:
         return []
     return _without(home, found[0], bound)
+
+
+def _uses(edit: Editor, bound: str) -> int:
+    """How often the file names it, in `__all__` and in annotations in quotes as well."""
+    count = 0
+    for statement in _top(edit):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name):
+                count += node.id == bound
+            quoted = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+            if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and "__all__" in ast.unparse(node):
+                quoted += ast.walk(node)
+            texts = [q.value for q in quoted if isinstance(q, ast.Constant) and isinstance(q.value, str)]
+            count += sum(bool(re.search(rf"\b{re.escape(bound)}\b", text)) for text in texts)
+    return count
 
 
 def _without(home: Editor, statement: _Import, bound: str) -> list[Edit]:

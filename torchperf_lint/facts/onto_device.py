@@ -50,6 +50,8 @@ def _grade(fresh: Fresh, methods: list[ast.Call]) -> Safety:
     """
     call = fresh.call
     step = next((k.value for k in call.keywords if k.arg == "step"), call.args[2] if len(call.args) > 2 else None)
+    if isinstance(step, ast.UnaryOp):
+        step = step.operand
     whole = step is None or (isinstance(step, ast.Constant) and isinstance(step.value, int))
     exact = fresh.factory in _EXACT or (fresh.factory == "arange" and whole)
     kept = all(_name(method) in _SAME_VALUES for method in methods)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
@@ -74,8 +75,12 @@ class BlockingBatchTransfer(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. `non_blocking=True` from the host to the device is safe: kernels on the same stream
-    wait for the copy.
+    `non_blocking=True` on a copy from the host to a CUDA device changes no values: kernels on the same stream wait for
+    the copy. Safe where the device is known to be CUDA (or the host), the loader is torch's own without a
+    `collate_fn`, has workers and is pinned, and the function writes nothing into the batch. Unsafe otherwise: other
+    backends copy in other ways, and what else a batch may be need not know the argument. Where the loader has workers
+    and is not pinned, `pin_memory=True` is passed to it as well, which takes page-locked memory and is unsafe; where it
+    is made in another file, there is no fix.
 
     ## Confirmed by
     A blocking copy to the device at the line in at least half of the recorded steps.
@@ -114,6 +119,7 @@ class BlockingBatchTransfer(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             related=_loaders(file, pinning),
+            fix=without_blocking(site, batch),
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop}",
         )
 

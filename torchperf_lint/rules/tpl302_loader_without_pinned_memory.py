@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copy_fixes import pinned
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -65,7 +66,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. `pin_memory=True` changes no values and takes page-locked host memory.
+    Unsafe: `pin_memory=True` changes no values, but takes page-locked memory, of which a small host has little.
 
     ## Confirmed by
     Copies from pageable memory at the line that moves the batch.
@@ -94,6 +95,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
                 f"overlap with the host {first.hot.when.partition(' (')[0]}",
                 instead="pass `pin_memory=True` to the loader",
                 hot=first.hot,
+                fix=pinned(site),
                 related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
             )
 

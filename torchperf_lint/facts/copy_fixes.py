@@ -1,0 +1,170 @@
+"""Fixes of copies to the device: `non_blocking=True` where the batch is copied, `pin_memory=True` where it is made.
+
+Correct they are wherever a copy goes from the host to a CUDA device: its kernels wait for it. What remains to be
+proved before it is done without asking is said in `_is_proved`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.errors import CannotFix
+from torchperf_lint.facts import datasets
+from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.loaders import Origin
+from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks, loader_call
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import Frame, Value
+from torchperf_lint.model import Edit, Fix, Safety
+
+_DEPTH = 6
+_ALWAYS_FINE = ("torch.cuda.is_available", "torch.accelerator.is_available")
+
+
+def without_blocking(site: Site, batch: Value) -> Fix | None:
+    """The fix of a blocking copy of a batch; where its loader has workers and is not pinned, of both at once.
+
+    None where the loader would have to be pinned in another file, or yields what cannot be pinned.
+    """
+    safety = Safety.SAFE if _is_proved(site, batch) else Safety.UNSAFE
+    return fix_of(site, safety, lambda edit: _both(edit, site, batch))
+
+
+def pinned(site: Site) -> Fix | None:
+    """The fix of a loader that is not pinned: unsafe, for page-locked memory is memory."""
+    if datasets.batches_on_device(site.file.project.values, site.call, site.frame):
+        return None
+    return fix_of(site, Safety.UNSAFE, lambda edit: edit.set_argument(site.call, "pin_memory", PIN_POSITION, "True"))
+
+
+def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
+    yield from edit.set_keyword(site.call, "non_blocking", "True")
+    for origin in batch.origins:
+        call = loader_call(site.file.project, origin)
+        if call is None or not lacks(call, "pin_memory", PIN_POSITION) or lacks(call, "num_workers", WORKERS_POSITION):
+            continue
+        record = _record(site.file, origin)
+        frame = Frame(origin[0], record.function, origin[1:])
+        if datasets.batches_on_device(site.file.project.values, call, frame):
+            raise CannotFix("its batches cannot be pinned")
+        yield from Editor(site.file, record.function).set_argument(call, "pin_memory", PIN_POSITION, "True")
+
+
+def _record(file: SourceFile, origin: Origin) -> Call:
+    path, line, column = origin
+    found = [c for c in file.outline.calls if (c.line, c.column) == (line, column)] if path == file.path else []
+    if not found:
+        raise CannotFix("its loader is made in another file")
+    return found[0]
+
+
+# -- what is proved --------------------------------------------------------------------------------------
+
+
+def _is_proved(site: Site, batch: Value) -> bool:
+    """Whether the copy goes to CUDA or nowhere, the batch holds tensors and nothing else that has such a method, the
+    loader is pinned and has workers, and nothing writes into the batch while it is copied.
+    """
+    project = site.file.project
+    loaders = [_is_pinned_with_workers(project, origin) for origin in batch.origins]
+    return bool(loaders) and all(loaders) and _to_cuda(site) and not _written_to(site)
+
+
+def _is_pinned_with_workers(project: Project, origin: Origin) -> bool:
+    call = loader_call(project, origin)
+    record = next((c for c in project.index.outlines[origin[0]].calls if (c.line, c.column) == origin[1:]), None)
+    if call is None or record is None or any(k.arg is None for k in call.keywords):
+        return False
+    frame = Frame(origin[0], record.function, origin[1:])
+    thing = project.values.thing(call.func, frame)
+    if thing is None or thing.dotted != LOADER_CLASSES[0]:
+        return False
+    given = {k.arg: k.value for k in call.keywords}
+    pin = given.get("pin_memory") or (call.args[PIN_POSITION] if len(call.args) > PIN_POSITION else None)
+    collates = "collate_fn" in given or len(call.args) > datasets.COLLATE_POSITION
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return not (collates or starred or lacks(call, "num_workers", WORKERS_POSITION)) and _is_true(project, pin, frame)
+
+
+def _is_true(project: Project, pin: ast.expr | None, frame: Frame) -> bool:
+    if isinstance(pin, ast.Call):
+        thing = project.values.thing(pin.func, frame)
+        return thing is not None and thing.dotted in _ALWAYS_FINE
+    return isinstance(pin, ast.Constant) and pin.value is True
+
+
+def _written_to(site: Site) -> bool:
+    """Whether the function changes in place what goes by the name of what is copied."""
+    name, body = _base(site.receiver), site.file.project.body(site.file.path)
+    if name is None or body is None:
+        return True
+    return any(_base(written) == name for node in ast.walk(body.functions[site.function]) for written in _written(node))
+
+
+def _written(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node changes in place: `x[i] = y`, `x.y = z`, `x += y`, `x.add_(y)`."""
+    if isinstance(node, ast.AugAssign):
+        yield node.target
+    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        yield node.func.value
+
+
+def _base(node: ast.expr | None) -> str | None:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+# -- where it is copied to -------------------------------------------------------------------------------
+
+
+def _to_cuda(site: Site) -> bool:
+    """Whether a copy goes to a CUDA device, or, where there is none, nowhere: other backends copy otherwise."""
+    call = site.call
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "cuda":
+        return True
+    device = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
+    return device is not None and _names_cuda(site.file.project, device, site.frame, _DEPTH)
+
+
+def _names_cuda(project: Project, node: ast.expr, frame: Frame, depth: int) -> bool:
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith(("cuda", "cpu"))
+    if isinstance(node, ast.IfExp):
+        return all(_names_cuda(project, n, frame, depth - 1) for n in (node.body, node.orelse))
+    if isinstance(node, ast.Call):
+        thing = project.values.thing(node.func, frame)
+        made = thing is not None and thing.dotted == "torch.device" and bool(node.args)
+        return made and _names_cuda(project, node.args[0], frame, depth - 1)
+    bound = list(_bound(project, node, frame))
+    return bool(bound) and all(v is not None and _names_cuda(project, v, at, depth - 1) for v, at in bound)
+
+
+def _bound(project: Project, node: ast.expr, frame: Frame) -> Iterator[tuple[ast.expr | None, Frame]]:
+    """What a name, or an attribute of `self`, is bound to, and where; None for what is no plain assignment."""
+    body, outline = project.body(frame.path), project.index.outlines[frame.path]
+    if body is None:
+        return
+    if isinstance(node, ast.Name):
+        function = frame.function
+        while function > 0 and node.id not in body.definitions(function):
+            if any(parameter.name == node.id for parameter in outline.functions[function].parameters):
+                return
+            function = outline.functions[function].parent
+        for definition in body.definitions(function).get(node.id, ()):
+            plain = definition.value if definition.how == "assign" and not definition.index else None
+            yield plain, frame._replace(function=function, at=definition.at)
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        owner = outline.functions[frame.function].class_index
+        methods = [number for number, f in enumerate(outline.functions) if f.class_index == owner >= 0]
+        for number in methods:
+            for name, value, _ in body.self_assignments(number):
+                if name == node.attr:
+                    yield value, frame._replace(function=number, at=body.at(value))
