@@ -156,7 +156,7 @@ def test_a_warm_cache_gives_the_same_answer_without_outlining(project, tmp_path,
 def test_a_changed_text_is_outlined_anew(project, tmp_path, outlined):
     findings(project, settings(tmp_path, jobs=1))
     outlined.clear()
-    (project / "train.py").write_text(TRAIN.replace("print(loss.item())", "print(loss)"), encoding="utf-8")
+    (project / "train.py").write_text(TRAIN.replace("print(loss.item())", "print(len(loader))"), encoding="utf-8")
     assert findings(project, settings(tmp_path, jobs=1)) == ()
     assert outlined == ["train.py"]
     outlined.clear()

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
@@ -233,11 +233,15 @@ class Hotness:
 
     def _steps_itself(self, key: FunctionKey) -> Role | None:
         """A function that does a training step outside any loop of its own is called once a step."""
-        action = self.loops.trains(key, 1)
-        name = self.index.function(key).name
+        function = self.index.function(key)
+        name = function.name
+        # A function of its own that calls one which steps may time it, or try it; a method is the agent's update.
+        of_something = function.class_index >= 0 or function.parent > 0
+        action = self.loops.trains(key, 1) or (self.loops.trains(key, 2) if of_something else None)
         if action is None or name == "backward" or WHOLE_RUN_NAME.search(name):
             return None
-        because = f"does a training step itself: `{action.callee}()` (line {action.line})"
+        itself = action in self.loops.calls_directly_in(key.path, self.index.function(key).region)
+        because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
@@ -259,6 +263,10 @@ class Hotness:
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""
         return self.loops.at(path, index)
+
+
+def _shown(action: Call) -> str:
+    return f" itself: `{action.callee}()` (line {action.line})"
 
 
 def _place(path: str, line: int, home: str) -> str:

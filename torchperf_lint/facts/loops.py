@@ -46,6 +46,11 @@ _MODEL_NAME = re.compile(
 _ON_DEVICE = {"to", "cuda"}
 
 
+def is_plural(chain: str) -> bool:
+    """Whether a chain names several loaders: `for loader in loaders` gets no batch."""
+    return chain.endswith(("loaders", "dls"))
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop that makes its body hot."""
@@ -197,7 +202,7 @@ class Loops:
             if self.is_loader(thing):
                 return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
         name = last_part(chain)
-        if LOADER_NAME.search(name):
+        if LOADER_NAME.search(name) and not is_plural(chain):
             return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
         for binding in self.types.bindings(path).get((function, chain), ()):
             if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):

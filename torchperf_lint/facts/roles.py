@@ -58,6 +58,13 @@ _OPTIMIZER = Role(
 )
 _DATA = Role("data", "is run by the loader for every sample or batch", "for every sample", Confidence.CERTAIN)
 _METER = Role("update", "is a meter's update, called every step", "every step", Confidence.LIKELY)
+_HOOK = Role("step", "is a callback's hook, run for every batch", "every batch", Confidence.LIKELY)
+_ENGINE_STEP = Role("step", "is what an ignite engine calls for every batch", "every training step", Confidence.LIKELY)
+_ENGINE_EVAL = Role("eval", "is what an ignite engine calls for every batch", "every batch", Confidence.LIKELY)
+_OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
+_DENOISER = Role(
+    "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
+)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
@@ -72,6 +79,9 @@ _STEP_HOOKS = {
     "train_step",
     "compute_loss",
     "handle_batch",
+    "_do_one_batch",
+    "do_one_batch",
+    "train_one_batch",
     "on_batch_end",
     "on_batch_start",
     "train_on_batch",
@@ -81,10 +91,20 @@ _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
 )
-_METER_CLASS = re.compile(r"Meter|Metric|Average|Accuracy|Tracker", re.IGNORECASE)
-_LOSS_NAME = re.compile(
-    r"(?:^|_)(?:loss|losses)$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_", re.IGNORECASE
+_METER_CLASS = re.compile(
+    r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
+"""With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
+_METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed"})
+_LOSS_NAME = re.compile(
+    r"(?:^|_)(?:loss|losses)(?:_\dd|_with_logits|_fn|_func)?$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_",
+    re.IGNORECASE,
+)
+_CALLBACK_HOOK = re.compile(
+    r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch)$|^on_(?:sub)?step_(?:begin|end)$"
+)
+_EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
+_DENOISING = frozenset({"step", "scale_model_input"})
 
 
 _ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
@@ -102,8 +122,12 @@ def is_cold(index: Index, key: FunctionKey) -> bool:
 
 def _is_meter(index: Index, cls: Thing) -> bool:
     """A class called Metric or AverageMeter, or derived from one that is."""
-    names = [index.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in index.ancestry(cls)]
-    return any(_METER_CLASS.search(name) for name in names)
+    return any(_METER_CLASS.search(name) for name in _class_names(index, cls))
+
+
+def _class_names(index: Index, cls: Thing) -> list[str]:
+    """The names of a class and of all its bases."""
+    return [index.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in index.ancestry(cls)]
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
@@ -111,7 +135,9 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     function = index.function(key)
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
-        return _method_role(index, types, cls, function.name, called)
+        return _method_role(index, types, cls, function.name, called) or _engine_role(function)
+    if _engine_role(function) is not None:
+        return _engine_role(function)
     if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not _without_grad(function):
         return _LOSS if _uses_torch(index, key) else None
     if function.name in ("collate_fn", "collate"):
@@ -123,7 +149,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            return _METER if _is_meter(index, cls) else _FORWARD
+            return _METER if _is_meter(index, cls) and "Loss" not in index.record(cls).name else _FORWARD
         return _FUNCTION if "torch.autograd.Function" in bases else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
@@ -136,11 +162,36 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _STEP if framework else _STEP_BY_NAME
     if name in _EVAL_HOOKS:
         return _EVAL if framework else _EVAL_BY_NAME
-    if name == "update" and _is_meter(index, cls):
+    if name in _METER_METHODS and _is_meter(index, cls):
         return _METER
+    named = _role_by_names(index, cls, name)
+    if named is not None:
+        return named
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
     return None
+
+
+def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
+    """What a method is by its name and by what its class and the bases are called."""
+    if _CALLBACK_HOOK.search(name):
+        return _HOOK if any("Callback" in base for base in _class_names(index, cls)) else None
+    if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
+        return _OPTIMIZER_BY_NAME
+    if name in _DENOISING:
+        key = index.method(cls, "step")
+        parameters = [p.name for p in index.function(key).parameters] if key is not None else []
+        if "model_output" in parameters and any(base.endswith("Scheduler") for base in _class_names(index, cls)):
+            return _DENOISER
+    return None
+
+
+def _engine_role(function: Function) -> Role | None:
+    """`update(engine, batch)`, which ignite's engines call."""
+    names = [p.name for p in function.parameters if p.name != "self"]
+    if len(names) != 2 or names[0] not in ("engine", "_engine") or not names[1].startswith("batch"):
+        return None
+    return _ENGINE_EVAL if _EVALUATES.search(function.qualname) or _without_grad(function) else _ENGINE_STEP
 
 
 def _without_grad(function: Function) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.loops import LOADER_NAME
+from torchperf_lint.facts.loops import LOADER_NAME, is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -64,7 +64,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if thing is not None and from_thing(values, thing, callee).kind == "module":
             because = f"`{name}` is handed to the module `{callee}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    if not LOADER_NAME.search(name):
+    if not LOADER_NAME.search(name) or is_plural(name):
         return UNKNOWN
     iterated = any(r.iterable == name for r in values.index.outlines[frame.path].regions if r.kind == "loop")
     if iterated or name in body.iterators(frame.function):

@@ -1,0 +1,175 @@
+"""Functions that are hot without any loop in sight, by what they are: hooks, meters, engines' functions, schedulers."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.model import Confidence
+
+
+def method(head, signature, decorator=""):
+    """A class with one method that holds the marked line."""
+    lines = [f"{head}:", f"    {decorator}" if decorator else "", f"    def {signature}:", "        print(self)  # <-"]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+CALLBACK = "class Callback:\n    pass\n\n\n"
+SCHEDULER = """
+class DDIMScheduler:
+    def set_timesteps(self, n):
+        self.timesteps = torch.arange(n)
+
+    def scale_model_input(self, sample, timestep):
+        {scale}
+        return sample
+
+    def step(self, model_output, timestep, sample):
+        {step}
+        return self.variance(timestep)
+
+    def variance(self, t):
+        {inner}
+        return t
+
+    def add_noise(self, x, noise, t):
+        {noise}
+        return x
+"""
+HOOKS = {
+    "a hook of fastai": (
+        "step",
+        "from fastai.callback.core import Callback\n" + method("class A(Callback)", "after_batch(self)"),
+    ),
+    "of a callback of the project": ("step", CALLBACK + method("class A(Callback)", "before_batch(self)")),
+    "of an indirect callback": ("step", CALLBACK + method("class MixCallback(Callback)", "after_loss(self)")),
+    "after_pred": ("step", CALLBACK + method("class MixCallback(Callback)", "after_pred(self)")),
+    "after_backward": ("step", CALLBACK + method("class MixCallback(Callback)", "after_backward(self)")),
+    "on_train_batch_end": ("step", CALLBACK + method("class A(Callback)", "on_train_batch_end(self, trainer)")),
+    "a hook of transformers": (
+        "step",
+        "from transformers import TrainerCallback\n" + method("class A(TrainerCallback)", "on_step_end(self, args)"),
+    ),
+    "the one batch of a learner": ("step", method("class Learner", "_do_one_batch(self)")),
+    "HF Trainer.compute_loss": (
+        "step",
+        "from transformers import Trainer\n" + method("class A(Trainer)", "compute_loss(self, model, inputs)"),
+    ),
+    "HF Trainer.prediction_step": (
+        "eval",
+        "from transformers import Trainer\n" + method("class A(Trainer)", "prediction_step(self, model, inputs)"),
+    ),
+    "a meter's accumulate": ("update", method("class AvgMetric", "accumulate(self, learn)")),
+    "catalyst's update": ("update", method("class TopMetric", "update_key_value(self, logits)")),
+    "ignite's Metric": (
+        "update",
+        "from ignite.metrics import Metric\n" + method("class A(Metric)", "update(self, output)"),
+    ),
+    "torchmetrics' Metric": (
+        "update",
+        "from torchmetrics import Metric\n" + method("class A(Metric)", "update(self, preds, target)"),
+    ),
+    "a meter in lower case": ("update", method("class average_meter", "update(self, x)")),
+    "ignite's function": ("step", "def work(engine, batch):\n    print(batch)  # <-\n"),
+    "ignite's function inside another": (
+        "step",
+        "def make(model):\n    def _update(engine, batch):\n        print(batch)  # <-\n\n    return _update\n",
+    ),
+    "ignite's function of an evaluator": (
+        "eval",
+        "def make(model):\n    def inference(engine, batch):\n        print(batch)  # <-\n\n    return inference\n",
+    ),
+    "ignite's method": ("step", method("class Trainer", "_iteration(self, engine, batchdata)")),
+    "an optimizer by its name": ("update", method("class LionOptimizer", "step(self, closure=None)")),
+    "a loss in two dimensions": ("step", "def js_div_loss_2d(x, y):\n    print(x)  # <-\n"),
+    "a loss of logits": ("step", "def focal_loss_with_logits(x, y):\n    print(x)  # <-\n"),
+    "a loss called symmetric": (
+        "forward",
+        method("class SymmetricLoss(nn.Module)", "forward(self, x)"),
+    ),
+    "a step through another method": (
+        "step",
+        """
+class Agent:
+    def learn(self, batch):
+        loss = self.loss(batch)
+        self.apply(loss)
+        print(loss)  # <-
+
+    def apply(self, loss):
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
+    ),
+    "a diffusion scheduler's step": (
+        "rollout",
+        SCHEDULER.format(step="print(sample)  # <-", scale="pass", inner="pass", noise="pass"),
+    ),
+    "its scaling": (
+        "rollout",
+        SCHEDULER.format(scale="print(sample)  # <-", step="pass", inner="pass", noise="pass"),
+    ),
+    "what its step calls": (
+        "rollout",
+        SCHEDULER.format(inner="print(t)  # <-", step="pass", scale="pass", noise="pass"),
+    ),
+}
+
+COLD = {
+    "after_batch of no callback": method("class Loader", "after_batch(self)"),
+    "a callback's end of an epoch": CALLBACK + method("class A(Callback)", "after_epoch(self)"),
+    "a callback's set-up": CALLBACK + method("class A(Callback)", "before_fit(self)"),
+    "update of parameters": method("class ParameterTable", "update(self, x)"),
+    "update of something asymmetric": method("class Asymmetric", "update(self, x)"),
+    "accumulate of something else": method("class Gradients", "accumulate(self, x)"),
+    "compute of a metric": method("class AccuracyMetric", "compute(self)"),
+    "an engine's function of an epoch": "def work(engine):\n    print(engine)  # <-\n",
+    "step of an environment": method("class Env", "step(self, action)"),
+    "step of a learning rate's scheduler": method("class WarmupScheduler", "step(self, epoch)"),
+    "noise for the start of a pipeline": SCHEDULER.format(
+        noise="print(x)  # <-", step="pass", scale="pass", inner="pass"
+    ),
+    "a run that trains": """
+class Trainer:
+    def fit(self, loader):
+        self.train_step(loader)
+        print(loader)  # <-
+
+    def train_step(self, loader):
+        for x in loader:
+            x.backward()
+            self.optimizer.step()
+""",
+    "a loop over loaders": """
+def f(loaders):
+    for loader in loaders:
+        print(loader.cuda())  # <-
+""",
+}
+
+
+@pytest.mark.parametrize(("kind", "code"), HOOKS.values(), ids=HOOKS)
+def test_hot_without_a_loop_in_sight(kind, code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.kind == kind
+    assert hot.confidence is not Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize("code", COLD.values(), ids=COLD)
+def test_alike_but_not_hot(code):
+    assert hot_at(code) is None
+
+
+def test_a_class_that_gets_its_base_from_a_star_import_is_a_module():
+    files = {
+        "core/imports.py": "from torch import nn\n",
+        "core/all.py": "from .imports import *\n",
+        "net.py": "from core.all import *\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        print(x)\n",
+    }
+    project = Project.of_texts(files)
+    hot = project.hotness.at("net.py", (6, 9))
+    assert hot is not None
+    assert hot.kind == "forward"
