@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.grads import Grads
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loaders import Loaders
@@ -25,6 +26,7 @@ class Project:
         self.hotness = Hotness(self.index, self.types)
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
+        self.grads = Grads(self.values)
         self._read = read
         self._texts: dict[str, str] = {}
         self._bodies: dict[str, Body | None] = {}

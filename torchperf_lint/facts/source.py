@@ -261,16 +261,16 @@ class SourceFile:
         """Start and end of an expression or statement, 1-based, the end exclusive."""
         return self._at(node), self._at(node, end=True)
 
-    def source(self, node: ast.expr) -> str:
-        """The text of an expression as it stands in the file."""
+    def source(self, node: ast.expr | ast.stmt) -> str:
+        """The text of an expression or statement as it stands in the file."""
         (line, column), (end_line, end_column) = self._at(node), self._at(node, end=True)
         if line == end_line:
             return self.lines[line - 1][column - 1 : end_column - 1]
         first, last = self.lines[line - 1][column - 1 :], self.lines[end_line - 1][: end_column - 1]
         return "\n".join([first, *self.lines[line : end_line - 1], last])
 
-    def brief(self, node: ast.expr) -> str:
-        """The text of an expression on one line, cut where a message would overflow."""
+    def brief(self, node: ast.expr | ast.stmt) -> str:
+        """The text of an expression or statement on one line, cut where a message would overflow."""
         text = " ".join(self.source(node).split())
         return text if len(text) <= BRIEF else text[: BRIEF - 1] + "…"
 

@@ -1,0 +1,62 @@
+"""Whether autograd records what runs at a place: not under no_grad, nor in what only such code calls."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.hotness import Hotness
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.records import Position
+
+MAX_CALLERS_UP = 3
+"""How many calls up a place is asked whether all its callers switch gradients off."""
+_OFF = re.compile(r"no_?grad|inference_mode|without_grad|grad_?off|disable_grad", re.IGNORECASE)
+_FRAMEWORK_EVALUATION = frozenset(
+    "validation_step test_step predict_step prediction_step on_validation_batch_end on_test_batch_end "
+    "on_validation_epoch_end on_test_epoch_end on_predict_batch_end".split()
+)
+"""Methods that frameworks run without gradients."""
+
+
+class GradMode:
+    """Answers for the places of one project; kept by function."""
+
+    def __init__(self, hotness: Hotness) -> None:
+        self.hotness = hotness
+        self.index = hotness.index
+        self._off: dict[tuple[FunctionKey, int], bool] = {}
+
+    def records(self, path: str, position: Position) -> bool:
+        """Whether gradients are recorded at a place, as far as the project shows."""
+        return not self._region_is_off(path, self.hotness.innermost(path, position), MAX_CALLERS_UP)
+
+    def _region_is_off(self, path: str, index: int, hops: int) -> bool:
+        regions = self.index.outlines[path].regions
+        function = regions[index].function
+        while index >= 0 and regions[index].kind != "function":
+            if regions[index].kind == "grad-off":
+                return True
+            index = regions[index].parent
+        return self.is_off(FunctionKey(path, function), hops)
+
+    def is_off(self, key: FunctionKey, hops: int = MAX_CALLERS_UP) -> bool:
+        """Whether a function never records: by its decorators, by a switch, by its framework, or by all its callers."""
+        if (key, hops) not in self._off:
+            self._off[key, hops] = False  # functions that call each other
+            self._off[key, hops] = self._is_off(key, hops)
+        return self._off[key, hops]
+
+    def _is_off(self, key: FunctionKey, hops: int) -> bool:
+        function = self.index.function(key)
+        if any(_OFF.search(decorator) for decorator in function.decorators):
+            return True
+        if function.class_index >= 0 and function.name in _FRAMEWORK_EVALUATION:
+            return True
+        calls = self.index.outlines[key.path].calls
+        if any(call.function == key.index and last_part(call.callee) == "set_grad_enabled" for call in calls):
+            return True  # a mode that depends: whoever needs to be sure has to show a backward pass
+        if function.parent > 0 and self.is_off(FunctionKey(key.path, function.parent), hops):
+            return True
+        sites = self.hotness.callers.get(key, ())
+        return bool(sites and hops) and all(self._region_is_off(s.path, s.call.region, hops - 1) for s in sites)
