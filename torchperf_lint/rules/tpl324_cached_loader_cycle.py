@@ -119,8 +119,12 @@ class CachedLoaderCycle(SourceRule):
     def _candidates(self, file: SourceFile) -> Iterator[Site]:
         if file.mentions(("cycle(",)):
             yield from file.calls_of("itertools.cycle")
-        if any(_LISTED.search(line) for line in file.lines):
-            yield from file.calls_of("builtins.list", "builtins.tuple")
+        listed = (
+            c for c in file.outline.calls if c.callee in ("list", "tuple") and _LISTED.search(file.lines[c.line - 1])
+        )
+        for site in file.calls_among(listed):
+            if (file.denotes(site.call.func, site) or "").startswith("builtins."):
+                yield site
 
     def _finding(self, site: Site, held: ast.expr, value: Value) -> Finding:
         file, call, loader = site.file, site.file.brief(site.call), site.file.brief(held)
