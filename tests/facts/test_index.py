@@ -103,6 +103,20 @@ IMPORTS = {
         "nn",
         "external torch.nn",
     ),
+    "a library in a package that has a part of the same name": (
+        {
+            "pkg/models/__init__.py": "",
+            "pkg/models/torch/__init__.py": "x = 1",
+            "pkg/models/main.py": "from torch import nn",
+        },
+        "nn",
+        "external torch.nn",
+    ),
+    "a folder of scripts that is called like a library": (
+        {"datasets/__init__.py": MAKE, "main.py": "from datasets import make"},
+        "make",
+        "function datasets/__init__.py:make",
+    ),
     "unknown names": ({"data.py": MAKE, "main.py": "from data import missing"}, "missing", None),
     "no such name": ({"main.py": "x = 1"}, "y", None),
 }

@@ -14,6 +14,11 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.records import Call, Class, Function, Outline
 
+_LIBRARIES = frozenset(
+    "torch torchvision torchaudio numpy scipy pandas sklearn lightning pytorch_lightning transformers accelerate "
+    "diffusers datasets ignite fastai".split()
+)
+"""Libraries that rules know, and that packages like to name a part of theirs after."""
 MAX_OVERRIDES = 40
 MAX_HOPS = 8
 """How many re-exports, bindings or bases are followed before a name counts as unknown."""
@@ -67,11 +72,15 @@ class Index:
         folder = importer.rpartition("/")[0]
         while True:
             path = self._modules.get(f"{folder}/{stem}" if folder else stem)
-            if path is not None and path != importer:
+            if path is not None and path != importer and not (folder and self._is_the_library(stem, folder)):
                 return path
             if not folder:
                 return self._modules.get(f"src/{stem}")
             folder = folder.rpartition("/")[0]
+
+    def _is_the_library(self, stem: str, folder: str) -> bool:
+        """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""
+        return stem.partition("/")[0] in _LIBRARIES and f"{folder}/__init__.py" in self.outlines
 
     def imported(self, dotted: str, importer: str) -> Thing | None:
         """What an imported dotted name denotes; external names come back as external things."""
@@ -109,7 +118,7 @@ class Index:
             owner = self.module(star, path)
             if owner is not None and owner != path:
                 found = self.imported(f"{star}.{name}" if not star.endswith(".") else star + name, path)
-                if found is not None:
+                if found is not None and found.kind != "external":
                     return found
         return None
 
