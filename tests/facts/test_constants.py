@@ -75,6 +75,10 @@ def asked(body, function=constancy):
         ("[x.size(0), 1]", SHAPE),
         ("x.numel() // 2", SHAPE),
         ("len(x)", SHAPE),
+        ("torch.numel(x)", SHAPE),
+        ("x.shape[0] if n else 1", SHAPE),
+        ("2.0 if n else 1.0", LITERAL),
+        ("2.0 if n else n", None),
         ("[i / x.shape[0] for i in range(x.shape[0])]", SHAPE),
         ("n", None),
         ("[n, 1]", None),
@@ -127,6 +131,27 @@ def test_of_a_name(body, kind):
 )
 def test_one_number_many_times(expression, repeats):
     assert asked(f"answer = {expression}", repeats_one_number) is repeats
+
+
+def test_a_parameter_that_every_caller_gives_a_size():
+    text = """
+        def box(x, h, w, n):
+            {body}
+            return answer
+
+        class M(nn.Module):
+            def forward(self, x: torch.Tensor, n):
+                h, w = x.shape[-2:]
+                return box(x, h, w=w, n=n)
+
+        def other(x: torch.Tensor, n):
+            return box(x, x.size(0), x.size(1), 3)
+    """
+    for body, kind in [("answer = [h - 1, w]", SHAPE), ("answer = [h, n]", None)]:
+        code = IMPORTS + dedent(text).format(body=body)
+        project = Project.of_texts({"a.py": code})
+        node = next(n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Assign))
+        assert constancy(project.values, node.value, Frame("a.py", 1, project.body("a.py").at(node.value))) == kind
 
 
 def test_a_constant_of_the_module_that_is_bound_again_is_none():

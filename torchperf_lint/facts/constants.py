@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -21,6 +22,8 @@ SHAPE = "shape"
 
 _ORDER = (LITERAL, CONFIGURED, SHAPE)
 _MAX_DEPTH = 10
+_MAX_CALLERS = 6
+_MAX_HOPS = 6
 _LATE = (10**9, 1)
 _SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
 _NUMBERS = frozenset("builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round".split())
@@ -76,6 +79,8 @@ class _Look:
             return self.comprehension(node, depth)
         if isinstance(node, ast.Subscript):
             return self.item(node, depth)
+        if isinstance(node, ast.IfExp):
+            return self.all((node.body, node.orelse), depth)
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.Attribute):
@@ -107,14 +112,16 @@ class _Look:
         return max((base, chosen), key=_ORDER.index) if chosen is not None else None
 
     def call(self, node: ast.Call, depth: int) -> str | None:
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
-            return SHAPE if self.is_tensor(node.func.value) else None
         thing = self.values.thing(node.func, self.frame)
         dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
         if dotted == "builtins.len" and len(node.args) == 1:
             return SHAPE if self.is_tensor(node.args[0]) else self.of(node.args[0], depth + 1)
         if dotted == "builtins.float" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
             return LITERAL
+        if dotted == "torch.numel" and len(node.args) == 1:
+            return SHAPE if self.is_tensor(node.args[0]) else None
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
+            return SHAPE if self.is_tensor(node.func.value) else None
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
             return self.all(node.args, depth)
         return None
@@ -166,9 +173,31 @@ class _Look:
                 filled = changed or bool(body.stored_items(scope, name))
                 return None if filled else self.defined(reaching, scope, body, depth)
             if any(parameter.name == name for parameter in functions[scope].parameters):
-                return CONFIGURED if self.constructs and _numeric_parameter(body, scope, name) else None
+                if self.constructs:
+                    return CONFIGURED if _numeric_parameter(body, scope, name) else None
+                return self.passed(scope, name) if scope == self.frame.function else None
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
+
+    def passed(self, function: int, name: str) -> str | None:
+        """SHAPE for a parameter that every caller in the project gives the size of a tensor, such as `h` and `w`."""
+        key = FunctionKey(self.frame.path, function)
+        callers = self.values.hotness.callers.get(key, ())
+        if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
+            return None
+        record = self.values.index.function(key)
+        method = record.class_index >= 0 and "staticmethod" not in record.decorators
+        position = [parameter.name for parameter in record.parameters].index(name) - method
+        found = [self.given(site, position, name) for site in callers]
+        return SHAPE if all(kind == SHAPE for kind in found) else None
+
+    def given(self, site: CallSite, position: int, name: str) -> str | None:
+        call = site.call
+        body = self.values.body(site.path)
+        node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+        argument = argument_of(node, position, name) if node is not None else None
+        frame = self.frame.hop(site.path, call.function, (call.line, call.column))
+        return _Look(self.values, frame).of(argument, 0) if argument is not None else None
 
     def defined(self, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
         if len(reaching) != 1 or reaching[0].value is None or reaching[0].how not in ("assign", "item"):
