@@ -118,7 +118,7 @@ class Index:
             owner = self.module(star, path)
             if owner is not None and owner != path:
                 found = self.imported(f"{star}.{name}" if not star.endswith(".") else star + name, path)
-                if found is not None and found.kind != "external":
+                if found is not None:
                     return found
         return None
 
