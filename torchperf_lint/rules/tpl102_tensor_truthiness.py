@@ -143,7 +143,7 @@ def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
     if name not in _ALWAYS_ASK:
         return None
     known = file.denotes(call.func, place)
-    if known is not None:
+    if known is not None and "()" not in known:
         sides = call.args[:2] if known.startswith("torch.") else []
     else:
         sides = [call.func.value, *call.args[:1]] if isinstance(call.func, ast.Attribute) else []

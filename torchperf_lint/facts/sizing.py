@@ -1,0 +1,92 @@
+"""Tensors where Python needs an integer: an index, the bound of a slice, a size, a count of turns."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.spots import hot_nodes
+
+_FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace randint randperm rand randn".split())
+"""Functions whose positional arguments are sizes and bounds; of `full` and `linspace` a value too, which is read."""
+_METHODS = frozenset(
+    "view reshape expand repeat narrow chunk new_zeros new_ones new_empty unflatten select unfold tile topk".split()
+)
+_WHOLE = frozenset("sum max min amax amin argmax argmin mean median prod count_nonzero".split())
+"""Reductions that give one number when no dimension is named."""
+
+
+class Sized(NamedTuple):
+    """An expression that has to become an integer."""
+
+    place: Place
+    operand: ast.expr
+    several: bool
+    """Whether that happens several times a step: in a loop inside the step."""
+
+
+def sized(file: SourceFile) -> Iterator[Sized]:
+    """The hot indices, bounds and sizes that may be tensors with one element."""
+    for spot in hot_nodes(file, ast.Subscript):
+        assert isinstance(spot.expression, ast.Subscript)
+        for operand in _indices(file, spot, spot.expression.slice):
+            yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand))
+    for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
+        if _takes_sizes(file, site):
+            for operand in _flat(site.call.args):
+                yield Sized(site, operand, _in_inner_loop(file, site, operand))
+
+
+def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.expr]:
+    """The bounds of slices, which must be one number each, and the indices that evidently are."""
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if isinstance(part, ast.Slice):
+            yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
+        elif isinstance(part, ast.expr) and _is_one_number(file, place, part):
+            yield part
+
+
+def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0) -> bool:
+    """Whether an expression is a reduction without a dimension, or a name for one."""
+    if isinstance(node, ast.BinOp):
+        return any(_is_one_number(file, place, side, hops) for side in (node.left, node.right))
+    if isinstance(node, ast.Call) and last_part(chain(node.func)) in _WHOLE:
+        dotted = file.denotes(node.func, place) or ""
+        of_module = dotted.startswith("torch.") and "()" not in dotted
+        return len(node.args) == (1 if of_module else 0) and not node.keywords
+    body = file.project.body(file.path)
+    if not isinstance(node, ast.Name) or hops or body is None:
+        return False
+    reaching = body.reaching(place.function, node.id, body.at(node)) or []
+    return any(d.how == "assign" and d.value is not None and _is_one_number(file, place, d.value, 1) for d in reaching)
+
+
+def _takes_sizes(file: SourceFile, site: Site) -> bool:
+    name, dotted = last_part(site.record.callee), file.denotes(site.call.func, site) or ""
+    if name in _FUNCTIONS and (dotted.startswith(("torch.", "itertools.")) or site.record.callee == "range"):
+        return True
+    return name in _METHODS and site.receiver is not None and file.value(site.receiver, site).kind == "tensor"
+
+
+def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:
+    for argument in arguments:
+        if isinstance(argument, ast.Tuple | ast.List):
+            yield from argument.elts
+        elif not isinstance(argument, ast.Starred):
+            yield argument
+
+
+def _in_inner_loop(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """Whether a loop inside the step turns around a place: not the step loop itself, nor what a loop is over."""
+    hot = place.hot
+    head = None
+    if hot is not None and hot.loop is not None and hot.loop[0] == file.path:
+        head = file.outline.regions[hot.loop[1]].head
+    for loop in file.enclosing(place.function).loops(node):
+        if isinstance(loop, ast.comprehension):
+            return True
+        return loop.lineno != head
+    return False

@@ -1,0 +1,133 @@
+"""TPL112."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.guards import short, words
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import cause, on_device
+from torchperf_lint.facts.sizing import Sized, sized
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class TensorAsIndexOrSize(SourceRule):
+    """`x[:length]`, `range(n)`, `x.view(b, n)` with a device tensor for `n`, in a loop inside a step.
+
+    ## What it does
+    Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
+    factories and views, counts of `range`; where that happens several times a training step, forward pass or
+    evaluation batch (the last is reported as info).
+
+    ## Why it is slow
+    An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
+    twice), and each read waits until everything queued on the device before it has run.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Pool(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+            x = self.proj(x.to("cuda"))
+            return torch.stack([x[i, : lengths[i]].mean(0) for i in range(len(x))])
+    ```
+
+    ## Use instead
+    A mask, which needs no integer; or one read of all lengths, where the batch is made or before the loop:
+    ```python
+    import torch
+    from torch import nn
+
+    class Pool(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+            x = self.proj(x.to("cuda"))
+            mask = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+            return (x * mask[..., None]).sum(1) / lengths[:, None]
+    ```
+
+    ## When it is fine
+    Integers of the host, shapes, and tensors of indices, which stay on the device:
+    ```python
+    import torch
+    from torch import nn
+
+    class Gather(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, order: torch.Tensor):
+            x = self.proj(x.to("cuda"))[order]
+            for i in range(x.shape[0]):
+                x[i, : i + 1].mul_(2)
+            return x
+    ```
+    One such read a step, for a size that everything after it needs, is only `possible`: shown with
+    `--confidence possible`.
+
+    ## Fix safety
+    There is no automatic fix: where the lengths come from only the author knows.
+
+    ## Confirmed by
+    A synchronisation at the index or size in at least half of the recorded steps or evaluation batches; or several in
+    a row, in a loop of its own.
+
+    ## References
+    - PyTorch issues 105641 and 108968: indexing with a 0-dim tensor synchronises.
+    - NVIDIA, "Writing sync-free code".
+    """
+
+    code, name, since = "TPL112", "tensor-as-index-or-size", "0.1.0"
+    triggers = ("[", "range(")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot index, bound or size that is read from the device."""
+        del project
+        for found in sized(file):
+            yield from self._judged(file, found)
+
+    def _judged(self, file: SourceFile, found: Sized) -> Iterator[Finding]:
+        place, hot = found.place, found.place.hot
+        value = on_device(file, place, found.operand)
+        if value is None or hot is None or hot.kind == "data" or value.kind != "tensor":
+            return
+        disputable = hot.optional or not found.several
+        written = short(words(found.operand))
+        yield self.found(
+            place,
+            message=f"`{written}` has to be an integer, so the host waits for the device "
+            f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
+            instead=_SEVERAL if found.several else _ONCE,
+            value=value,
+            hot=hot,
+            severity=Severity.INFO if disputable or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if disputable else None,
+            root_cause=cause(place),
+            leads=False,
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the index or size."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+_SEVERAL = (
+    "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
+    "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
+)
+_ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"
