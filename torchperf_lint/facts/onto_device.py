@@ -172,4 +172,8 @@ def _known_before(site: Site, fresh: Fresh, device: ast.expr | None) -> bool:
         return False
     names = {node.id for node in ast.walk(device) if isinstance(node, ast.Name)}
     made = body.at(fresh.call)
-    return all(body.reaching(site.function, n, made) == body.reaching(site.function, n, site.start) for n in names)
+    between = [
+        d for name in names for d in body.definitions(site.function).get(name, ()) if made <= d.end <= site.start
+    ]
+    at_both = (body.reaching(site.function, n, made) == body.reaching(site.function, n, site.start) for n in names)
+    return not between and all(at_both)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings
 from torchperf_lint.facts.source import SourceFile
@@ -81,8 +82,9 @@ class ItemInHotLoop(SourceRule):
     what runs next, are only `possible`: shown with `--confidence possible`.
 
     ## Fix safety
-    There is no automatic fix yet: accumulating on the device moves the read to after the loop, which changes when
-    numbers appear.
+    Unsafe: `total += loss.item()` becomes `total += loss.detach()`, and the number is read once behind the loop, with
+    `total = float(total)`; the sum is then rounded as the tensor's dtype is. Only where `total` begins with zero before
+    the loop and nothing else in the loop names it. Other reads have no automatic fix.
 
     ## Confirmed by
     A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in
@@ -111,6 +113,7 @@ class ItemInHotLoop(SourceRule):
                 severity=read.severity,
                 root_cause=cause(site),
                 leads=False,
+                fix=on_the_device(site, receiver),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, cause, conversion_readings
 from torchperf_lint.facts.source import Site, SourceFile
@@ -78,7 +79,10 @@ class ScalarConversionInHotLoop(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet: accumulating on the device moves the read to after the loop.
+    Unsafe: `running += float(loss)` becomes `running += loss.detach()`, and the number is read once behind the loop,
+    with `running = float(running)`; the sum is then rounded as the tensor's dtype is. `int(...)` only of a sum of
+    truths, which is a whole number. Only where the name begins with zero before the loop and nothing else in the loop
+    names it. Other conversions have no automatic fix.
 
     ## Confirmed by
     A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in
@@ -108,6 +112,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 confidence=Confidence.POSSIBLE if _lists_for_the_host(site, read) else None,
                 root_cause=cause(site),
                 leads=False,
+                fix=on_the_device(site, converted),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

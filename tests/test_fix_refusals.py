@@ -1,0 +1,200 @@
+"""Where a fix would have to guess there is none: the finding stays, the text stays."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from fixing import fixed
+
+LOOP = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+cuda = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def train(model: nn.Module, loader, optimizer, device=cuda):
+    {before}
+    for x, y in loader:
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {inside}
+    {after}
+"""
+
+
+def looped(inside, before="total = 0.0", after="return total"):
+    """A training loop with these statements before, in and after it."""
+    parts = {"inside": (inside, 8), "before": (before, 4), "after": (after, 4)}
+    return LOOP.format(**{key: text.replace("\n", "\n" + " " * room) for key, (text, room) in parts.items()})
+
+
+@pytest.mark.parametrize(
+    ("inside", "becomes", "number"),
+    [
+        ("total += loss.item()", "total += loss.detach()", "float"),
+        ("total += loss.detach().item()", "total += loss.detach()", "float"),
+        ("total += loss.item() * x.size(0)", "total += loss.detach() * x.size(0)", "float"),
+        ("total += 0.5 * loss.item()", "total += 0.5 * loss.detach()", "float"),
+        ("total += (loss + out.mean()).item() / 2", "total += (loss + out.mean()).detach() / 2", "float"),
+    ],
+)
+def test_a_sum_is_kept_on_the_device(inside, becomes, number):
+    done = fixed(looped(inside), "TPL101")
+    assert done.text == looped(becomes, after=f"total = {number}(total)\nreturn total")
+
+
+@pytest.mark.parametrize(
+    ("inside", "becomes", "number", "begun"),
+    [
+        ("total += float(loss)", "total += loss.detach()", "float", "0"),
+        ("total += float(loss + out.mean())", "total += (loss + out.mean()).detach()", "float", "0.0"),
+        ("total += int((out.argmax(1) == y).sum())", "total += (out.argmax(1) == y).sum()", "int", "0"),
+        ("total += int(out.argmax(1).eq(y).sum())", "total += out.argmax(1).eq(y).sum()", "int", "0"),
+        ("total += int((out.argmax(1) == y).sum())", "total += (out.argmax(1) == y).sum()", "float", "0.0"),
+    ],
+)
+def test_a_conversion_is_made_behind_the_loop(inside, becomes, number, begun):
+    done = fixed(looped(inside, f"total = {begun}"), "TPL103")
+    if (number, "int(" in inside) == ("float", True):  # ints that begin with 0.0 might round
+        assert done.text == looped(inside, f"total = {begun}")
+    else:
+        assert done.text == looped(becomes, f"total = {begun}", f"total = {number}(total)\nreturn total")
+
+
+@pytest.mark.parametrize(
+    ("inside", "before"),
+    [
+        ("total += loss.item()\nprint(total)", "total = 0.0"),
+        ("total += loss.item()\nif loss.grad is None:\n    total = 0.0", "total = 0.0"),
+        ("total += loss.item()\nif x.shape[0] > 3:\n    return total", "total = 0.0"),
+        ("total += loss.item() + 1", "total = 0.0"),
+        ("total += loss.item() * loss", "total = 0.0"),
+        ("total += 1 / loss.item()", "total = 0.0"),
+        ("total -= loss.item()", "total = 0.0"),
+        ("total = total + loss.item()", "total = 0.0"),
+        ("total += loss.item()", "total = 1.0"),
+        ("total += loss.item()", "total = len(loader)"),
+        ("total += loss.item()", "total = 0.0\nif model.training:\n    total = 0.0"),
+        ("total += out.max().item()", "total = 0"),
+        ("total += loss.item()", "total = 0.0\ndef show():\n    return total"),
+        ("total[0] += loss.item()", "total = [0.0]"),
+        ("model.total += loss.item()", "model.total = total = 0.0"),
+        ("total += loss.item()\ntotal += loss.item()", "total = 0.0"),
+    ],
+)
+def test_a_number_that_does_more_than_add_up_is_read_where_it_is(inside, before):
+    text = looped(inside, before)
+    done = fixed(text, "TPL101")
+    assert done.text == text
+    assert done.report.findings
+
+
+def test_where_an_exception_may_lead_the_number_is_read():
+    text = LOOP.replace("    for x", "    try:\n     for x").replace("        {inside}", "        total += loss.item()")
+    text = text.format(before="total = 0.0", after="finally:\n        print(total)")
+    assert fixed(text, "TPL101").text == text
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.FloatTensor(3).to(device)",
+        "torch.zeros(3).cuda(gpu)",
+        "torch.zeros(3).to(device, copy=True)",
+        "torch.zeros(3).to(device, memory_format=torch.channels_last)",
+        "torch.zeros(3).mul(torch.ones(3)).to(device)",
+        "torch.zeros(3).type(torch.LongTensor).to(device)",
+        "torch.zeros(3).to((d := device))",
+        "torch.zeros(3)  # three\n            .to(device)",
+        "torch.arange(n for n in [3]).to(device)",
+    ],
+)
+def test_a_factory_that_cannot_take_the_device(expression):
+    text = looped(f"mask = (\n            {expression}\n        )", "gpu = None")
+    done = fixed(text, "TPL251")
+    assert done.text == text
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "mask = torch.zeros(3)\nother = mask.to(device)",
+        "mask = torch.zeros(3)\nwhere = y.device\nmask = mask.to(where)",
+    ],
+)
+def test_a_move_that_is_not_the_factorys_own_stays(inside):
+    assert fixed(looped(inside, "pass"), "TPL251").text == looped(inside, "pass")
+
+
+SAFE = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def train(model: torch.nn.Module, data, optimizer):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loader = DataLoader(data, batch_size=8, num_workers=4, pin_memory=True)
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        model(x, y).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_a_copy_is_made_asynchronous_safely_where_all_is_known():
+    done = fixed(SAFE, "TPL201", unsafe=False)
+    assert done.text == SAFE.replace(".to(device)", ".to(device, non_blocking=True)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (", pin_memory=True", ""),
+        (", pin_memory=True", ", pin_memory=data.pin"),
+        (", num_workers=4", ""),
+        ("pin_memory=True", "pin_memory=True, collate_fn=data.collate"),
+        ("model: torch.nn.Module, data", "model: torch.nn.Module, device, data"),
+        ('"cuda" if', '"mps" if'),
+        ("        model(x, y)", "        x[0] = 0\n        model(x, y)"),
+        ("        model(x, y)", "        x.clamp_(0, 1)\n        model(x, y)"),
+    ],
+)
+def test_a_copy_of_which_something_is_not_known_is_unsafe(old, new):
+    text = SAFE.replace(old, new, 1)
+    if "device, data" in new:
+        text = text.replace('    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n', "")
+    assert " x.to(device)," in fixed(text, "TPL201", unsafe=False).text
+    assert " x.to(device, non_blocking=True)," in fixed(text, "TPL201").text
+
+
+def test_a_loader_is_pinned_together_with_its_copies():
+    text = SAFE.replace(", pin_memory=True", "")
+    assert fixed(text, "TPL201").text == SAFE.replace(".to(device)", ".to(device, non_blocking=True)")
+
+
+def test_the_number_of_workers_is_never_invented():
+    text = dedent(SAFE).replace(", num_workers=4, pin_memory=True", "")
+    for code in ("TPL201", "TPL301", "TPL302"):
+        assert "num_workers" not in fixed(text, code).text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if torch.cuda.is_available():\n    torch.cuda.empty_cache()", ""),
+        ("if model.training:\n    torch.cuda.empty_cache()", "if model.training:\n    pass\n"),
+        ("torch.cuda.empty_cache(); print(1)", "print(1)\n"),
+    ],
+)
+def test_an_emptied_cache_is_left_alone(before, after):
+    left = "".join(f"        {line}\n" for line in after.splitlines())
+    done = fixed(looped(before, "pass", "pass"), "TPL401").text
+    assert done == looped("@", "pass", "pass").replace("        @\n", left)
