@@ -36,6 +36,7 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
+_SHALLOW = 8
 MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
 
@@ -93,8 +94,23 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
         used = used_as_module(name, frame, body)
         value = used if used is not None else value
     if value.kind == "unknown":
-        return from_uses(values, name, frame, body) if reaching or is_parameter else UNKNOWN
+        used = from_uses(values, name, frame, body) if reaching or is_parameter else UNKNOWN
+        from_host = used.kind == "tensor" and used.device == ANYWHERE and _all_from_host(values, reaching, frame, body)
+        return used.moved(HOST) if from_host else used
     return value
+
+
+def _all_from_host(values: Values, reaching: Sequence[Definition], frame: Frame, body: Body) -> bool:
+    """Whether every binding is what some call makes of tensors that are on the host, and of no others."""
+    for d in reaching:
+        if d.how != "assign" or not isinstance(d.value, ast.Call) or frame.depth > _SHALLOW:
+            return False
+        at = frame._replace(at=body.at(d.value)).deeper()
+        given = [values.of(a, at) for a in d.value.args[:3] if not isinstance(a, ast.Name | ast.Constant)]
+        devices = {value.device for value in given if value.kind in ("tensor", "batch")}
+        if devices != {HOST}:
+            return False
+    return bool(reaching)
 
 
 def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:

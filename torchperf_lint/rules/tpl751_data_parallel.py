@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -48,12 +49,17 @@ class DataParallel(SourceRule):
     ```
 
     ## When it is fine
-    Recognising a wrapped model, in order to load or save its weights:
+    Recognising a wrapped model, or wrapping one for a moment, in order to load or save its weights:
     ```python
     from torch import nn
 
     def unwrap(model: nn.Module):
         return model.module if isinstance(model, nn.DataParallel) else model
+
+    def load_wrapped(model: nn.Module, state):
+        model = nn.DataParallel(model)
+        model.load_state_dict(state)
+        return model.module
     ```
 
     ## Fix safety
@@ -76,6 +82,8 @@ class DataParallel(SourceRule):
         """Yield a finding for each construction of DataParallel."""
         del project
         for site in file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel"):
+            if taken_off_again(file.outline, site.record):
+                continue
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call.func)}` copies the model to every device in each forward "
