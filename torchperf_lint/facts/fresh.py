@@ -1,4 +1,4 @@
-"""Tensors made on the host only to be moved: `torch.zeros(3).float().to(device)`, also over two statements."""
+"""Tensors made on the host only to be moved: `(1 - torch.eye(3)).float().to(device)`, also over several statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
 BETWEEN = frozenset(
@@ -21,6 +21,18 @@ BETWEEN = frozenset(
     "short repeat_interleave roll flip".split()
 )
 """Methods after which the tensor is still only what the factory made."""
+
+
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+_STEPS = 12
+"""How far a tensor is followed back to its factory."""
+
+
+class _Made(NamedTuple):
+    call: ast.Call
+    factory: str
+    path: str
+    """The file the call stands in."""
 
 
 class Fresh(NamedTuple):
@@ -33,20 +45,21 @@ class Fresh(NamedTuple):
     value: Value
     call: ast.Call
     """The factory's call."""
+    path: str
+    """The file it stands in."""
 
 
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a `.to(...)` or `.cuda()` call, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
     made = _origin(values, node.func.value, frame)
-    if made is None:
-        made = _assigned_before(values, node.func.value, frame)
     if made is None or (node.func.attr == "to" and target_device(values, node, frame) != DEVICE):
         return None
-    call, factory = made
-    because = f"made on the host by `torch.{factory}` (line {call.lineno})"
+    call, factory, path = made
+    place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
+    because = f"made on the host by `torch.{factory}` ({place})"
     confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
-    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call)
+    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call, path)
 
 
 def _written(node: ast.Call) -> str:
@@ -68,20 +81,78 @@ def _is_random(factory: str) -> bool:
     return factory in api.RANDOM_FACTORIES or factory.startswith("rand")
 
 
-def _origin(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str] | None:
-    """The factory call at the bottom of a chain of methods that only reshape or convert."""
-    for _ in range(8):
-        if not isinstance(node, ast.Call):
-            return None
-        factory = _factory(values, node, frame)
+def _origin(values: Values, node: ast.expr, frame: Frame) -> _Made | None:
+    """The factory at the bottom of what only reshapes, converts, or computes with numbers of the host."""
+    found: ast.expr | None = node
+    for _ in range(_STEPS):
+        if not isinstance(found, ast.Call):
+            found, frame = _below(values, found, frame)
+            if found is None:
+                return None
+            continue
+        factory = _factory(values, found, frame)
         if factory is not None:
-            return node, factory
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in BETWEEN:
-            return None
-        if node.func.attr == "to" and target_device(values, node, frame) is not None:
-            return None
-        node = node.func.value
+            return _Made(found, factory, frame.path)
+        below = _argument_below(values, found, frame)
+        if below is None:
+            return _joined(values, found, frame) or _returned(values, found, frame)
+        found = below
     return None
+
+
+def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.expr | None, Frame]:
+    """What an expression that is no call is computed from, and where that is evaluated."""
+    if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+        return node.operand, frame
+    if isinstance(node, ast.BinOp):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            if values.of(other, frame).kind == "plain" and values.of(one, frame).kind == "tensor":
+                return one, frame
+    if isinstance(node, ast.Name):
+        return _assigned_before(values, node, frame)
+    return None, frame
+
+
+def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:
+    """What a method is called on, or a function of torch given, that keeps a tensor as its factory made it."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr == "to" and target_device(values, node, frame) is not None:
+        return None
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external" or "()" in thing.dotted:
+        return node.func.value if node.func.attr in BETWEEN else None
+    name = thing.dotted.removeprefix("torch.")
+    return node.args[0] if name in BETWEEN and node.args and thing.dotted.startswith("torch.") else None
+
+
+def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
+    """The first factory of `torch.cat((torch.zeros(3), torch.ones(2)))`, where every part is fresh."""
+    thing = values.thing(node.func, frame)
+    parts = node.args[0] if node.args else None
+    if (
+        thing is None
+        or thing.dotted not in _JOINS
+        or not isinstance(parts, ast.List | ast.Tuple)
+        or frame.depth > _STEPS
+    ):
+        return None
+    made = [_origin(values, part, frame.deeper()) for part in parts.elts]
+    return made[0] if made and all(made) else None
+
+
+def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
+    """The factory of a helper of the project that gives back a fresh tensor whichever way it ends."""
+    if frame.hops >= MAX_HOPS:
+        return None
+    targets = values.types.targets(frame.path, frame.function, chain(node.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None:
+        return None
+    key = targets[0]
+    inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1)
+    made = [_origin(values, r, inside._replace(at=body.at(r))) for r in body.returns(key.index)]
+    return made[0] if made and all(made) else None
 
 
 def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
@@ -134,18 +205,18 @@ def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:
     return isinstance(node, ast.BinOp | ast.Subscript) and values.of(node, frame).kind == "plain"
 
 
-def _assigned_before(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, str] | None:
+def _assigned_before(values: Values, node: ast.Name, frame: Frame) -> tuple[ast.expr | None, Frame]:
     """`x = torch.zeros(n)` and then `x.to(device)`, in one block and without a use of `x` between."""
     body = values.body(frame.path)
-    if not isinstance(node, ast.Name) or body is None:
-        return None
+    if body is None:
+        return None, frame
     reaching = body.reaching(frame.function, node.id, frame.at)
     if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].value is None:
-        return None
+        return None, frame
     definition = reaching[0]
     if definition.block != body.block_of(frame.function, frame.at):
-        return None
+        return None, frame
     if body.mentions_between(frame.function, node.id, definition.end, frame.at):
-        return None
+        return None, frame
     assert definition.value is not None
-    return _origin(values, definition.value, frame._replace(at=body.at(definition.value)))
+    return definition.value, frame._replace(at=body.at(definition.value))

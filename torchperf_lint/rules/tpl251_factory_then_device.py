@@ -9,8 +9,8 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -104,6 +104,7 @@ class FactoryThenDevice(SourceRule):
                 instead=_instead(fresh),
                 value=fresh.value,
                 hot=site.hot,
+                related=_made_elsewhere(file, site, fresh),
                 fix=onto_device(site, fresh),
             )
 
@@ -111,6 +112,16 @@ class FactoryThenDevice(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+def _made_elsewhere(file: SourceFile, site: Site, fresh: Fresh) -> list[Related]:
+    """Where the tensor is made, when that is not the line that moves it."""
+    line = fresh.call.lineno
+    if fresh.path == file.path and site.record.line <= line <= (site.call.end_lineno or line):
+        return []
+    body = file.project.body(fresh.path)
+    assert body is not None
+    return [file.related(fresh.path, *body.at(fresh.call), f"`torch.{fresh.factory}` makes it on the host")]
 
 
 def _instead(fresh: Fresh) -> str:
