@@ -1,0 +1,80 @@
+"""Where tensors on the host come from, and which uploads repeat the same numbers."""
+
+from __future__ import annotations
+
+import pytest
+from calls_in import site_of
+
+from torchperf_lint.facts.constants import LITERAL, SHAPE
+from torchperf_lint.facts.host_data import REPEATED, made_on_host, upload_at
+
+
+def moved(body, call):
+    lines = "\n".join(f"    {line}" for line in body.splitlines() or ["pass"])
+    return site_of(f"def f(x: torch.Tensor, a, n, device):\n{lines}\n    {call}\n", call)
+
+
+@pytest.mark.parametrize(
+    ("body", "receiver", "factory"),
+    [
+        ("", "torch.from_numpy(a)", "from_numpy"),
+        ("", "torch.tensor(a)", "tensor"),
+        ("", "torch.zeros(n)", "zeros"),
+        ("", "torch.FloatTensor(a)", "FloatTensor"),
+        ("", "torch.from_numpy(a).float().unsqueeze(0)", "from_numpy"),
+        ("", "torch.from_numpy(a)[0]", "from_numpy"),
+        ("", "torch.zeros(n, device='cpu')", "zeros"),
+        ("", "torch.tensor(a, pin_memory=False)", "tensor"),
+        ("", "torch.as_tensor(np.zeros(3))", "as_tensor"),
+        ("t = torch.from_numpy(a)\nt = t.float()", "t", "from_numpy"),
+        ("", "torch.tensor(a, pin_memory=True)", None),
+        ("", "torch.from_numpy(a).pin_memory()", None),
+        ("", "torch.zeros(n, device=device)", None),
+        ("", "torch.zeros(n, **a)", None),
+        ("", "torch.as_tensor(a)", None),
+        ("", "torch.from_numpy(a).cuda()", None),
+        ("", "torch.from_numpy(a).matmul(x)", None),
+        ("", "np.zeros(3)", None),
+        ("", "x", None),
+        ("t = torch.zeros(3)\nif n:\n    t = x", "t", None),
+        ("torch.set_default_device('cuda')", "torch.zeros(n)", None),
+    ],
+)
+def test_what_made_a_tensor(body, receiver, factory):
+    site = moved(body, f"{receiver}.to(device)")
+    made = made_on_host(site.file.project.values, site.receiver, site.frame)
+    assert (made.factory if made is not None else None) == factory
+
+
+@pytest.mark.parametrize(
+    ("body", "call", "kind", "scalar"),
+    [
+        ("", "torch.tensor([1, 2], device=x.device)", LITERAL, False),
+        ("", "torch.tensor(0.5, device=device)", LITERAL, True),
+        ("", "torch.tensor([1, 2]).to(device)", LITERAL, False),
+        ("", "torch.tensor([1, 2]).float().cuda()", LITERAL, False),
+        ("", "torch.tensor([1, 2]).type_as(x)", LITERAL, False),
+        ("", "torch.tensor([1, 2]).to(x)", LITERAL, False),
+        ("", "torch.FloatTensor([1, 2]).cuda()", LITERAL, False),
+        ("", "torch.cuda.FloatTensor([1, 2])", LITERAL, False),
+        ("", "x.new_tensor([1, 2])", LITERAL, False),
+        ("", "torch.tensor(x.shape, device=x.device)", SHAPE, False),
+        ("", "torch.tensor([0.5] * len(x), device=x.device)", REPEATED, False),
+        ("t = torch.tensor([1, 2])", "t.to(device)", LITERAL, False),
+        ("", "torch.tensor([1, 2])", None, None),
+        ("", "torch.tensor([1, 2], device='cpu')", None, None),
+        ("", "torch.tensor([1, 2]).to(torch.float16)", None, None),
+        ("", "torch.tensor(n, device=device)", None, None),
+        ("", "torch.tensor(a).to(device)", None, None),
+        ("", "torch.tensor([1, 2], **a)", None, None),
+        ("", "torch.LongTensor(3, 4).cuda()", None, None),
+        ("", "torch.FloatTensor(3).cuda()", None, None),
+        ("", "torch.zeros(3).to(device)", None, None),
+        ("", "x.cpu().new_tensor([1, 2])", None, None),
+        ("t = torch.tensor([1, 2])\nif n:\n    t = x", "t.to(device)", None, None),
+    ],
+)
+def test_what_is_uploaded_again(body, call, kind, scalar):
+    site = moved(body, call)
+    found = upload_at(site.file.project.values, site.call, site.frame)
+    assert (found and found.kind, found and found.scalar) == (kind, scalar)
