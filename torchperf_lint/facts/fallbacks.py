@@ -75,8 +75,8 @@ def _empty_when(test: ast.expr) -> bool | None:
         inner = _empty_when(test.operand)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        found = {_empty_when(part) for part in test.values} - {None}
-        return found.pop() if len(found) == 1 else None
+        found = {_empty_when(part) for part in test.values}
+        return True if True in found else False if False in found else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test)
     if isinstance(test, ast.Call):

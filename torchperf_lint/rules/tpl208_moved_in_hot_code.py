@@ -113,6 +113,7 @@ class MovedInHotCode(SourceRule):
             value=moved.value.weaker(Confidence.POSSIBLE) if site.hot.optional else moved.value,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+            root_cause=f"{self.code}: {written} in function {site.function}",
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
