@@ -71,8 +71,45 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(copy(), device=None),
     },
+    "TPL202": {
+        "confirmed": run(copy(pinned=False, blocking=False)),
+        "refuted": run(copy(pinned=True, blocking=False)),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(copy(), device=None),
+    },
+    "TPL203": {
+        "confirmed": run(copy(pinned=True, blocking=False)),
+        "refuted": run(copy(pinned=False)),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(copy(pinned=True), device=None),
+    },
+    "TPL204": {
+        "confirmed": run(copy("d2h", blocking=False, count=1)),
+        "refuted": run(copy("d2h")),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(unwatched={"transfers": "no CUDA"}),
+    },
+    "TPL208": {
+        "confirmed": run(copy()),
+        "refuted": run(),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(unwatched={"transfers": "no CUDA"}),
+    },
+    "TPL209": {
+        "confirmed": run(event()),
+        "refuted": run(event(count=5)),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(),
+    },
     "TPL251": {
         "confirmed": run(copy(blocking=False, pinned=True)),
+        "refuted": run(copy("d2h")),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(unwatched={"transfers": "no CUDA"}),
+    },
+    "TPL252": SYNCS | {"unobservable": run(unwatched={"host-sync": "no CUDA"})},
+    "TPL254": {
+        "confirmed": run(copy()),
         "refuted": run(copy("d2h")),
         "not-reached": run(**NOT_RAN),
         "unobservable": run(unwatched={"transfers": "no CUDA"}),
@@ -279,6 +316,24 @@ def test_a_loader_is_made_once_and_its_batches_are_moved_often():
     assert judged("TPL302", evidence, related=related).outcome is Outcome.REFUTED
     unread = run(loaders=(loader(),), lines={"train.py": {20: 1}})
     assert judged("TPL302", unread, related=related).outcome is Outcome.NOT_REACHED
+
+
+def test_an_upload_is_seen_as_a_wait_or_as_a_copy():
+    assert judged("TPL252", run(copy())).outcome is Outcome.CONFIRMED
+    assert judged("TPL252", run(copy("d2h"))).outcome is Outcome.REFUTED
+
+
+def test_what_was_pinned_is_seen_where_it_is_moved():
+    moved = replace(copy(pinned=True), line=31, end_line=31)
+    related = (Related(Location("train.py", 31, 20, 31, 21), "moves what was pinned"),)
+    assert judged("TPL203", run(moved), related=related).outcome is Outcome.CONFIRMED
+    assert judged("TPL203", run(moved)).outcome is Outcome.REFUTED
+
+
+def test_one_copy_that_does_not_wait_is_one_too_many():
+    found = judged("TPL204", run(copy("d2h", blocking=False, count=1)))
+    assert (found.outcome, found.reason) == (Outcome.CONFIRMED, "1 copy to the host that did not wait")
+    assert judged("TPL204", run(lines={"train.py": {20: 1}})).outcome is Outcome.UNOBSERVABLE
 
 
 def test_a_copy_of_pinned_memory_does_not_confirm_unpinned_memory():
