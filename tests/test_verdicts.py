@@ -62,7 +62,7 @@ SYNCS = {
     "unobservable": run(event(), device=None),
 }
 CASES = {
-    "TPL101": SYNCS,
+    **dict.fromkeys(("TPL101", "TPL102", "TPL104", "TPL107", "TPL108", "TPL112", "TPL115", "TPL119", "TPL120"), SYNCS),
     "TPL103": SYNCS | {"refuted": run(copy())},
     "TPL105": SYNCS,
     "TPL201": {
@@ -138,6 +138,12 @@ CASES = {
         "not-reached": run(**NOT_RAN, device=None),
         "unobservable": run(lines={"train.py": {20: 1}}, device=None),
     },
+    "TPL313": {
+        "confirmed": run(loaders=(loader(settings={"batch_size": 64, "dataset": "TensorDataset"}),), device=None),
+        "refuted": run(loaders=(loader(settings={"batch_size": None}),), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(lines={"train.py": {20: 1}}, device=None),
+    },
     "TPL401": {
         "confirmed": run(event("empty-cache", "call"), device=None),
         "refuted": run(event("empty-cache", "call", count=2), device=None),
@@ -167,7 +173,10 @@ def test_outcomes(code, outcome):
     assert "None" not in found.reason
 
 
-@pytest.mark.parametrize("code", [code for code in CASES if code not in ("TPL301", "TPL305", "TPL306", "TPL401")])
+WITHOUT_A_DEVICE = ("TPL301", "TPL305", "TPL306", "TPL313", "TPL401")
+
+
+@pytest.mark.parametrize("code", [code for code in CASES if code not in WITHOUT_A_DEVICE])
 def test_no_device(code):
     evidence = replace(CASES[code]["confirmed"], device=None)
     found = judged(code, evidence)
