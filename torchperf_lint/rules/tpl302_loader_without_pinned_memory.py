@@ -8,10 +8,11 @@ from dataclasses import replace
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.copy_fixes import pinned
+from torchperf_lint.facts.datasets import held
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Outcome, Verdict
+from torchperf_lint.model import Confidence, Finding, Outcome, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -20,7 +21,8 @@ class LoaderWithoutPinnedMemory(SourceRule):
 
     ## What it does
     Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
-    device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy.
+    device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Of a data set
+    that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
@@ -95,6 +97,7 @@ class LoaderWithoutPinnedMemory(SourceRule):
                 f"overlap with the host {first.hot.when.partition(' (')[0]}",
                 instead="pass `pin_memory=True` to the loader",
                 hot=first.hot,
+                confidence=Confidence.POSSIBLE if held(project.values, site.call, site.frame) is not None else None,
                 fix=pinned(site),
                 related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
             )
