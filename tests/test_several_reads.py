@@ -7,9 +7,11 @@ from textwrap import dedent
 
 import pytest
 
+from torchperf_lint.catalog import rule_class
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.merging import merged
-from torchperf_lint.model import Confidence, Finding, Location, Severity
+from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
 from torchperf_lint.settings import Settings
 
 STEP = """\
@@ -148,3 +150,24 @@ def test_the_most_specific_leads():
     ]
     assert [f.code for f in merged(line)] == ["TPL107"]
     assert [f.code for f in merged(line[:2])] == ["TPL120"]
+
+
+def wait(line, count=100):
+    where = {"line": line, "column": 1, "end_line": line, "end_column": 6}
+    return Event("sync", "stream", "a.py", count=count, train_turns=count, **where)
+
+
+@pytest.mark.parametrize(
+    ("waits", "outcome", "reason"),
+    [
+        ([wait(3), wait(5)], "confirmed", "200 synchronisations in 100 of 100 steps"),
+        ([wait(5)], "confirmed", "100 synchronisations in 100 of 100 steps"),
+        ([wait(4), wait(9)], "refuted", "the line ran at least 3 times without a synchronisation"),
+        ([wait(3, 2), wait(5, 2)], "refuted", "4 synchronisations in 2 of 100 steps: not every step"),
+    ],
+)
+def test_the_verdict_counts_all_reads(waits, outcome, reason):
+    related = (Related(Location("a.py", 5, 1, 5, 6), "here, too"),)
+    run = Evidence(tuple(waits), steps=100, train_batches=100, device="H100", lines={"a.py": {3: 3, 5: 3}})
+    verdict = rule_class("TPL119")().confirm(finding("TPL119", 3, related=related), run)
+    assert (verdict.outcome.value, verdict.reason) == (outcome, reason)

@@ -132,8 +132,8 @@ class SeveralReadsInOneStep(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the first read and at the others."""
         places: list[Location] = [finding.location, *(related.location for related in finding.related)]
-        events = dict.fromkeys(event for place in places for event in run.at(place, "sync"))
-        return by_events(finding, run, events, "synchronisation", probes=self.probes)
+        events = {id(event): event for place in places for event in run.at(place, "sync")}
+        return by_events(finding, run, events.values(), "synchronisation", probes=self.probes)
 
 
 def _silenced(file: SourceFile, reading: Reading) -> bool:
