@@ -98,9 +98,13 @@ class Editor:
         if isinstance(node, cst.CSTNode):
             return node
         start, end = self.file.span(node)
-        found = self._statements.get(start) if isinstance(node, ast.stmt) else self._expressions.get((start, end))
+        found = (
+            self.unit.statements.get(start) if isinstance(node, ast.stmt) else self.unit.expressions.get((start, end))
+        )
         if found is None and isinstance(node, ast.Tuple | ast.GeneratorExp):  # ast counts their parentheses in
-            found = next((n for (s, e), n in self._expressions.items() if start < s and e < end and _is(n, node)), None)
+            found = next(
+                (n for (s, e), n in self.unit.expressions.items() if start < s and e < end and _is(n, node)), None
+            )
         if found is None:
             raise CannotFix("libcst and ast disagree about where it stands")
         return found
@@ -306,15 +310,6 @@ class Editor:
                 raise CannotFix("it is inside an f-string")
             current = self.unit.parents.get(current)
         return found
-
-    @cached_property
-    def _statements(self) -> dict[Position, cst.CSTNode]:
-        kinds = cst.BaseSmallStatement | cst.BaseCompoundStatement
-        return {self.unit.span(node)[0]: node for node in self.unit.nodes if isinstance(node, kinds)}
-
-    @cached_property
-    def _expressions(self) -> dict[tuple[Position, Position], cst.CSTNode]:
-        return {self.unit.span(node): node for node in self.unit.nodes if isinstance(node, cst.BaseExpression)}
 
 
 def _is(found: cst.CSTNode, node: ast.expr) -> bool:

@@ -113,6 +113,17 @@ class Unit:
         return found
 
     @cached_property
+    def statements(self) -> dict[Position, cst.CSTNode]:
+        """Start -> the statement that begins there, without the line that it is on."""
+        kinds = cst.BaseSmallStatement | cst.BaseCompoundStatement
+        return {self.span(node)[0]: node for node in self.nodes if isinstance(node, kinds)}
+
+    @cached_property
+    def expressions(self) -> dict[tuple[Position, Position], cst.CSTNode]:
+        """Span -> the expression, without the parentheses around it."""
+        return {self.span(node): node for node in self.nodes if isinstance(node, cst.BaseExpression)}
+
+    @cached_property
     def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
         """Node -> the node it is a child of."""
         return {child: node for node in self.nodes for child in children(node)}
