@@ -59,6 +59,8 @@ RARE = [
     ("logger.isEnabledFor(10)", "debug", False),
     ("self.cpu_cache", "memory", False),
     ("args.offload", "memory", False),
+    ("torch.cuda.memory_allocated() > limit", "memory", False),
+    ("psutil.virtual_memory().percent > 90", "memory", False),
     ("not config.low_vram", "memory", True),
     ("x.device.type == 'mps'", "elsewhere", False),
     ("x.device.type != 'cpu'", "elsewhere", True),

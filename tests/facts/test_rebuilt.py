@@ -52,6 +52,7 @@ def epochs(body, header="for epoch in range(n):", before=""):
         ("ds.files = other\nloader = DataLoader(ds)", False),
         ("other(ds)\nloader = DataLoader(ds)", False),
         ("print(len(ds))\nloader = DataLoader(ds)", True),
+        ("loader = DataLoader(ds)\nother.zero_grad()\nother.step()", True),
         ("if epoch == 3:\n    loader = DataLoader(ds)", False),
         ("if other:\n    loader = DataLoader(ds)", False),
         ("optimizer = torch.optim.SGD(model.parameters())\nloader = DataLoader(ds)", False),

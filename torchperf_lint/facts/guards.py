@@ -38,7 +38,9 @@ _DEBUG_NAME = re.compile(
     re.IGNORECASE,
 )
 _MEMORY_NAME = re.compile(
-    r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache", re.IGNORECASE
+    r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
+    r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
+    re.IGNORECASE,
 )
 _COUNTER_NAME = re.compile(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"

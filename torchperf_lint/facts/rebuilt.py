@@ -30,6 +30,9 @@ _FRESH_MODEL = re.compile(
 )
 
 
+_OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler)(?:\w+\.)?[A-Z]\w*$")
+
+
 class Rebuilt(NamedTuple):
     """A call that makes a loader in each turn of a loop."""
 
@@ -107,7 +110,7 @@ def _begins_a_run(file: SourceFile, call: Call) -> bool:
     if thing is None:
         return False
     if thing.kind == "external":
-        return thing.dotted.startswith("torch.optim.") and not thing.dotted.endswith((")", ".lr_scheduler"))
+        return bool(_OPTIMIZER.match(thing.dotted))
     return thing.kind == "class" and file.project.types.is_module_class(thing)
 
 
