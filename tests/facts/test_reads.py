@@ -1,0 +1,198 @@
+"""What is asked for its truth, what follows from it, and which loops go over parameters."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.clusters import clusters, numbers_read
+from torchperf_lint.facts.consequences import DECIDES, RAISES, RECORDS, REPLACES, consequence
+from torchperf_lint.facts.formatting import formatted
+from torchperf_lint.facts.loggers import logged
+from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import item_readings, on_device
+from torchperf_lint.facts.sizing import sized
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.facts.truths import truths
+
+STEP = """\
+def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, flag, limit):
+    kept, out = [], None
+    for step, (x, y) in enumerate(loader):
+        x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+        out = model(x)
+        loss = criterion(out, y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def in_step(body, before="", after=""):
+    """A file whose training step ends with `body`."""
+    inner = "\n".join(" " * 8 + line for line in body.splitlines())
+    files = texts(f"{before}\n{STEP}{inner}\n{after}")
+    return SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+
+
+def written(nodes):
+    return [ast.unparse(node) for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if loss > limit:\n  pass", ["loss > limit"]),
+        ("if flag and not loss.isnan():\n  pass", ["loss.isnan()"]),
+        ("assert (out >= 0).all(), out", ["(out >= 0).all()"]),
+        ("kept.append(1 if loss > 3 else 2)", ["loss > 3"]),
+        ("kept = [a for a in kept if torch.any(a)]", ["torch.any(a)"]),
+        ("kept.append(not (out == y).all())", ["(out == y).all()"]),
+        ("kept.append(out.any() or out.all())", ["out.any()"]),
+        ("bad = torch.isnan(loss).any()\nif bad:\n  pass", ["bad"]),
+        ("if ~(out > 0).any() | (out < 0).any():\n  pass", ["~(out > 0).any() | (out < 0).any()"]),
+        ("if x is None or x.shape[0] == flag or loss == 'text' or y in kept:\n  pass", []),
+        ("if flag or kept or model or x.numel() or isinstance(x, int):\n  pass", []),
+        ("if step % 10 == 0 and loss > 3:\n  pass", ["step % 10 == 0"]),
+    ],
+)
+def test_truths(body, expected):
+    assert written(spot.expression for spot in truths(in_step(body))) == expected
+
+
+def test_the_test_of_a_while_sees_what_its_body_binds():
+    before = """\
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        error = None
+        while error is None or error > 0.1:
+            x = x.cuda() * 0.5
+            error = x.norm()
+        return x
+"""
+    file = in_step("pass", before)
+    spots = [s for s in truths(file) if ast.unparse(s.expression) == "error > 0.1"]
+    assert [on_device(file, spot, spot.expression.left) is not None for spot in spots] == [True]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if loss.item() > 3:\n  raise ValueError(loss)", RAISES),
+        ("if loss.item() > 3:\n  print(loss)\n  sys.exit(1)", RAISES),
+        ("if loss.item() > 3:\n  logger.warning('large')", RAISES),
+        ("assert loss.item() < 3", RAISES),
+        ("if loss.item() > 3:\n  out = out * 2", REPLACES),
+        ("if loss.item() > 3:\n  out = out * 2\nelse:\n  out[0] = 1", REPLACES),
+        ("kept.append(out if loss.item() > 3 else y)", REPLACES),
+        ("if loss.item() > 3:\n  continue", DECIDES),
+        ("if loss.item() > 3:\n  optimizer.step()", DECIDES),
+        ("while loss.item() > 3:\n  loss = loss / 2", DECIDES),
+        ("kept = kept[: loss.item()]", DECIDES),
+        ("for _ in range(loss.item()):\n  pass", DECIDES),
+        ("n = loss.item()\nif n > 3:\n  break", DECIDES),
+        ("n = loss.item()\nkept.append(n)", RECORDS),
+        ("n = loss.item()\nif n > 3:\n  raise ValueError", RECORDS),
+        ("kept.append(loss.item())", RECORDS),
+        ("kept += [loss.item()]", RECORDS),
+    ],
+)
+def test_consequences(body, expected):
+    (site,) = in_step(body).hot_calls("item")
+    assert consequence(site) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for p in model.parameters():\n  p.item()", "model.parameters()"),
+        ("for i, (n, p) in enumerate(list(model.named_parameters())):\n  p.item()", True),
+        ("kept = [p.item() for p in model.parameters() if p.requires_grad]", "model.parameters()"),
+        ("for g in optimizer.param_groups:\n  for p in g['params']:\n    p.item()", "g['params']"),
+        ("for k, v in model.state_dict().items():\n  v.item()", "model.state_dict().items()"),
+        ("grads = kept\nfor g in grads:\n  g.item()", "grads"),
+        ("params = kept\nfor p in params:\n  p.grad.item()", "params"),
+        ("params = kept\nfor low, high in params:\n  low.item()", None),
+        ("for p in model.children():\n  p.item()", None),
+        ("for p in model.parameters():\n  pass\nloss.item()", None),
+    ],
+)
+def test_loops_over_parameters(body, expected):
+    file = in_step(body)
+    (site,) = file.hot_calls("item")
+    loop = per_parameter(file, site)
+    assert (loop is not None) == (expected is not None)
+    if isinstance(expected, str):
+        assert loop is not None
+        assert ast.unparse(loop.iter) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("print('loss', loss, sep='')", ["'loss'", "loss", "''"]),
+        ("kept.append(f'{loss:.3f} {step}')", ["loss", "step"]),
+        ("kept.append('%d %s' % (step, loss))", ["step", "loss"]),
+        ("kept.append('%s' % loss)", ["loss"]),
+        ("kept.append('{}'.format(loss))", ["loss"]),
+        ("kept.append(str(loss))", ["loss"]),
+        ("logger.info('%s', loss)", ["'%s'", "loss"]),
+        ("logger.debug('%s', loss)", []),
+        ("logger.error(f'{loss}')", []),
+        ("assert flag, f'{loss}'", []),
+        ("model.info(loss)", []),
+        ("x = x % loss", []),
+        ("check(False, f'{loss}')", []),
+    ],
+)
+def test_formatted(body, expected):
+    assert written(v for found in formatted(in_step(body)) for v in found.values) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("bar.set_postfix(loss=loss.item(), step=step)", [["loss.item()"]]),
+        ("bar.set_postfix({'loss': loss, 'lr': 0.1})", [["loss"]]),
+        ("bar.set_description(f'{step}: {loss:.3f} {out.max().item()}')", [["loss", "out.max().item()"]]),
+        ("writer.add_scalar('loss', float(loss), step)", [["float(loss)"]]),
+        ("bar.set_postfix(step=step)", [[]]),
+        ("self_like.log('loss', loss)", []),
+        ("torch.log(loss)", []),
+    ],
+)
+def test_logged(body, expected):
+    assert [written(call.reads) for call in logged(in_step(body))] == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out[: loss]", [("loss", False)]),
+        ("for i in range(3):\n  out[i, y[i] : y[i + 1]]", [("y[i]", True), ("y[i + 1]", True), ("3", False)]),
+        ("best = out.argmax()\nout[best]", [("best", False)]),
+        ("out[y]; out[out > 0]; out[0]; out[..., None]; kept[step]", []),
+        ("kept = [out[:n] for n in y]", [("n", True)]),
+        ("out.view(y.max(), -1)", [("y.max()", False), ("-1", False)]),
+        ("model.view(y.max())", []),
+    ],
+)
+def test_sized(body, expected):
+    assert [(ast.unparse(found.operand), found.several) for found in sized(in_step(body))] == expected
+
+
+def test_the_items_of_one_block_are_a_cluster():
+    file = in_step("kept.append(loss.item())\nkept.append(out.max().item())")
+    assert len(item_readings(file)) == 2
+    (cluster,) = clusters(file, numbers_read(file))
+    assert written(reading.operand for reading in cluster) == ["loss", "out.max()"]
+
+
+def test_only_hot_nodes_are_given():
+    after = "    if flag:\n        kept.append(1)\n    return kept\n"
+    file = in_step("if flag:\n  kept.append(2)\nif step % 9 == 0:\n  if flag:\n    pass", after=after)
+    lines = [spot.expression.lineno for spot in hot_nodes(file, ast.If)]
+    assert len(lines) == 2
