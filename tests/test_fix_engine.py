@@ -364,6 +364,13 @@ def test_a_link_is_followed(found):
     assert [p.name for p in real.iterdir()] == ["m.py"]
 
 
+def test_two_names_of_a_file_are_one_file(found):
+    (found / "n.py").symlink_to("m.py")
+    outcome = run(found, "m.py", "n.py")
+    assert (found / "m.py").read_text() == "a(1, k=1)\n"
+    assert outcome.report.problems == outcome.report.findings == ()
+
+
 def test_a_read_only_file_is_reported(found):
     path = found / "m.py"
     path.chmod(0o444)
