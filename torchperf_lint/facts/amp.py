@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark
 
@@ -26,7 +26,7 @@ _VERSION = re.compile(
 )
 """Tests that ask which torch this is."""
 _NEW = re.compile(r"torch\.amp\b|torch\.autocast\b")
-_CALLED_LATER = frozenset({"functools.partial"})
+_NAMES = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
 
 
 class Legacy(NamedTuple):
@@ -65,7 +65,7 @@ def _in_function(file: SourceFile, number: int) -> Iterator[Legacy]:
     for node in file.enclosing(number).parents:
         if isinstance(node, ast.Call):
             yield from _use(file, node.func, node, number)
-            if file.denotes(node.func, Mark(file, node, number)) in _CALLED_LATER:
+            if last_part(chain(node.func)) == "partial":
                 yield from (use for argument in node.args[:1] for use in _use(file, argument, None, number))
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _decorators(file, node.decorator_list, number)
@@ -84,12 +84,21 @@ def _decorators(file: SourceFile, nodes: list[ast.expr], number: int) -> Iterato
 
 
 def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) -> Iterator[Legacy]:
-    if not isinstance(named, ast.Name | ast.Attribute):
+    if not isinstance(named, ast.Name | ast.Attribute) or not _is_imported(file, chain(named)):
         return
     mark = Mark(file, call if call is not None else named, number)
     dotted = file.denotes(named, mark) or ""
     if (_TORCH.match(dotted) or _APEX.match(dotted)) and not _for_old_versions(file, mark):
         yield Legacy(mark, dotted, chain(named).partition(".")[0], call)
+
+
+def _is_imported(file: SourceFile, written: str) -> bool:
+    """Whether a chain begins with an import of torch or apex and ends in a name that matters: quick to tell."""
+    head, _, rest = written.partition(".")
+    full = file.outline.imports.get(head, "")
+    if full.startswith("apex"):
+        return True
+    return full.startswith("torch") and last_part(rest or full) in _NAMES
 
 
 def _for_old_versions(file: SourceFile, mark: Mark) -> bool:

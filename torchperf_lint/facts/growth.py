@@ -187,11 +187,9 @@ def _targets(statement: ast.stmt) -> list[str]:
 def _joins(statement: ast.stmt, target: ast.expr) -> bool:
     """Whether a statement is another join of a thing with more."""
     written, value = ast.unparse(target), getattr(statement, "value", None)
-    for node in ast.walk(value) if isinstance(value, ast.expr) else ():
-        if isinstance(node, ast.Call) and node.args and last_part(chain(node.func)) in _JOIN_NAMES:
-            if any(ast.unparse(part) == written for part in _parts(node)):
-                return True
-    return False
+    nodes = ast.walk(value) if isinstance(value, ast.expr) else ()
+    calls = [n for n in nodes if isinstance(n, ast.Call) and n.args and last_part(chain(n.func)) in _JOIN_NAMES]
+    return any(ast.unparse(part) == written for call in calls for part in _parts(call))
 
 
 def _moves(statement: ast.stmt, written: str) -> bool:

@@ -1,0 +1,107 @@
+"""Loops over elements of tensors: which are, and what speaks against doing all turns at once."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.elements import LOOPS, element_loop
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import hot_nodes
+
+HEAD = """\
+def scale(row):
+    return row * 2 / row.norm()
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encode = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list):
+        x = x.to("cuda")
+"""
+
+
+def found(code):
+    """The outermost element loop of a forward pass over `x` and `y`."""
+    files = texts(HEAD + indent(code, "        ") + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    loops = (element_loop(file, spot) for spot in hot_nodes(file, *LOOPS))
+    return next((loop for loop in loops if loop is not None), None)
+
+
+SURE = [
+    "for i in range(x.size(0)):\n    out.append(x[i] * 2)",
+    "for i in range(x.shape[1]):\n    total += x[:, i].sum()",
+    "b, n = x.shape\nfor i in range(b):\n    total = total + x[i].sum() - 1",
+    "n = len(x)\nfor i in range(0, n):\n    out[i] = x[i].softmax(0)",
+    "for row in x:\n    total += row.sum()",
+    "for i, row in enumerate(x):\n    out[i] = row / row.norm()",
+    "for a, b in zip(x, y):\n    total += (a - b).abs().sum()",
+    "out = [row.mean() * 2 for row in x]",
+    "out = [scale(x[i]) for i in range(len(x))]",
+    "for i in range(x.size(0)):\n    total += criterion(x[i], y[i])",
+    "for row in x:\n    best = torch.maximum(best, row)",
+    "for row in x:\n    row[row > 1] = 0\n    row[:2] = row.max()",
+    "for i in range(x.size(0)):\n    for j in range(x.size(1)):\n        out[i, j] = x[i, j] * y[i, j]",
+    "for row in x.flatten(1):\n    total += row.sum()",
+]
+DOUBTFUL = [
+    ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
+    ("for t in range(x.size(1)):\n    h = 0.9 * h + x[:, t]", "`h` goes from turn to turn"),
+    ("for t in range(x.size(1)):\n    x[:, t] = x[:, t - 1] * 2 + x[:, t]", "neighbours"),
+    ("for row in x:\n    s = row.sum() + total\n    total = total + s", "`total` goes from turn to turn"),
+    ("for i in range(x.size(0)):\n    out.append(x[i, : lengths[i]].mean())", "different lengths"),
+    ("for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].mean())", "different lengths"),
+    ("for i in range(x.size(0)):\n    out.append(x[i].nonzero().sum())", "a different number"),
+    ("for i in range(x.size(0)):\n    out.append(x[i] * pairs[i])", "comes from a list"),
+    ("for row in x:\n    out.append(boxes.refine(row * 2))", "of which nothing is known"),
+    ("for row in x:\n    if row.sum() > 1:\n        break", "left early"),
+    ("# one by one, to save memory\nfor row in x:\n    out.append(row * 2)", "memory"),
+    ("for i in range(x.size(0)):\n    out.append((x[i, :, None] - y).sum())", "memory"),
+    ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
+]
+NONE = [
+    "for i in range(3):\n    total += x[:, i].sum()",
+    "for i in range(n):\n    total += x[:, i].sum()",
+    "for layer in self.layers:\n    x = layer(x)",
+    "for row in pairs:\n    total += row.sum()",
+    "for a, b in zip(x, pairs):\n    total += a.sum() * b",
+    "out = [row for row in x]",
+    "for row in x.unbind(0):\n    total += row.sum()",
+    "for i in range(x.size(0)):\n    names.append(str(i))",
+    "for i in range(x.size(0)):\n    rows.append(x[i].unsqueeze(0))",
+    "for part in self.encode(x):\n    total += part.sum()",
+    "for i in range(len(pairs)):\n    total += pairs[i].sum()",
+    "for row in x.cpu():\n    total += row.sum()",
+]
+
+
+@pytest.mark.parametrize("code", SURE)
+def test_turns_that_can_be_done_at_once(code):
+    loop = found(code)
+    assert loop is not None
+    assert loop.doubt is None
+
+
+@pytest.mark.parametrize(("code", "doubt"), DOUBTFUL)
+def test_what_speaks_against_it(code, doubt):
+    loop = found(code)
+    assert loop is not None
+    assert loop.doubt is not None
+    assert doubt in loop.doubt
+
+
+@pytest.mark.parametrize("code", NONE)
+def test_other_loops(code):
+    assert found(code) is None
+
+
+def test_turns_that_read_numbers():
+    assert found("for i in range(len(x)):\n    table[x[i, 0].item()] += 1").reads
+    assert not found("for i in range(len(x)):\n    total += x[i].sum()").reads

@@ -1,0 +1,92 @@
+"""Loops over the elements of a device tensor."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.single import is_length, is_one_tensor
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.turns import Comprehension, Turn
+from torchperf_lint.facts.value import Value
+
+LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
+_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter"})
+
+
+class ElementLoop(NamedTuple):
+    """A loop whose turns each work on one element of a tensor."""
+
+    iterated: ast.expr
+    """What the loop goes over, as written."""
+    tensor: ast.expr
+    """What its turns take elements from."""
+    value: Value
+    """That tensor."""
+    reads: bool
+    """Whether turns read numbers on the host."""
+    doubt: str | None
+    """Why turns may have no batched form: in a few words, None where nothing speaks against one."""
+
+
+def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
+    """The element loop that a loop or comprehension is; None for any other loop."""
+    loop = place.expression
+    if not isinstance(loop, LOOPS):
+        return None
+    target, iterated = (loop.target, loop.iter) if isinstance(loop, ast.For) else _first(loop)
+    turns = literal_turns(iterated)
+    if turns is not None and turns <= FEW_TURNS:
+        return None
+    turn = Turn(file, place, loop, target)
+    tensor = _by_index(file, place, turn, iterated) if _is_range(iterated) else _by_row(file, place, iterated)
+    value = on_device(file, place, tensor) if tensor is not None else None
+    if tensor is None or value is None or not turn.works():
+        return None
+    return ElementLoop(iterated, tensor, value, turn.reads(), turn.doubt())
+
+
+def _first(loop: Comprehension) -> tuple[ast.expr, ast.expr]:
+    return loop.generators[0].target, loop.generators[0].iter
+
+
+def _unwrapped(node: ast.expr) -> list[ast.expr]:
+    """What a loop goes over, without `enumerate` and progress bars; of `zip` all."""
+    while isinstance(node, ast.Call) and last_part(chain(node.func)) in _WRAPPERS and node.args:
+        if chain(node.func) == "zip":
+            return [part for argument in node.args for part in _unwrapped(argument)]
+        node = node.args[0]
+    return [node]
+
+
+def _is_range(node: ast.expr) -> bool:
+    inner = _unwrapped(node)[0]
+    return isinstance(inner, ast.Call) and chain(inner.func) == "range"
+
+
+def _by_index(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ast.expr | None:
+    """`for i in range(x.size(0))`, and `x[i]` in its body: what is indexed."""
+    ranged = _unwrapped(iterated)[0]
+    assert isinstance(ranged, ast.Call)
+    if not ranged.args or not isinstance(turn.target, ast.Name) or not turn.indexed:
+        return None
+    if not is_length(file, place, ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]):
+        return None
+    found = (s for s in turn.indexed if isinstance(s.slice, ast.Tuple) or is_one_tensor(file, place, s.value))
+    return next((s.value for s in found if on_device(file, place, s.value) is not None), None)
+
+
+def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
+    """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
+    nodes = _unwrapped(iterated)
+    if not all(is_one_tensor(file, place, node) and _is_tensor(file, place, node) for node in nodes):
+        return None
+    return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    return file.value(node, place).kind in ("tensor", "batch")

@@ -1,0 +1,83 @@
+"""Whether what is taken for a tensor is one, and not a list of them; and which numbers are a tensor's lengths."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Place, SourceFile
+
+_MARKS = api.TENSOR_ONLY_METHODS | {"shape", "size", "ndim", "dim", "dtype", "numel", "device", "T"}
+"""What a tensor is asked for, and a list never."""
+_TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
+
+
+def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """Whether the code shows what is taken for a tensor to be one, and not a list of them.
+
+    A module may return a list, and a parameter may be one, whatever its elements are.
+    """
+    if isinstance(node, ast.Call):
+        denoted = file.denotes(node.func, place) or ""
+        if denoted.startswith("torch."):
+            return "._foreach_" not in denoted and "()" not in denoted
+        return isinstance(node.func, ast.Attribute) and _is_tensor(file, place, node.func.value)
+    if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
+        return True
+    body = file.project.body(file.path)
+    written = chain(node)
+    if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    if any(attribute in _MARKS for attribute, _ in body.uses(place.function, written)):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    reaching = body.reaching(place.function, node.id, file.span(node)[0])
+    if reaching is None:
+        parameters = file.outline.functions[place.function].parameters
+        return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
+    values = [value for value in map(_bound_value, reaching) if value is not None]
+    return bool(values) and len(values) == len(reaching) and all(_makes_one(file, place, value) for value in values)
+
+
+def _bound_value(definition: Definition) -> ast.expr | None:
+    """What a name is bound to, also by `a, b = x, y`."""
+    value = definition.value
+    if definition.how == "assign":
+        return value
+    if definition.how == "item" and isinstance(value, ast.Tuple) and len(definition.index) == 1:
+        return value.elts[definition.index[0]] if definition.index[0] < len(value.elts) else None
+    return None
+
+
+def _makes_one(file: SourceFile, place: Place, value: ast.expr) -> bool:
+    return not isinstance(value, ast.Name | ast.Attribute) and is_one_tensor(file, place, value)
+
+
+def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> bool:
+    """Whether a number is the length of a tensor: `x.shape[0]`, `x.size(1)`, `len(x)`, a name for one of them."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+        return _is_tensor(file, place, node.value.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+        return bool(node.args) and _is_tensor(file, place, node.func.value)
+    if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:
+        return _is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
+    body = file.project.body(file.path)
+    if not isinstance(node, ast.Name) or body is None or not hops:
+        return False
+    found = body.reaching(place.function, node.id, file.span(node)[0]) or []
+    if len(found) != 1 or found[0].value is None:
+        return False
+    value = found[0].value
+    if found[0].how == "item" and not isinstance(value, ast.Tuple):
+        sizes = value.func if isinstance(value, ast.Call) else value
+        if not isinstance(sizes, ast.Attribute) or sizes.attr not in ("shape", "size"):
+            return False
+        return _is_tensor(file, place, sizes.value)
+    return found[0].how == "assign" and is_length(file, place, value, hops - 1)
+
+
+def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    return file.value(node, place).kind in ("tensor", "batch")

@@ -1,0 +1,327 @@
+"""What one turn of a loop over a tensor's elements does, and what speaks against doing all turns at once."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.source import Place, SourceFile
+
+Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
+Loop = ast.For | Comprehension
+
+_VIEWS = frozenset(
+    "view reshape unsqueeze squeeze expand flatten size dim numel to cpu cuda detach clone contiguous float half "
+    "long int type permute transpose t ndimension numpy append extend insert items keys values get pop add "
+    "update format join split startswith requires_grad_ lower upper strip replace shape is_floating_point nelement "
+    "backward".split()
+)
+"""Methods that start no kernel worth counting, or that are those of lists and texts."""
+_REDUCES = re.compile(
+    r"loss|criterion|dice|iou|(?:^|_)(?:mse|mae|l1|bce|ce|nll|kl\w*|psnr|ssim)(?:_|$)|distance|simil", re.IGNORECASE
+)
+"""Calls that are a few operations on an element by their names, whether functions or modules."""
+_MEMORY = re.compile(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
+_HOST_READS = frozenset({"item", "tolist"})
+_RAGGED = frozenset(
+    "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
+    "pack_padded_sequence multinomial bincount histc randperm split".split()
+)
+_HANDFUL = re.compile(
+    r"(?:^|_)(?:src|spk|speakers?|sources?|heads?|layers?|levels?|scales?|views?|axis|axes|n_?dims?|pos_dims|stages?)(?:_|$|\d)",
+    re.IGNORECASE,
+)
+"""Names of what there are a few of, whatever the tensor's shape says."""
+_CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
+_AFTER_THE_MODEL = re.compile(
+    r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
+    r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
+    re.IGNORECASE,
+)
+
+
+class Turn:
+    """What one turn of a loop does."""
+
+    def __init__(self, file: SourceFile, place: Place, loop: Loop, target: ast.expr) -> None:
+        self.file = file
+        self.place = place
+        self.loop = loop
+        self.target = target
+        self.variables = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Everything in the loop's body."""
+        roots: Sequence[ast.AST] = self.loop.body if isinstance(self.loop, ast.For) else [self.loop.elt]
+        return [node for root in roots for node in ast.walk(root)]
+
+    @cached_property
+    def indexed(self) -> list[ast.Subscript]:
+        """What is read by the loop's variable."""
+        return [
+            node
+            for node in self.nodes
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._is_index(node.slice)
+        ]
+
+    def _is_index(self, index: ast.expr) -> bool:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        return any(isinstance(part, ast.Name) and part.id in self.variables for part in parts)
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """The calls in the loop's body."""
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    def is_tensor(self, node: ast.expr) -> bool:
+        """Whether an expression in the loop's body is a tensor."""
+        return self.file.value(node, self.place).kind == "tensor"
+
+    def reads(self) -> bool:
+        """Whether a turn waits for numbers."""
+        return any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
+
+    def works(self) -> bool:
+        """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods."""
+        return self.reads() or any(self._is_work(node) for node in self.nodes)
+
+    def _is_work(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return self.is_tensor(node.left) or self.is_tensor(node.right)
+        if isinstance(node, ast.AugAssign):
+            return self.is_tensor(node.value)
+        if not isinstance(node, ast.Call):
+            return False
+        denoted = self.file.denotes(node.func, self.place) or ""
+        if denoted.startswith("torch.") and "()" not in denoted:
+            return denoted.startswith(api.TENSOR_NAMESPACES) or (
+                denoted.count(".") == 1 and last_part(denoted) not in api.PLAIN_TORCH
+            )
+        if isinstance(node.func, ast.Attribute) and self.is_tensor(node.func.value):
+            return node.func.attr not in _VIEWS
+        if _REDUCES.search(last_part(chain(node.func))):
+            return True
+        targets = self.file.project.types.targets(self.file.path, self.place.function, chain(node.func))
+        return bool(targets) or self.file.value(node.func, self.place).kind == "module"
+
+    # -- what speaks against a batched form ------------------------------------------------------------
+
+    def doubt(self) -> str | None:
+        """Why a batched form may not exist or not fit; None where nothing shows it."""
+        name = self.file.outline.functions[self.place.function].qualname
+        if _AFTER_THE_MODEL.search(name):
+            return "what comes after the model, image by image"
+        few = next((n for n in sorted(self.variables | self._bounds()) if _HANDFUL.search(n)), None)
+        if few is not None:
+            return f"`{few}` tells of a handful of turns"
+        if self._spares_memory():
+            return "turns that spare memory"
+        return self._ragged() or self._recursion() or next((d for d in map(self._call, self.calls) if d), None)
+
+    def _bounds(self) -> set[str]:
+        """The names in what the loop goes over."""
+        over = self.loop.iter if isinstance(self.loop, ast.For) else self.loop.generators[0].iter
+        return {node.id for node in ast.walk(over) if isinstance(node, ast.Name)}
+
+    def _spares_memory(self) -> bool:
+        """A comment that says so, or an element set against another axis: `x[i, :, None] - edges`."""
+        first = self.loop.lineno
+        if any("#" in line and _MEMORY.search(line) for line in self.file.lines[max(first - 3, 0) : first + 1]):
+            return True
+        parts = [p for s in self.indexed for p in (s.slice.elts if isinstance(s.slice, ast.Tuple) else [])]
+        return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+
+    def _recursion(self) -> str | None:
+        """A name that a turn reads before it sets it: the next turn needs this one's."""
+        if not isinstance(self.loop, ast.For):
+            return None
+        if any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in self.nodes):
+            return "turns that may be left early"
+        carried = set(_carried(self.loop.body))
+        if carried:
+            return f"`{sorted(carried)[0]}` goes from turn to turn"
+        for node in self.nodes:
+            if isinstance(node, ast.Subscript) and self._is_offset(node.slice):
+                return "turns that look at their neighbours"
+        return None
+
+    def _is_offset(self, index: ast.expr) -> bool:
+        """`x[i - 1]`, `x[:i]`; `x[i : i + 1]` is the element itself."""
+        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(part, ast.Slice):
+                lower = part.lower
+                if not (isinstance(lower, ast.Name) and lower.id in self.variables) and self._mentions(part):
+                    return True
+            elif isinstance(part, ast.BinOp) and self._mentions(part):
+                return True
+        return False
+
+    def _mentions(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in self.variables for n in ast.walk(node))
+
+    def _ragged(self) -> str | None:
+        """Elements of different lengths: lists beside the tensor, slices that end elsewhere each turn, masks."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in _RAGGED:
+                return f"`{last_part(chain(node.func))}` gives a different number each turn"
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) == "where" and len(node.args) == 1:
+                return "`where` gives a different number each turn"
+            # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._varies(node.slice):
+                return "slices of different lengths"
+        for subscript in self.indexed:
+            kind = self.file.value(subscript.value, self.place).kind
+            if kind not in ("tensor", "batch") and not (kind == "unknown" and self._may_be_a_tensor(subscript)):
+                return f"`{self.file.brief(subscript)}` comes from a list"
+        return None
+
+    def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
+        """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""
+        if not isinstance(subscript.value, ast.Name):
+            return False
+        parent = self.file.enclosing(self.place.function).parents.get(subscript)
+        if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+            return False
+        name, parameters = subscript.value.id, self.file.outline.functions[self.place.function].parameters
+        return not any(p.name == name and _CONTAINERS.match(p.annotation) for p in parameters)
+
+    def _varies(self, index: ast.expr) -> bool:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                ends = [end for end in (part.lower, part.upper) if end is not None]
+                if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
+                    return True
+            elif self._is_mask(part):
+                return True
+        return False
+
+    def _fixed(self, node: ast.expr) -> bool:
+        """A bound that is the same, or as far on, each turn."""
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        set_here = {n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        taken = any(isinstance(n, ast.Subscript | ast.Call) for n in ast.walk(node))
+        return not taken and not (names & set_here)
+
+    def _is_mask(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Compare):
+            return True
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.Invert)
+        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute):
+            return False
+        return not (isinstance(node, ast.Name) and node.id in self.variables) and self.is_tensor(node)
+
+    def _call(self, node: ast.Call) -> str | None:
+        """A network, a function of the project's own that is more than arithmetic, somebody else's."""
+        callee = chain(node.func)
+        targets = self.file.project.types.targets(self.file.path, self.place.function, callee)
+        named_so = bool(_REDUCES.search(last_part(callee)))
+        if self.file.value(node.func, self.place).kind == "module":
+            return None if named_so else f"each turn runs the module `{callee}`"
+        denoted = self.file.denotes(node.func, self.place) or ""
+        if denoted and not denoted.startswith(("torch.", "builtins.", "math.")):
+            return f"each turn calls `{callee}`"
+        if denoted:
+            return None
+        if targets and not all(self._is_forward(key) for key in targets):
+            return None if all(_is_light(self.file, key) for key in targets) else f"each turn calls `{callee}`"
+        if isinstance(node.func, ast.Attribute) and self._is_own_method(node.func):
+            return None
+        return None if named_so else f"each turn calls `{callee}`, of which nothing is known"
+
+    def _is_forward(self, key: FunctionKey) -> bool:
+        return self.file.project.index.function(key).name == "forward"
+
+    def _is_own_method(self, func: ast.Attribute) -> bool:
+        """A method of a tensor, a list, a text."""
+        if isinstance(func.value, ast.Name) and func.value.id == "self":
+            return False
+        return func.attr in _VIEWS or self.file.value(func.value, self.place).kind in (
+            "tensor",
+            "plain",
+            "sequence",
+            "batch",
+        )
+
+
+def _carried(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """Names that the statements read before they set them; what is only summed up is no recursion."""
+    known: set[str] = set()
+    read: set[str] = set()
+    summed: set[str] = set()
+    for statement in statements(body):
+        loads, stores = _names(statement, ast.Load), _names(statement, ast.Store)
+        if isinstance(statement, ast.For):
+            known |= stores
+        elif isinstance(statement, ast.AugAssign) or _is_sum(statement):
+            summed |= stores
+            loads -= stores
+            stores = set()
+        read |= loads - known
+        yield from sorted((read & stores) - known)
+        known |= stores
+    yield from sorted(read & summed)
+
+
+def _names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
+    """The names in one statement, its blocks left out; those that comprehensions bind are their own."""
+    stack: list[ast.AST] = [statement]
+    found: set[str] = set()
+    bound: set[str] = set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, context):
+            found.add(node.id)
+        elif isinstance(node, ast.comprehension):
+            bound |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]
+    return found - bound
+
+
+def _is_sum(statement: ast.stmt) -> bool:
+    """`total = total + x - y`, `best = torch.maximum(best, x)`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    written, value = chain(statement.targets[0]), statement.value
+    if isinstance(value, ast.BinOp):
+        while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+            if chain(value.right) == written:
+                return True
+            value = value.left
+        return chain(value) == written
+    if isinstance(value, ast.Call) and last_part(chain(value.func)) in (
+        "maximum",
+        "minimum",
+        "cat",
+        "max",
+        "min",
+        "add",
+    ):
+        return any(written == chain(n) for n in ast.walk(value) if isinstance(n, ast.Name))
+    return False
+
+
+def _is_light(file: SourceFile, key: FunctionKey) -> bool:
+    """Whether a function of the project does arithmetic only: torch's functions, methods, nothing of the project."""
+    outline = file.project.index.outlines[key.path]
+    record = outline.functions[key.index]
+    if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
+        return False
+    for call in outline.calls:
+        if call.function != key.index:
+            continue
+        thing = file.project.types.thing(key.path, key.index, call.callee)
+        if thing is None:
+            if call.callee.startswith("self.") or "." not in call.callee:
+                return False
+        elif thing.kind != "external" or not thing.dotted.startswith(("torch.", "builtins.", "math.")):
+            return False
+    return record.name != "forward"

@@ -1,0 +1,140 @@
+"""TPL651."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import cast
+
+from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+
+class ElementLoopOverTensor(SourceRule):
+    """A Python loop over the elements of a device tensor in code that runs every step.
+
+    ## What it does
+    Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, and comprehensions of these shapes,
+    where the loop stands in hot code and its turns do a few operations on the element. Where a turn runs a module,
+    needs the turn before it, or works on elements of different lengths, it is only `possible`.
+
+    ## Why it is slow
+    Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
+    small the element is. One operation on the whole tensor starts one kernel. A turn that reads a number also waits
+    for the device.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            p = model(x).softmax(1)
+            loss = torch.zeros((), device=device)
+            for c in range(p.shape[1]):
+                overlap = (p[:, c] * y[:, c]).sum()
+                loss = loss + 1 - 2 * overlap / (p[:, c].sum() + y[:, c].sum())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            p = model(x).softmax(1)
+            dims = (0, 2, 3)
+            overlap = (p * y).sum(dims)
+            loss = (1 - 2 * overlap / (p.sum(dims) + y.sum(dims))).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Over layers, heads and other handfuls, and over lists of tensors of different shapes:
+    ```python
+    import torch
+    from torch import nn
+
+    class Stack(nn.Module):
+        def __init__(self, width: int, depth: int):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(depth))
+
+        def forward(self, x: torch.Tensor):
+            for layer in self.layers:
+                x = x + layer(x)
+            return x
+    ```
+
+    ## Fix safety
+    There is no automatic fix: the batched form depends on what the turns do.
+
+    ## Confirmed by
+    Nothing yet: no probe counts kernels. Numbers read in the turns are seen as synchronisations, under their own rules.
+
+    ## References
+    - torch.profiler, ForLoopIndexingPattern.
+    - PyTorch documentation of `torch.vmap`; NumPy's rules of broadcasting.
+    """
+
+    code, name, since = "TPL651", "element-loop-over-tensor", "0.1.0"
+    triggers = (" in range(", " in ")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot loop over the elements of a tensor."""
+        del project
+        told: set[ast.AST] = set()
+        for spot in hot_nodes(file, *LOOPS):
+            if spot.hot.kind == "data":
+                continue
+            found = element_loop(file, spot)
+            if found is None or any(outer in told for outer in _around(file, spot)):
+                continue
+            if found.doubt is None:
+                told.add(spot.expression)
+            yield self._found(file, spot, found)
+
+    def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
+        doubtful = found.doubt is not None or spot.hot.optional
+        mild = doubtful or spot.hot.kind == "eval"
+        each = "kernels" if not found.reads else "kernels, and waits for the device,"
+        return self.found(
+            spot.at(found.iterated),
+            message=f"the loop starts {each} for each element of `{file.brief(found.tensor)}` {spot.hot.when}",
+            instead=_instead(file, found),
+            value=found.value,
+            hot=spot.hot,
+            severity=Severity.INFO if mild else None,
+            confidence=Confidence.POSSIBLE if doubtful else None,
+        )
+
+
+def _around(file: SourceFile, spot: Spot) -> Iterator[ast.AST]:
+    """What a loop stands in."""
+    parents, node = file.enclosing(spot.function).parents, cast("ast.AST", spot.expression)
+    while node in parents:
+        node = parents[node]
+        yield node
+
+
+def _instead(file: SourceFile, found: ElementLoop) -> str:
+    whole = file.brief(found.tensor)
+    if found.doubt is not None:
+        return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
+    return (
+        f"work on `{whole}` whole: elementwise operations broadcast, reductions take `dim=`, and `torch.vmap` "
+        "batches a function of one element"
+    )
