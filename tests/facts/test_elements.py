@@ -59,6 +59,7 @@ DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(x[i, : lengths[i]].mean())", "different lengths"),
     ("for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].mean())", "different lengths"),
     ("for i in range(x.size(0)):\n    out.append(x[i].nonzero().sum())", "a different number"),
+    ("for i in range(x.size(0)):\n    out.append(x[i].sum().expand(y[i]))", "sizes that differ"),
     ("for i in range(x.size(0)):\n    out.append(x[i] * pairs[i])", "comes from a list"),
     ("for row in x:\n    out.append(boxes.refine(row * 2))", "of which nothing is known"),
     ("for row in x:\n    if row.sum() > 1:\n        break", "left early"),

@@ -39,6 +39,10 @@ _HANDFUL = re.compile(
 )
 """Names of what there are a few of, whatever the tensor's shape says."""
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
+_SIZED = frozenset(
+    "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
+    "new_ones new_full".split()
+)
 _AFTER_THE_MODEL = re.compile(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
     r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
@@ -171,6 +175,8 @@ class Turn:
         for node in self.nodes:
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in _RAGGED:
                 return f"`{last_part(chain(node.func))}` gives a different number each turn"
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
+                return "sizes that differ from turn to turn"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) == "where" and len(node.args) == 1:
                 return "`where` gives a different number each turn"
             # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
@@ -181,6 +187,11 @@ class Turn:
             if kind not in ("tensor", "batch") and not (kind == "unknown" and self._may_be_a_tensor(subscript)):
                 return f"`{self.file.brief(subscript)}` comes from a list"
         return None
+
+    def _sizes_itself(self, node: ast.Call) -> bool:
+        """`frame.expand(durations[i], -1)`: an element says how large the result is."""
+        parts = [part for argument in node.args for part in ast.walk(argument)]
+        return any(isinstance(part, ast.Subscript) and self._is_index(part.slice) for part in parts)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""
