@@ -333,9 +333,18 @@ def sites_of(package: str, version: str, root: Path) -> Iterator[tuple[Site, str
             hot = bool(place.loops) or bool(_HOT_NAME.search(place.function.rpartition(".")[2]))
             for pattern, matches in PATTERNS.items():
                 if matches(place):
-                    last = line if isinstance(place.node, ast.For | ast.If | ast.While) else end
+                    last = _last_line(place.node, pattern, end)
                     stratum = "hot" if hot else "other"
                     yield Site(package, version, relative, line, last, stratum, pattern), place.function, _trains(place)
+
+
+def _last_line(node: ast.AST, pattern: str, end: int) -> int:
+    """Of what is asked in a branch, the test; of a loop over elements, its first line; else all of it."""
+    if isinstance(node, ast.If | ast.While):
+        return node.test.end_lineno or end
+    if isinstance(node, ast.For) and pattern != "TPL108":
+        return node.lineno
+    return end
 
 
 def drawn(candidates: list[Candidate]) -> list[Site]:
