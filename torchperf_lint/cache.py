@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import chains, guards, outline, records, signatures, syntax
+from torchperf_lint.facts import chains, guards, outline, reach, records, signatures, syntax
+from torchperf_lint.facts.hotness import Reach
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.settings import Settings
 
@@ -30,33 +31,40 @@ class Cache:
     def __init__(self, root: Path, settings: Settings) -> None:
         self.file = _directory(settings) / f"{_digest(str(root))}.json" if settings.cache else None
         self._kept: dict[str, tuple[str, object]] = self._load()
+        self._digests: dict[str, str] = {}
 
     def get(self, name: str, text: str) -> Outline | None:
         """The outline of a file with exactly this text, or None."""
         kept = self._kept.get(name)
-        if kept is None or kept[0] != _digest(text):
+        if kept is None or kept[0] != self._digest(text):
             return None
         try:
             return records.from_json(kept[1])
         except (TypeError, ValueError, KeyError, IndexError):
             return None
 
+    def _digest(self, text: str) -> str:
+        """The digest of a file's text, worked out once."""
+        if text not in self._digests:
+            self._digests[text] = _digest(text)
+        return self._digests[text]
+
     def save(self, outlines: Mapping[str, tuple[str, Outline]]) -> None:
         """Keep these for the next run; a cache that cannot be written is no one's problem."""
         if self.file is None or len(outlines) <= FEW_FILES:
             return
-        digests = {name: _digest(text) for name, (text, _) in outlines.items()}
+        digests = {name: self._digest(text) for name, (text, _) in outlines.items()}
         if digests == {name: digest for name, (digest, _) in self._kept.items()}:
             return
         entries = {name: (digests[name], records.to_json(found)) for name, (_, found) in outlines.items()}
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.file.parent)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"made_by": _made_by(), "entries": entries}, file, separators=(",", ":"))
-            Path(temporary).replace(self.file)
-        except OSError as error:
-            logger.debug("cannot write %s: %s", self.file, error)
+        _write(self.file, {"made_by": _made_by(), "entries": entries})
+
+    def reach(self, texts: Mapping[str, str]) -> KeptReach | None:
+        """Where who calls whom in a project with just these texts is kept; None for projects that need no cache."""
+        if self.file is None or len(texts) <= FEW_FILES:
+            return None
+        every = "".join(f"{name}\0{self._digest(text)}\0" for name, text in sorted(texts.items()))
+        return KeptReach(self.file.with_suffix(".calls.json"), f"{_digest(every)}.{_facts_made_by()}")
 
     def _load(self) -> dict[str, tuple[str, object]]:
         if self.file is None:
@@ -67,16 +75,57 @@ class Cache:
                 return {name: (digest, found) for name, (digest, found) in held["entries"].items()}
         except FileNotFoundError:
             pass
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            RecursionError,
-        ) as error:  # a torn or foreign file
+        except _UNUSABLE as error:
             logger.debug("cannot use %s: %s", self.file, error)
         return {}
+
+
+class KeptReach:
+    """What the files of a project say together: good for as long as none of them changes."""
+
+    def __init__(self, file: Path, digest: str) -> None:
+        self.file = file
+        self.digest = digest
+
+    def load(self, outlines: Mapping[str, Outline]) -> Reach | None:
+        """What was kept, or None when anything has changed."""
+        try:
+            held = json.loads(self.file.read_text(encoding="utf-8"))
+            return reach.from_json(held["reach"], outlines) if held["digest"] == self.digest else None
+        except FileNotFoundError:
+            return None
+        except _UNUSABLE as error:
+            logger.debug("cannot use %s: %s", self.file, error)
+            return None
+
+    def save(self, found: Reach | None, outlines: Mapping[str, Outline]) -> None:
+        """Keep what a run worked out; None where it took what was kept, or needed nothing."""
+        if found is not None:
+            _write(self.file, {"digest": self.digest, "reach": reach.to_json(found, outlines)})
+
+
+_UNUSABLE = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError)
+"""What reading a torn or foreign file raises."""
+
+
+def _write(path: Path, held: object) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(held, file, separators=(",", ":"))
+        Path(temporary).replace(path)
+    except OSError as error:
+        logger.debug("cannot write %s: %s", path, error)
+
+
+def _facts_made_by() -> str:
+    """What hotness depends on besides the texts: all of our code that looks at them, and Python's parser."""
+    stamps = "".join(f"{file.name}{file.stat().st_mtime_ns}" for file in sorted(_FACTS.glob("*.py")))
+    return _digest(stamps + _made_by())
+
+
+_FACTS = Path(str(records.__file__)).parent
 
 
 def _directory(settings: Settings) -> Path:

@@ -57,7 +57,11 @@ def lint(target: Target, honour_suppressions: bool = True, reuse: bool = False) 
     opened = open_project(target.root, target.settings, target.files, target.texts, reuse)
     seconds = {"reading and outlining": time.perf_counter() - start}
     runner = _Runner(target, opened, honour_suppressions)
-    results = workers.each(runner.file, target.files, workers.count(target.settings.jobs, len(target.files)))
+    processes = workers.count(target.settings.jobs, len(target.files))
+    if processes > 1:
+        opened.project.hotness.prepare()  # once, before processes fork off
+    results = workers.each(runner.file, target.files, processes)
+    opened.keep()
     return _report(results, len(target.files), seconds)
 
 

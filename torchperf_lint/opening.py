@@ -30,6 +30,12 @@ class Opened:
     notebooks: dict[str, NotebookSource]
     complete: bool
     """Whether every file of the project was found and read."""
+    kept: cache.KeptReach | None = None
+
+    def keep(self) -> None:
+        """Leave to the next run over the same files what this one worked out of all of them."""
+        if self.kept is not None:
+            self.kept.save(self.project.hotness.news, self.project.index.outlines)
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,8 @@ def open_project(
     job = _Reader(root, texts, kept)
     read = workers.each(job.read, every, workers.count(settings.jobs, len(every)))
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
-    opened = _assembled(read, listed.complete)
+    reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
+    opened = _assembled(read, listed.complete, reach)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -77,14 +84,14 @@ def _still_good(before: Opened, root: Path, files: Iterable[Path], texts: Mappin
     )
 
 
-def _assembled(read: Iterable[_Read], complete: bool) -> Opened:
+def _assembled(read: Iterable[_Read], complete: bool, kept: cache.KeptReach | None = None) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
     notebooks = {name: r.notebook for name, r in by_name.items() if r.notebook is not None}
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
-    project = Project(outlines, lambda name: by_name[name].text, complete)
-    return Opened(project, refused, notebooks, complete)
+    project = Project(outlines, lambda name: by_name[name].text, complete, kept.load if kept else lambda _: None)
+    return Opened(project, refused, notebooks, complete, kept)
 
 
 class _Reader:

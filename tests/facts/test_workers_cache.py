@@ -14,7 +14,10 @@ import pytest
 import torchperf_lint
 from torchperf_lint import cache, workers
 from torchperf_lint.cache import FEW_FILES, Cache
+from torchperf_lint.facts import reach
+from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.project import Project
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.settings import Settings
 
@@ -125,7 +128,7 @@ def test_findings_do_not_depend_on_the_number_of_processes(project, tmp_path, jo
 
 
 def cache_file(tmp_path):
-    (found,) = (tmp_path / "cache").iterdir()
+    (found,) = [path for path in (tmp_path / "cache").iterdir() if not path.name.endswith(".calls.json")]
     return found
 
 
@@ -297,7 +300,104 @@ def test_no_temporary_files_stay_behind(project, tmp_path):
     for text in ("x = 1\n", "x = 2\n", "x = 3\n"):
         (project / "helper_0.py").write_text(text, encoding="utf-8")
         findings(project, settings(tmp_path, jobs=1))
-    assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".json"]
+    assert {path.suffix for path in (tmp_path / "cache").iterdir()} == {".json"}
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+# -- who calls whom --------------------------------------------------------------------------------
+
+
+def calls_file(tmp_path):
+    (found,) = (tmp_path / "cache").glob("*.calls.json")
+    return found
+
+
+@pytest.fixture
+def worked_out(monkeypatch):
+    """How often hot functions are worked out from all outlines."""
+    seen = []
+    by_role = Hotness._by_role
+
+    def counted(self):
+        seen.append(1)
+        return by_role(self)
+
+    monkeypatch.setattr(Hotness, "_by_role", counted)
+    return seen
+
+
+def found_in(root, chosen, *names):
+    return lint(Target(root, chosen, tuple(root / name for name in names))).findings
+
+
+def test_who_calls_whom_is_worked_out_once_for_the_same_files(project, tmp_path, worked_out):
+    chosen = settings(tmp_path, jobs=1)
+    without = found_in(project, settings(tmp_path, jobs=1, no_cache=True), "train.py")
+    assert found_in(project, chosen, "train.py") == without != ()
+    worked_out.clear()
+    assert found_in(project, chosen, "train.py") == without
+    assert findings(project, chosen) == without
+    assert worked_out == []
+
+
+def test_what_was_kept_is_what_was_found(project):
+    net = "from torch import nn\n\nclass N(nn.Module):\n    def forward(self, x):\n        return ß(x)\n\n"
+    (project / "net.py").write_text(net + "def ß(x):\n    pass\n", encoding="utf-8")
+    outlines = {p.name: outline(p.name, p.read_text(encoding="utf-8")) for p in sorted(project.glob("*.py"))}
+    fresh = Project(outlines.values(), lambda name: (project / name).read_text(encoding="utf-8"))
+    assert {hot.depth for hot in fresh.hotness.functions.values()} == {0, 1}
+    found = fresh.hotness.news
+    assert found is not None
+    again = reach.from_json(json.loads(json.dumps(reach.to_json(found, fresh.index.outlines))), fresh.index.outlines)
+    assert again == found
+
+
+def test_any_change_of_any_file_makes_it_worthless(project, tmp_path, worked_out):
+    chosen = settings(tmp_path, jobs=1)
+    found_in(project, chosen, "train.py")
+    for change in (
+        lambda: (project / "helper_3.py").write_text("from train import train\n", encoding="utf-8"),
+        (project / "helper_4.py").unlink,
+        lambda: (project / "more.py").write_text("x = 1\n", encoding="utf-8"),
+    ):
+        worked_out.clear()
+        change()
+        assert len(found_in(project, chosen, "train.py")) == 1
+        assert worked_out == [1]
+
+
+def test_a_buffer_in_the_place_of_a_file_neither_reads_nor_keeps_it(project, tmp_path, worked_out):
+    chosen = settings(tmp_path, jobs=1)
+    found_in(project, chosen, "train.py")
+    before = calls_file(tmp_path).read_bytes()
+    worked_out.clear()
+    path = project / "train.py"
+    report = lint(Target(project, chosen, (path,), {path: TRAIN.replace("loss.item()", "len(loader)")}))
+    assert report.findings == ()
+    assert worked_out == [1]
+    assert calls_file(tmp_path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: [],
+        lambda held: {**held, "reach": []},
+        lambda held: {**held, "reach": [[], [], []]},
+        lambda held: {**held, "reach": [held["reach"][0], [[0, 99, []]], []]},
+        lambda held: {**held, "reach": [held["reach"][0], [[0, 0, [[0, 99_999]]]], []]},
+        lambda held: {**held, "reach": [held["reach"][0], [], [[0, 0, ["step"]]]]},
+        lambda held: {**held, "digest": "another"},
+    ],
+)
+def test_a_foreign_file_of_callers_changes_no_answer(project, tmp_path, change):
+    chosen = settings(tmp_path, jobs=1)
+    expected = findings(project, chosen)
+    file = calls_file(tmp_path)
+    file.write_text(json.dumps(change(json.loads(file.read_text(encoding="utf-8")))), encoding="utf-8")
+    assert findings(project, chosen) == expected
+    assert json.loads(file.read_text(encoding="utf-8"))["digest"] != "another"
+    assert findings(project, chosen) == expected
 
 
 def test_two_projects_have_two_files(project, tmp_path):

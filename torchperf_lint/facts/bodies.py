@@ -27,6 +27,7 @@ class Body:
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._passed_on: dict[int, set[str]] = {}
+        self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._decisive: dict[int, frozenset[str]] = {}
@@ -216,9 +217,11 @@ class Body:
 
     def yields(self, function: int) -> list[tuple[ast.expr, bool]]:
         """(value, whether `yield from`) for each yield of a generator, in order; empty for other functions."""
-        node = self.functions.get(function)
-        found = effects.yields(node.body) if node is not None else ()
-        return sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+        if function not in self._yields:
+            node = self.functions.get(function)
+            found = effects.yields(node.body) if node is not None else ()
+            self._yields[function] = sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
+        return self._yields[function]
 
 
 def _lines(text: str) -> list[str]:

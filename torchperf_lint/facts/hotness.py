@@ -8,9 +8,10 @@ checkpoint, export and debug code. Everything is decided from outlines, once per
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
@@ -58,12 +59,23 @@ class Hot:
     """`because` in parts, so that it can be told again from another file."""
 
 
+Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
+
+
+class Reach(NamedTuple):
+    """What hotness.py works out from all outlines together."""
+
+    callers: Callers
+    functions: Mapping[FunctionKey, Hot]
+
+
 class Hotness:
     """Which functions and lines of a project are hot."""
 
-    def __init__(self, index: Index, types: Types) -> None:
+    def __init__(self, index: Index, types: Types, kept: Callable[[], Reach | None] = lambda: None) -> None:
         self.index = index
         self.types = types
+        self._kept = kept
         self.loops = Loops(index, types)
 
     def at(self, path: str, position: Position) -> Hot | None:
@@ -158,9 +170,32 @@ class Hotness:
 
     # -- hot functions -----------------------------------------------------------------------------
 
-    @cached_property
-    def callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
+    @property
+    def callers(self) -> Callers:
         """Function -> where the project calls it, in sorted order."""
+        return self.kept.callers if self.kept is not None else self._callers
+
+    @property
+    def functions(self) -> Mapping[FunctionKey, Hot]:
+        """Every hot function with its reason."""
+        return self.kept.functions if self.kept is not None else self._functions
+
+    def prepare(self) -> None:
+        """Work out now what any question about a hot function needs."""
+        self.functions  # noqa: B018 -- kept once asked for
+
+    @cached_property
+    def kept(self) -> Reach | None:
+        """What an earlier run over the same files worked out, where it was kept."""
+        return self._kept()
+
+    @property
+    def news(self) -> Reach | None:
+        """What this run worked out itself, for the next one; None where it had no need to."""
+        return Reach(self._callers, self._functions) if "_functions" in self.__dict__ else None
+
+    @cached_property
+    def _callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
         table: dict[FunctionKey, list[CallSite]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
@@ -180,8 +215,8 @@ class Hotness:
         return table
 
     @cached_property
-    def functions(self) -> dict[FunctionKey, Hot]:
-        """Every hot function with its reason: loops' callees first, then roles, then what these call."""
+    def _functions(self) -> dict[FunctionKey, Hot]:
+        """Loops' callees first, then roles, then what these call."""
         hot: dict[FunctionKey, Hot] = {}
         queue: deque[FunctionKey] = deque()
         for key, reason in [*self._called_from_loops(), *self._by_role()]:

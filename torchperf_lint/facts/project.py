@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.grads import Grads
-from torchperf_lint.facts.hotness import Hotness
+from torchperf_lint.facts.hotness import Hotness, Reach
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loaders import Loaders
 from torchperf_lint.facts.outline import outline
@@ -20,10 +20,16 @@ from torchperf_lint.facts.values import Values
 class Project:
     """What all files of a project say together. Built once, asked often, never changed."""
 
-    def __init__(self, outlines: Iterable[Outline], read: Callable[[str], str], complete: bool = True) -> None:
+    def __init__(
+        self,
+        outlines: Iterable[Outline],
+        read: Callable[[str], str],
+        complete: bool = True,
+        kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
+    ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
         self.types = Types(self.index)
-        self.hotness = Hotness(self.index, self.types)
+        self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines))
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)
