@@ -76,6 +76,9 @@ def train(body, before="", decorator=""):
         ("keep(torch.zeros_like(model(x)))", False),
         ("keep(np.mean(model(x)))", False),
         ("keep(flag)", False),
+        ("keep(other.net(x))", True),
+        ("keep(other.norm(x))", False),
+        ("other.net.cuda()\nkeep(other.net(x))", True),
     ],
 )
 def test_what_carries_a_graph(body, carries):

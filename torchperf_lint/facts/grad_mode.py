@@ -28,8 +28,19 @@ class GradMode:
         self._off: dict[tuple[FunctionKey, int], bool] = {}
 
     def records(self, path: str, position: Position) -> bool:
-        """Whether gradients are recorded at a place, as far as the project shows."""
-        return not self._region_is_off(path, self.hotness.innermost(path, position), MAX_CALLERS_UP)
+        """Whether gradients are recorded at a place, as far as the project shows; not under a mode that depends."""
+        region = self.hotness.innermost(path, position)
+        function = self.index.outlines[path].regions[region].function
+        return not self._depends(FunctionKey(path, function)) and not self.is_off_at(path, position)
+
+    def is_off_at(self, path: str, position: Position) -> bool:
+        """Whether a place is known to run without gradients."""
+        return self._region_is_off(path, self.hotness.innermost(path, position), MAX_CALLERS_UP)
+
+    def _depends(self, key: FunctionKey) -> bool:
+        """`set_grad_enabled(training)`: whoever needs to be sure has to show a backward pass."""
+        calls = self.index.outlines[key.path].calls
+        return any(call.function == key.index and last_part(call.callee) == "set_grad_enabled" for call in calls)
 
     def _region_is_off(self, path: str, index: int, hops: int) -> bool:
         regions = self.index.outlines[path].regions
@@ -53,9 +64,6 @@ class GradMode:
             return True
         if function.class_index >= 0 and function.name in _FRAMEWORK_EVALUATION:
             return True
-        calls = self.index.outlines[key.path].calls
-        if any(call.function == key.index and last_part(call.callee) == "set_grad_enabled" for call in calls):
-            return True  # a mode that depends: whoever needs to be sure has to show a backward pass
         if function.parent > 0 and self.is_off(FunctionKey(key.path, function.parent), hops):
             return True
         sites = self.hotness.callers.get(key, ())

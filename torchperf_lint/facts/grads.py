@@ -55,6 +55,9 @@ _OF_ITS_INPUT = re.compile(
 """Modules without parameters: what they compute carries a graph where their input does."""
 
 
+_METHOD = re.compile(r"^_?(?:norm|embed\w*|encode\w*|decode\w*|conv\w*|proj|head|attn|block|layer|module|predictor)$")
+
+
 class Graph(NamedTuple):
     """That an expression carries a graph."""
 
@@ -258,7 +261,11 @@ class Grads:
 
     def _is_module(self, node: ast.Call, frame: Frame) -> bool:
         kind = self.values.of(node.func, frame).kind
-        return kind == "module" or (kind == "unknown" and bool(MODULE_NAME.search(last_part(chain(node.func)))))
+        if kind not in ("unknown", "tensor"):
+            return kind == "module"
+        # Nobody calls a tensor: `model.cuda()` alone does not tell the two apart. Methods have names, too: `x.norm()`.
+        name = last_part(chain(node.func))
+        return bool(MODULE_NAME.search(name)) and not (isinstance(node.func, ast.Attribute) and _METHOD.search(name))
 
     def _module(self, node: ast.Call, frame: Frame, caller: _Call | None) -> Graph | None:
         """What a module computes carries a graph where gradients are recorded: of its own, or its input's."""

@@ -97,7 +97,7 @@ def _is_forward_code(file: SourceFile, function: int) -> bool:
 def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
     grads = spot.file.project.grads
     sure = outlives(spot, store, body)
-    if sure is None or (store.how == "sum" and not grads.mode.records(spot.file.path, spot.start)):
+    if sure is None or (store.how == "sum" and grads.mode.is_off_at(spot.file.path, spot.start)):
         return
     meter = _meter(spot, store) if store.how == "call" else None
     if store.how == "call" and meter is None:
@@ -193,9 +193,10 @@ def _is_trained(spot: Spot, value: ast.expr, body: Body) -> bool:
     """Whether the same turn computes gradients through a value: in the loop, in what returned it, or by a framework."""
     key = FunctionKey(spot.file.path, spot.function)
     region, names = own_loop(spot), names_in(value)
+    made_of = _made_in_the_turn(feeding(value, body, spot.function), body, spot)
     for place in spot.file.project.grads.backwards(key):
         inside = region is None or region.start <= place.at < region.end
-        if inside and names & _bound(feeding(place.target, body, spot.function), body, spot.function):
+        if inside and made_of & feeding(place.target, body, spot.function):
             return True
     if _comes_from_training(spot, value, body) or _is_handed_to_training(spot, names):
         return True
@@ -203,13 +204,18 @@ def _is_trained(spot: Spot, value: ast.expr, body: Body) -> bool:
     if function.name != "training_step" or function.class_index < 0:
         return False
     returned = [feeding(node, body, spot.function) for node in body.returns(spot.function)]
-    return any(names & _bound(found, body, spot.function) for found in returned)
+    return any(made_of & found for found in returned)
 
 
-def _bound(names: set[str], body: Body, function: int) -> set[str]:
-    """Without what is the same in every turn, such as the model: names that the function binds, and attributes."""
-    definitions = body.definitions(function)
-    return {name for name in names if "." in name or name in definitions}
+def _made_in_the_turn(names: set[str], body: Body, spot: Spot) -> set[str]:
+    """The names that are assigned in the turn, and attributes: not the model, not what the loop itself binds."""
+    definitions, region = body.definitions(spot.function), own_loop(spot)
+    found = {name for name in names if "." in name}
+    for name in names & definitions.keys():
+        inside = [d for d in definitions[name] if region is None or (region.head, "loop") in d.block]
+        if any(d.how != "loop" for d in inside):
+            found.add(name)
+    return found
 
 
 def _comes_from_training(spot: Spot, value: ast.expr, body: Body) -> bool:
