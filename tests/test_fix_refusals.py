@@ -7,6 +7,8 @@ from textwrap import dedent
 import pytest
 from fixing import fixed
 
+from torchperf_lint.model import Confidence
+
 LOOP = """\
 import torch
 import torch.nn.functional as F
@@ -198,3 +200,52 @@ def test_an_emptied_cache_is_left_alone(before, after):
     left = "".join(f"        {line}\n" for line in after.splitlines())
     done = fixed(looped(before, "pass", "pass"), "TPL401").text
     assert done == looped("@", "pass", "pass").replace("        @\n", left)
+
+
+@pytest.mark.parametrize(
+    ("code", "inside"),
+    [
+        ("TPL601", "class Slow(torch.optim.SGD):\n    def zero_grad(self, set_to_none=False):\n        pass\n"),
+        ("TPL551", "with torch.autograd.detect_anomaly():\n    model(x)"),
+        ("TPL255", "state = torch.tensor([turn.state for turn in batches])"),
+    ],
+)
+def test_what_has_no_literal_to_change_stays(code, inside):
+    text = looped(inside, "pass", "pass")
+    if code == "TPL601":
+        text = looped("slow.zero_grad(set_to_none=False)", "slow = Slow(model.parameters())", "pass")
+        text = text.replace("def train", f"{inside}\n\ndef train")
+    if code == "TPL255":
+        text = text.replace("optimizer, device", "optimizer, batches, device")
+    done = fixed(text, code, confidence=Confidence.POSSIBLE)
+    assert done.text == text
+    assert done.report.findings
+
+
+def test_an_array_is_made_with_numpy_imported_for_it():
+    text = looped("kept = torch.tensor([row.numpy() for row in x])", "pass", "pass")
+    done = fixed(text, "TPL255").text
+    assert "torch.tensor(numpy.array([row.numpy() for row in x]))" in done
+    assert "from torch.utils.data import DataLoader\nimport numpy\n" in done
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.tensor([0.5], device=x.device)",
+        "torch.tensor(True, device=x.device)",
+        "torch.tensor(1j, device=x.device)",
+        "torch.tensor(1e39, device=x.device)",
+        "torch.tensor(x.shape[0], device=x.device)",
+        "torch.tensor(0.5).abs().to(x.device)",
+        "torch.tensor(0.5).to(x)",
+        "torch.tensor(0.5).to(device, torch.float64)",
+        "torch.tensor(0.5).type_as(out)",
+        "torch.tensor(0.5, requires_grad=True).to(x.device)",
+        "torch.tensor(0.5, device=x.device, pin_memory=False)",
+        "torch.asarray(0.5, device=x.device)",
+    ],
+)
+def test_a_number_that_a_factory_may_fill_otherwise_is_uploaded(expression):
+    text = looped(f"half = {expression}", "pass", "pass")
+    assert fixed(text, "TPL252").text == text

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
@@ -82,8 +83,10 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet: a buffer adds a name to the module, and `torch.full` needs the dtype that
-    `torch.tensor` infers.
+    Safe, for one number that is written out: `torch.tensor(0.5, device=d)` becomes `torch.full((), 0.5, device=d)`,
+    and a move behind it goes. Both infer the same dtype from the number and convert it in the same way to one that is
+    given. For several numbers, or computed ones, there is none: a buffer adds a name to the module, and a number of
+    numpy's would bring its dtype along.
 
     ## Confirmed by
     A synchronisation, or a copy to the device, at the line in at least half of the recorded steps.
@@ -120,6 +123,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+            fix=filled.on_the_device(site, upload.made) if upload.scalar else None,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
