@@ -6,9 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.errors import CannotFix
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Severity
+from torchperf_lint.model import Edit, Finding, Safety, Severity
 from torchperf_lint.rule import SourceRule
 
 _GRAPHS = re.compile(r"CUDAGraph|cuda\.graph\(|make_graphed_callables|graph_pool")
@@ -68,8 +71,9 @@ class ZeroGradNotToNone(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Without zeros, optimizers skip weights that took no part in a step, where momentum
-    and weight decay would have moved them.
+    Unsafe: without zeros, optimizers skip weights that took no part in a step, where momentum and weight decay would
+    have moved them, and whoever reads `.grad` elsewhere may find None. No fix where the `zero_grad` is the project's
+    own: its default is unknown.
 
     ## Confirmed by
     Nothing yet: no probe watches memory being filled on the device.
@@ -98,6 +102,7 @@ class ZeroGradNotToNone(SourceRule):
                 "pass adds to them instead of writing them",
                 instead=f"write `{written}()`: it drops the gradients (the default since torch 2.0)",
                 hot=site.hot,
+                fix=fix_of(site, Safety.UNSAFE, lambda edit, site=site: _by_default(edit, site)),  # type: ignore[misc]
             )
 
 
@@ -109,6 +114,12 @@ def _keeps_zeros(site: Site) -> bool:
     if value is None and len(site.call.args) == 1:
         value = site.call.args[0]
     return isinstance(value, ast.Constant) and value.value is False
+
+
+def _by_default(edit: Editor, site: Site) -> list[Edit]:
+    if site.file.project.types.targets(site.file.path, site.function, chain(site.call.func)):
+        raise CannotFix("its default is the project's own")
+    return edit.drop_argument(site.call, "set_to_none" if site.keyword("set_to_none") is not None else 0)
 
 
 def _reads_grads(site: Site) -> bool:
