@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for, is_context, reached, switched_back
-from torchperf_lint.model import Confidence, Finding, Outcome, Verdict
+from torchperf_lint.model import Confidence, Finding, Fix, Outcome, Safety, Verdict
 from torchperf_lint.rule import SourceRule
 
 _DETECT = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})
@@ -78,7 +79,9 @@ class AnomalyDetectionOn(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Without it a NaN in a gradient no longer raises.
+    Unsafe: the literal True becomes False. A NaN in a gradient no longer raises, errors in the backward pass no
+    longer show where the forward pass was, and what another part of the program switched on is off from there on.
+    No fix for `with torch.autograd.detect_anomaly():`, which has no such literal.
 
     ## Confirmed by
     `torch.is_anomaly_enabled()` in a training step of the run.
@@ -109,6 +112,7 @@ class AnomalyDetectionOn(SourceRule):
                 instead="remove it, or let a flag that is off by default decide: "
                 "`torch.autograd.set_detect_anomaly(args.find_nan)`",
                 confidence=Confidence.CERTAIN if sure else Confidence.POSSIBLE,
+                fix=_switched_off(file, site),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
@@ -125,13 +129,24 @@ class AnomalyDetectionOn(SourceRule):
 
 
 def _turns_on(file: SourceFile, site: Site) -> bool:
-    called = file.denotes(site.call.func, site)
-    if called in _DETECT:
+    if file.denotes(site.call.func, site) in _DETECT:
         return True
-    mode = site.keyword("detect_anomaly" if called == _TRAINER else "mode")
-    if mode is None and called in _SWITCH and site.call.args:
-        mode = site.call.args[0]
+    mode = _mode(file, site)
     return isinstance(mode, ast.Constant) and mode.value in (True, 1)
+
+
+def _mode(file: SourceFile, site: Site) -> ast.expr | None:
+    """The argument that switches it on; `detect_anomaly()` has none."""
+    called = file.denotes(site.call.func, site)
+    mode = site.keyword("detect_anomaly" if called == _TRAINER else "mode")
+    return site.call.args[0] if mode is None and called in _SWITCH and site.call.args else mode
+
+
+def _switched_off(file: SourceFile, site: Site) -> Fix | None:
+    mode = _mode(file, site)
+    if mode is None or file.denotes(site.call.func, site) in _DETECT:
+        return None
+    return fix_of(site, Safety.UNSAFE, lambda edit: [edit.replace(mode, "False")])
 
 
 def _when(file: SourceFile, site: Site) -> str:
