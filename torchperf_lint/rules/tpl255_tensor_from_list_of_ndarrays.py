@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts import importing
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.ndarrays import holds_arrays, holds_observations
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.model import Confidence, Edit, Finding, Fix, Safety, Severity
 from torchperf_lint.rule import SourceRule
 
 _FUNCTIONS = ("tensor", "as_tensor", "asarray", *sorted(api.LEGACY_TYPES))
@@ -76,8 +78,11 @@ class TensorFromListOfNdarrays(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. `np.stack` keeps the values and the dtype; `torch.FloatTensor` also converts to
-    float32, which then needs `.float()`.
+    Unsafe: the list becomes `np.array(...)`, inside the same call, so that `dtype=`, `device=` and `torch.FloatTensor`
+    mean what they meant. Values, shape and dtype are the same for arrays of one dtype. Arrays of several dtypes are
+    promoted by numpy's rules then, an empty list becomes float64, an array without elements keeps its shape, and what
+    was too large for a small whole dtype wraps around where it raised. No fix where only their name says that the
+    elements are arrays.
 
     ## Confirmed by
     Nothing: no probe watches how a tensor is made. Torch's own warning, "Creating a tensor from a list of
@@ -108,6 +113,7 @@ class TensorFromListOfNdarrays(SourceRule):
                 hot=site.hot,
                 confidence=Confidence.POSSIBLE if site.hot.optional or held.by_name else None,
                 severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+                fix=None if held.by_name else _as_one_array(site, data),
             )
 
 
@@ -119,3 +125,12 @@ def _data(file: SourceFile, site: Site) -> ast.expr | None:
         return None
     data = site.call.args[0]
     return None if isinstance(data, ast.Starred) else data
+
+
+def _as_one_array(site: Site, data: ast.expr) -> Fix | None:
+    def edits(edit: Editor) -> list[Edit]:
+        start, end = edit.span(data)
+        written, imports = importing.require(edit, "numpy.array")
+        return [*imports, Edit(start, start, f"{written}("), Edit(end, end, ")")]
+
+    return fix_of(site, Safety.UNSAFE, edits)
