@@ -43,6 +43,8 @@ _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
     "new_ones new_full".split()
 )
+_FEW_LINES = 40
+"""Of a function that is a few operations, its documentation included."""
 _AFTER_THE_MODEL = re.compile(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
     r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
@@ -324,11 +326,15 @@ def _is_light(file: SourceFile, key: FunctionKey) -> bool:
     """Whether a function of the project does arithmetic only: torch's functions, methods, nothing of the project."""
     outline = file.project.index.outlines[key.path]
     record = outline.functions[key.index]
+    if record.end_line - record.header_line > _FEW_LINES:
+        return False
     if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
         return False
     for call in outline.calls:
         if call.function != key.index:
             continue
+        if last_part(call.callee) in _RAGGED:
+            return False
         thing = file.project.types.thing(key.path, key.index, call.callee)
         if thing is None:
             if call.callee.startswith("self.") or "." not in call.callee:
