@@ -56,9 +56,7 @@ def is_dtype(values: Values, node: ast.expr, frame: Frame) -> bool:
     thing = values.thing(node, frame)
     if thing is not None and thing.kind == "external" and _TORCH_DTYPES.match(thing.dotted):
         return True
-    if values.of(node, frame).kind == "dtype":
-        return True
-    return bool(_DTYPE_NAME.search(chain(node).rpartition(".")[2]))
+    return bool(_DTYPE_NAME.search(chain(node).rpartition(".")[2])) or values.of(node, frame).kind == "dtype"
 
 
 def _of_constant(value: object) -> str | None:
