@@ -33,7 +33,7 @@ class LeftBehind(NamedTuple):
 
 def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | None:
     """The attribute at the bottom of what is moved, `self.table` or `self.table[i].view(-1)`; else None."""
-    attribute = _own_attribute(node)
+    attribute = own_attribute(node)
     if attribute is None or not isinstance(attribute.value, ast.Name):
         return None
     own = values.index.class_of(frame.path, frame.function)
@@ -52,7 +52,8 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     return found[0]._replace(in_module=values.types.is_module_class(own))
 
 
-def _own_attribute(node: ast.expr) -> ast.Attribute | None:
+def own_attribute(node: ast.expr) -> ast.Attribute | None:
+    """The attribute below subscripts and methods that keep a tensor as it is."""
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value

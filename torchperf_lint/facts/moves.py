@@ -10,7 +10,7 @@ from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.left_behind import is_moved_to_device, left_behind
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site
-from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
+from torchperf_lint.facts.value import HOST, Value, tensor
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _LATE = (10**9, 1)
@@ -25,16 +25,16 @@ class Repeated(NamedTuple):
 
 
 def repeated_move(site: Site) -> Repeated | None:
-    """What a hot `.to(device)` or `.cuda()` moves to the device every time, though it was made before; else None."""
-    values = site.file.project.values
-    if site.receiver is None or not is_moved_to_device(values, site.call, site.frame):
+    """What a hot `.to(device)` or `.cuda()` moves to the device every time, though it was made before; else None.
+
+    What is quick to tell is asked first: most of what is moved is neither.
+    """
+    if site.receiver is None or site.hot is None:
         return None
-    value = site.file.value(site.receiver, site)
-    if value.kind == "module":
-        return Repeated("module", value) if _is_settled_module(site, site.receiver) else None
-    if value.kind in ("tensor", "unknown") and value.device != DEVICE:
-        return _settled_tensor(site, site.receiver)
-    return None
+    found = _settled_tensor(site, site.receiver) or _settled_module(site, site.receiver)
+    if found is None or not is_moved_to_device(site.file.project.values, site.call, site.frame):
+        return None
+    return found
 
 
 def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
@@ -84,7 +84,16 @@ def _is_changed(site: Site, name: str) -> bool:
     return written or bool(body.stored_items(site.function, name))
 
 
-def _is_settled_module(site: Site, receiver: ast.expr) -> bool:
+def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
+    """A module; in a forward pass only what an object holds, since what has a name there is a tensor."""
+    held = isinstance(receiver, ast.Attribute)
+    if not held and (not isinstance(receiver, ast.Name) or site.hot is None or site.hot.kind == "forward"):
+        return None
+    value = site.file.value(receiver, site)
+    return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver) else None
+
+
+def _is_settled(site: Site, receiver: ast.expr) -> bool:
     """A module that was there before: not one made, chosen or brought back from the host in this code."""
     written = chain(receiver)
     if not isinstance(receiver, ast.Name | ast.Attribute) or "?" in written or "(" in written or "[" in written:
