@@ -249,3 +249,81 @@ def test_an_array_is_made_with_numpy_imported_for_it():
 def test_a_number_that_a_factory_may_fill_otherwise_is_uploaded(expression):
     text = looped(f"half = {expression}", "pass", "pass")
     assert fixed(text, "TPL252").text == text
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        '# finds the kernel that fails\nos.environ["CUDA_LAUNCH_BLOCKING"] = "1"',
+        'if __name__ == "__main__":\n    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"',
+        'if torch.cuda.is_available():\n    os.environ["CUDA_LAUNCH_BLOCKING"] = "1"\nelse:\n    print("slow")',
+        'os.environ["TORCH_USE_CUDA_DSA"] = os.environ["CUDA_LAUNCH_BLOCKING"] = "1"',
+        'before = os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")',
+        'os.environ.update({"A": "1"}, CUDA_LAUNCH_BLOCKING="1")',
+        'os.environ.update({**shared, "CUDA_LAUNCH_BLOCKING": "1"})',
+        'os.environ.update(dict(A="1", CUDA_LAUNCH_BLOCKING="1"))',
+    ],
+)
+def test_a_setting_that_something_else_hangs_on_stays(setting):
+    text = f"import os\n\nimport torch\n\nshared = {{}}\n\n{setting}\n"
+    done = fixed(text, "TPL552")
+    assert done.text == text
+    assert done.report.findings
+
+
+@pytest.mark.parametrize(
+    ("setting", "becomes"),
+    [
+        ('os.environ.update({"CUDA_LAUNCH_BLOCKING": "1", "A": ("2")})', 'os.environ.update({"A": ("2")})'),
+        ('os.environ.update({"A": ("2"), "CUDA_LAUNCH_BLOCKING": "1"})', 'os.environ.update({"A": ("2")})'),
+        ('os.environ |= {\n    "A": "2",\n    "CUDA_LAUNCH_BLOCKING": ("1"),\n}', 'os.environ |= {\n    "A": "2",\n}'),
+    ],
+)
+def test_of_several_settings_the_others_stay(setting, becomes):
+    text = f"import os\n\n{setting}\n"
+    assert fixed(text, "TPL552").text == text.replace(setting, becomes)
+
+
+PINS = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def train(model: torch.nn.Module, data, optimizer, device=torch.device("cuda")):
+    loader = DataLoader(data, batch_size=8, num_workers=4, pin_memory=True)
+    for x, y in loader:
+        x, y = x.pin_memory().to(device, non_blocking=True), y.to(device, non_blocking=True)
+        model(x, y).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_a_batch_that_its_loader_has_pinned_is_not_pinned_again():
+    assert fixed(PINS, "TPL203", unsafe=False).text == PINS.replace(".pin_memory()", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("pin_memory=True", "pin_memory=data.pins"),
+        ("pin_memory=True", "pin_memory=True, collate_fn=data.collate"),
+        ("x.pin_memory()", "x.float().pin_memory()"),
+        ("    loader = DataLoader(data, batch_size=8, num_workers=4, pin_memory=True)", "    loader = data.loader"),
+    ],
+)
+def test_a_batch_that_may_not_be_pinned_stays_so_only_if_asked(old, new):
+    text = PINS.replace(old, new, 1)
+    assert fixed(text, "TPL203", unsafe=False).text == text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x.pin_memory()", "x.pin_memory(device)"),
+        ("x.pin_memory()", "torch.rand(3).pin_memory()"),
+        ("x.pin_memory()", "(x  # pinned\n            .pin_memory())"),
+    ],
+)
+def test_what_has_to_be_pinned_somewhere_is(old, new):
+    text = PINS.replace(old, new)
+    assert fixed(text, "TPL203").text == text

@@ -1,4 +1,5 @@
-"""Fixes of copies to the device: `non_blocking=True` where the batch is copied, `pin_memory=True` where it is made.
+"""Fixes of copies to the device: `non_blocking=True` where the batch is copied, `pin_memory=True` where it is made,
+and no pinning in the step.
 
 Correct they are wherever a copy goes from the host to a CUDA device: its kernels wait for it. What remains to be
 proved before it is done without asking is said in `_is_proved`.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+
+import libcst as cst
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import datasets
@@ -40,8 +43,49 @@ def pinned(site: Site) -> Fix | None:
     return fix_of(site, Safety.UNSAFE, lambda edit: edit.set_argument(site.call, "pin_memory", PIN_POSITION, "True"))
 
 
+def without_pinning(pin: ast.Call, move: Site, batch: Value) -> Fix | None:
+    """The fix of a batch that the step pins before it moves it; where its loader could pin it, that is asked to.
+
+    Safe where the loader has pinned it: `pin_memory` gives back the tensor itself then. None as above.
+    """
+    assert isinstance(pin.func, ast.Attribute)
+    loaders = [_is_pinned(move.file.project, origin) for origin in batch.origins]
+    proved = bool(loaders) and all(loaders) and _comes_from_loop(pin.func.value, move)
+    return fix_of(move, Safety.SAFE if proved else Safety.UNSAFE, lambda edit: _unpinned(edit, pin, move, batch))
+
+
 def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
     yield from edit.set_keyword(site.call, "non_blocking", "True")
+    yield from _pinned_loaders(site, batch)
+
+
+def _unpinned(edit: Editor, pin: ast.Call, move: Site, batch: Value) -> Iterator[Edit]:
+    assert isinstance(pin.func, ast.Attribute)
+    if pin.args or pin.keywords:
+        raise CannotFix("it says for which device")
+    statement = edit.statement(pin)
+    if isinstance(statement, cst.Assign) and statement.value is edit.node(pin):
+        target = statement.targets[0].target
+        itself = len(statement.targets) == 1 and edit.source(target) == edit.source(pin.func.value)
+        yield from edit.drop_statement(pin) if itself else [edit.unwrap(pin)]
+    else:
+        yield edit.unwrap(pin)
+    yield from _pinned_loaders(move, batch)
+
+
+def _comes_from_loop(node: ast.expr, site: Site) -> bool:
+    """Whether an expression is a part of what a loop over a loader yields, as it came."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    body = site.file.project.body(site.file.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    reaching = body.reaching(site.function, node.id, body.at(node)) or []
+    return bool(reaching) and all(definition.how == "loop" for definition in reaching)
+
+
+def _pinned_loaders(site: Site, batch: Value) -> Iterator[Edit]:
+    """Pin the loaders with workers that do not: a thread does it then."""
     for origin in batch.origins:
         call = loader_call(site.file.project, origin)
         if call is None or not lacks(call, "pin_memory", PIN_POSITION) or lacks(call, "num_workers", WORKERS_POSITION):
@@ -69,11 +113,17 @@ def _is_proved(site: Site, batch: Value) -> bool:
     loader is pinned and has workers, and nothing writes into the batch while it is copied.
     """
     project = site.file.project
-    loaders = [_is_pinned_with_workers(project, origin) for origin in batch.origins]
+    loaders = [_is_pinned(project, origin) and _has_workers(project, origin) for origin in batch.origins]
     return bool(loaders) and all(loaders) and _to_cuda(site) and not _written_to(site)
 
 
-def _is_pinned_with_workers(project: Project, origin: Origin) -> bool:
+def _has_workers(project: Project, origin: Origin) -> bool:
+    call = loader_call(project, origin)
+    return call is not None and not lacks(call, "num_workers", WORKERS_POSITION)
+
+
+def _is_pinned(project: Project, origin: Origin) -> bool:
+    """Whether a loader pins its batches, which hold tensors and nothing else that has such a method."""
     call = loader_call(project, origin)
     record = next((c for c in project.index.outlines[origin[0]].calls if (c.line, c.column) == origin[1:]), None)
     if call is None or record is None or any(k.arg is None for k in call.keywords):
@@ -86,7 +136,7 @@ def _is_pinned_with_workers(project: Project, origin: Origin) -> bool:
     pin = given.get("pin_memory") or (call.args[PIN_POSITION] if len(call.args) > PIN_POSITION else None)
     collates = "collate_fn" in given or len(call.args) > datasets.COLLATE_POSITION
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    return not (collates or starred or lacks(call, "num_workers", WORKERS_POSITION)) and _is_true(project, pin, frame)
+    return not (collates or starred) and _is_true(project, pin, frame)
 
 
 def _is_true(project: Project, pin: ast.expr | None, frame: Frame) -> bool:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.asynchronous import Pinned, pinned_and_moved
+from torchperf_lint.facts.copy_fixes import without_pinning
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Location, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Fix, Location, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -75,7 +76,10 @@ class PinMemoryInline(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Without `.pin_memory()` the same values arrive.
+    `.pin_memory()` is taken out; the same values arrive. Safe where the batch is what a pinned loader yields: there it
+    gave back the tensor itself. Otherwise unsafe: a loader in the same file that has workers is asked to pin, which
+    takes memory, and what else uses the tensor gets the one that was pinned and no copy. Where no loader makes the
+    batch there is none: one pinned buffer would be better.
 
     ## Confirmed by
     Copies to the device from pinned memory, where what was pinned is moved, in at least half of the recorded steps.
@@ -111,6 +115,7 @@ class PinMemoryInline(SourceRule):
             if site.start[0] != start[0]
             else (),
             root_cause=f"{self.code} on line {start[0]} of function {site.function}",
+            fix=_fix(file, pinned),
         )
         return replace(found, location=Location(file.shown, *start, *end))
 
@@ -123,8 +128,15 @@ class PinMemoryInline(SourceRule):
 
 def _from_a_loader(file: SourceFile, pinned: Pinned) -> bool:
     """Whether a loader makes the batch, and could pin it; who makes batches by hand has to pin somewhere."""
-    receiver = pinned.pin.func.value if isinstance(pinned.pin.func, ast.Attribute) else None
-    return receiver is not None and file.value(receiver, pinned.move).kind == "batch"
+    assert isinstance(pinned.pin.func, ast.Attribute)
+    return file.value(pinned.pin.func.value, pinned.move).kind == "batch"
+
+
+def _fix(file: SourceFile, pinned: Pinned) -> Fix | None:
+    if not _from_a_loader(file, pinned):
+        return None
+    assert isinstance(pinned.pin.func, ast.Attribute)
+    return without_pinning(pinned.pin, pinned.move, file.value(pinned.pin.func.value, pinned.move))
 
 
 def _instead(file: SourceFile, pinned: Pinned) -> str:
