@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import NO_DEVICE
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.environment import settings_of
+from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.environment import settings_of, unset
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import asked_for, reached, switched_back
-from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _VARIABLE = "CUDA_LAUNCH_BLOCKING"
@@ -69,7 +70,9 @@ class LaunchBlockingOn(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Without it, an error in a kernel is reported at a later line.
+    Unsafe: it is removed. An error in a kernel is then reported at a later line, and who sets the variable in the
+    shell decides again. No fix where something else would have to be guessed: a comment above it that says why, an
+    `if` that would be left empty, a second target of the same assignment.
 
     ## Confirmed by
     The variable in the environment of a training step of the run. It counts only where it was set before CUDA was
@@ -103,6 +106,7 @@ class LaunchBlockingOn(SourceRule):
                 instead='remove it, or set it back with `torch.cuda.set_sync_debug_mode("default")`',
                 severity=Severity.INFO,
                 confidence=Confidence.LIKELY if reached(file, function) else Confidence.POSSIBLE,
+                fix=fix_of(site, Safety.UNSAFE, lambda edit, call=site.call: unset(edit, call, "")),  # type: ignore[misc]
             )
 
     def _blocking(self, file: SourceFile) -> Iterator[Finding]:
@@ -115,6 +119,7 @@ class LaunchBlockingOn(SourceRule):
                 "the host never runs ahead of the device",
                 instead=f"remove it, and set it in the shell for the run that needs it: `{_VARIABLE}=1 python ...`",
                 confidence=Confidence.CERTAIN if reached(file, mark.function) else Confidence.POSSIBLE,
+                fix=fix_of(mark, Safety.UNSAFE, lambda edit, node=mark.expression: unset(edit, node, _VARIABLE)),  # type: ignore[misc]
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
