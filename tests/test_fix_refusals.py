@@ -327,3 +327,55 @@ def test_a_batch_that_may_not_be_pinned_stays_so_only_if_asked(old, new):
 def test_what_has_to_be_pinned_somewhere_is(old, new):
     text = PINS.replace(old, new)
     assert fixed(text, "TPL203").text == text
+
+
+AMP = """\
+from torch.cuda.amp import autocast, custom_fwd
+
+
+def step(model, x, flags):
+    with {call}:
+        return model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "becomes"),
+    [
+        ("autocast()", 'torch.amp.autocast("cuda")'),
+        ("autocast((flags))", 'torch.amp.autocast("cuda", enabled=(flags))'),
+        ("autocast(True, *flags)", None),
+        ("autocast(True, flags.dtype, False)", "(...enabled=True, dtype=flags.dtype, cache_enabled=False)"),
+        ("autocast(**flags)", 'torch.amp.autocast("cuda", **flags)'),
+        (
+            "autocast(\n        enabled=flags,\n    )",
+            'torch.amp.autocast(\n        "cuda",\n        enabled=flags,\n    )',
+        ),
+        ("autocast(\n        flags,  # on?\n    )", '(...\n        "cuda",\n        enabled=flags,  # on?\n    )'),
+        ("flags(partial(autocast))", 'flags(partial(torch.amp.autocast, "cuda"))'),
+        ("flags(partial(autocast, flags))", 'flags(partial(torch.amp.autocast, "cuda", enabled=flags))'),
+        ("flags(partial(custom_fwd))", None),
+    ],
+)
+def test_the_device_type_is_said_where_it_goes(call, becomes):
+    text = "from functools import partial\n\n" + AMP.format(call=call)
+    done = fixed(text, "TPL507").text
+    if becomes is None:
+        assert done == text
+        return
+    wanted = becomes.replace("(...\n", "torch.amp.autocast(\n").replace("(...", 'torch.amp.autocast("cuda", ')
+    wanted = "from functools import partial\n\n" + AMP.format(call=wanted).replace("import autocast, ", "import ")
+    assert done == wanted.replace("custom_fwd\n", "custom_fwd\nimport torch\n", 1)
+
+
+def test_the_last_use_takes_the_import_with_it():
+    text = (
+        "import torch\nfrom torch.cuda.amp import GradScaler, autocast\n\nscaler = GradScaler()\n\n\n"
+        "def step(model, x):\n    with autocast():\n        return model(x)\n\n\n"
+        "def again(model, x):\n    with autocast(False):\n        return model(x)\n"
+    )
+    assert "import GradScaler" not in fixed(text, "TPL507").text
+    other = (
+        text + "\n\ndef third():\n    try:\n        import apex\n    except ImportError:\n        return autocast()\n"
+    )
+    assert "from torch.cuda.amp import autocast\n" in fixed(other, "TPL507").text

@@ -53,6 +53,19 @@ def release(edit: Editor, bound: str, uses: int) -> list[Edit]:
     return _without(home, found[0], bound)
 
 
+def hold(edit: Editor, bound: str) -> list[Edit]:
+    """An edit that changes nothing where a name is imported: of fixes that hold the same name one is made at a time.
+
+    So the last of them sees that it is the last, and may release the import.
+    """
+    found = [statement for statement, _, name in _imported(edit) if name == bound]
+    if len(found) != 1 or _is_exported(edit, bound):
+        return []
+    home = Editor(edit.file, 0)
+    start, end = home.span(found[0])
+    return [Edit(start, end, edit.text[start:end])]
+
+
 def _uses(edit: Editor, bound: str) -> int:
     """How often the file names it, in `__all__` and in annotations in quotes as well."""
     count = 0

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.amp import Legacy, legacy_uses
+from torchperf_lint.facts.amp_fixes import under_torch_amp
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity
@@ -76,8 +77,10 @@ class LegacyAmpApi(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. The new `autocast` takes the device type first and `dtype` before `enabled`, so
-    arguments given by position need their names.
+    Unsafe: `torch.amp.GradScaler` needs torch 2.3, `custom_fwd` and `custom_bwd` with a device type need 2.4; and
+    inside another `autocast` region the new one takes over that region's dtype where none is given, while the old one
+    went back to float16. Arguments given by position get their names, and an import that nothing else uses goes. No
+    fix for apex, nor where something else calls what it names.
 
     ## Confirmed by
     Nothing: the old spelling under `torch` costs nothing that a probe could see.
@@ -100,6 +103,7 @@ class LegacyAmpApi(SourceRule):
                 message=_message(use),
                 instead=_torch(file, use) if use.device else _apex(use),
                 confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
+                fix=under_torch_amp(use),
             )
 
 
