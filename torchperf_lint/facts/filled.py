@@ -65,7 +65,8 @@ def _is_number(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         return not isinstance(node.operand, ast.UnaryOp) and _is_number(site, node.operand)
     if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float) and abs(node.value) < _LARGEST
+        value = node.value
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
     if isinstance(node, ast.Call):  # float("inf")
         plain = site.file.denotes(node.func, site) == "builtins.float" and len(node.args) == 1 and not node.keywords
         return plain and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)

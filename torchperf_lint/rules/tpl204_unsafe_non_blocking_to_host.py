@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import NO_DEVICE, copies, silent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.unfinished import Unfinished, unfinished_reads
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, Value
-from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -66,7 +67,8 @@ class UnsafeNonBlockingToHost(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Without the flag the copy waits, and the values are right.
+    Safe: the flag is taken out, the copy waits, and the values are right. Where the dtype changes on the way, or may
+    in `copy_`, it is unsafe: the conversion moves to the host, which makes other integers of what is out of range.
 
     ## Confirmed by
     A copy to the host that did not block, at the line; one is enough, since it is wrong each time it comes too late.
@@ -108,6 +110,7 @@ class UnsafeNonBlockingToHost(SourceRule):
             "`synchronize()` before the first read",
             value=known.weaker(sure),
             related=[file.related(file.path, line, 1, "reads the copy")] if where else (),
+            fix=fix_of(site, _safety(site), lambda edit: edit.drop_argument(site.call, "non_blocking")),
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
@@ -123,3 +126,11 @@ class UnsafeNonBlockingToHost(SourceRule):
         if "transfers" in run.unwatched:
             return Verdict(Outcome.UNOBSERVABLE, f"transfers: {run.unwatched['transfers']}")
         return silent(run, finding.location, "copy to the host that did not wait")
+
+
+def _safety(site: Site) -> Safety:
+    """Safe where nothing but the device changes on the way."""
+    keywords = {k.arg for k in site.call.keywords} - {"device", "non_blocking"}
+    only_moves = site.record.callee.endswith(".to") and not keywords and len(site.call.args) < 2
+    only_moves &= all(site.file.value(argument, site).kind != "tensor" for argument in site.call.args)
+    return Safety.SAFE if only_moves else Safety.UNSAFE
