@@ -192,7 +192,9 @@ def test_the_number_of_workers_is_never_invented():
     ("before", "after"),
     [
         ("if torch.cuda.is_available():\n    torch.cuda.empty_cache()", ""),
-        ("if model.training:\n    torch.cuda.empty_cache()", "if model.training:\n    pass\n"),
+        ("if model.training:\n    torch.cuda.empty_cache()", ""),
+        ("if loader.next():\n    torch.cuda.empty_cache()", "if loader.next():\n    pass\n"),
+        ("if model.training:\n    torch.cuda.empty_cache()\n    print(1)", "if model.training:\n    print(1)\n"),
         ("torch.cuda.empty_cache(); print(1)", "print(1)\n"),
     ],
 )
@@ -379,3 +381,27 @@ def test_the_last_use_takes_the_import_with_it():
         text + "\n\ndef third():\n    try:\n        import apex\n    except ImportError:\n        return autocast()\n"
     )
     assert "from torch.cuda.amp import autocast\n" in fixed(other, "TPL507").text
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("TPL402", "freed = gc.collect()"),
+        ("TPL402", "print(gc.collect())"),
+        ("TPL402", "model = model if gc.collect() else None"),
+        ("TPL115", "torch.cuda.synchronize(next(devices))"),
+        ("TPL115", "done = torch.cuda.synchronize()"),
+    ],
+)
+def test_a_call_that_does_more_stays(code, call):
+    text = "import gc\n" + looped(call, "devices = iter([device])", "pass")
+    done = fixed(text, code)
+    assert done.text == text
+    assert done.report.findings
+
+
+def test_a_helper_that_other_code_calls_keeps_its_call():
+    text = "import gc\n" + looped("tidy()", "pass", "pass") + "\n\ndef tidy():\n    print()\n    gc.collect()\n"
+    assert "collect" not in fixed(text, "TPL402").text
+    text += "\n\ndef between_phases():\n    tidy()\n"
+    assert fixed(text, "TPL402").text == text

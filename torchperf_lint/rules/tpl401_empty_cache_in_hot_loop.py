@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.confirming import by_events
-from torchperf_lint.errors import CannotFix
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts import importing
-from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Edit, Finding, Safety, Verdict
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 _EMPTY_CACHE = frozenset(
@@ -87,9 +82,9 @@ class EmptyCacheInHotLoop(SourceRule):
     ```
 
     ## Fix safety
-    Unsafe: the call is removed, with a test of `is_available()` that guards nothing else and an import that nothing
-    else uses. Without it more memory stays reserved, which can matter on a card that is nearly full. For fragmentation
-    set `PYTORCH_ALLOC_CONF=expandable_segments:True`.
+    Unsafe: the call is removed, with a test that guards nothing else and an import that nothing else uses; not where
+    code that is not hot calls the function around. Without it more memory stays reserved, which can matter on a card
+    that is nearly full. For fragmentation set `PYTORCH_ALLOC_CONF=expandable_segments:True`.
 
     ## Confirmed by
     Calls at the line in at least half of the recorded steps.
@@ -116,35 +111,10 @@ class EmptyCacheInHotLoop(SourceRule):
                 instead="remove it (or call it once between phases); against fragmentation set "
                 "PYTORCH_ALLOC_CONF=expandable_segments:True",
                 hot=site.hot,
-                fix=fix_of(site, Safety.UNSAFE, lambda edit, site=site: _removed(edit, site)),  # type: ignore[misc]
+                fix=left_out(site),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By calls at the line; they empty nothing where there is no device, and are seen all the same."""
         calls = run.at(finding.location, "empty-cache")
         return by_events(finding, run, calls, "call", needs_device=False, probes=self.probes)
-
-
-def _removed(edit: Editor, site: Site) -> list[Edit]:
-    """Take the call out where it is a statement of its own."""
-    statement = edit.statement(site.call)
-    if not isinstance(statement, cst.Expr) or statement.value is not edit.node(site.call):
-        raise CannotFix("its value is used")
-    edits = edit.drop_statement(_guard(edit, site) or site.call)
-    base: ast.expr = site.call.func
-    while isinstance(base, ast.Attribute):
-        base = base.value
-    return edits + (importing.release(edit, base.id, 1) if isinstance(base, ast.Name) else [])
-
-
-def _guard(edit: Editor, site: Site) -> cst.If | None:
-    """`if torch.cuda.is_available():` around nothing but the call."""
-    test = edit.around(site.call, cst.If)
-    if test is None or test.orelse is not None or len(test.body.body) != 1:
-        return None
-    parents = edit.unit.parents
-    line = parents[edit.statement(site.call)]
-    shared = isinstance(line, cst.SimpleStatementLine) and len(line.body) > 1
-    alone = not shared and test.body in (line, parents[line])
-    is_elif = isinstance(parents[test], cst.If) and parents[test].orelse is test  # type: ignore[attr-defined]
-    return test if alone and not is_elif and edit.source(test.test).endswith(".is_available()") else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
@@ -76,8 +77,9 @@ class GcCollectInHotLoop(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet: a program whose batches hang in reference cycles needs the collector, and then less
-    often.
+    Unsafe: the call is removed, with a test that guards nothing else and an import that nothing else uses. A program
+    whose batches hang in reference cycles needs the collector, and then less often. There is none where the count that
+    it returns is used, or where code that is not hot calls the function around.
 
     ## Confirmed by
     Nothing yet: no probe times the collector. That the line did not run is reported.
@@ -104,6 +106,7 @@ class GcCollectInHotLoop(SourceRule):
                 instead="remove it: tensors are freed when their last reference goes (or collect between phases, or "
                 "every so many steps: `if step % 100 == 0: gc.collect()`)",
                 hot=site.hot,
+                fix=left_out(site),
                 severity=Severity.INFO if site.hot.kind in _MILDER else None,
             )
 
