@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.synchronising import is_needed, may_be_needed, synchronisations
@@ -80,7 +81,8 @@ class SynchronizeInHotLoop(SourceRule):
     `possible`: shown with `--confidence possible`.
 
     ## Fix safety
-    There is no automatic fix: whether something relies on the wait only the author knows.
+    Unsafe: the call is removed, with a test that guards nothing else and an import that nothing else uses. Whether
+    something relies on the wait only the author knows; where it looks like that there is none.
 
     ## Confirmed by
     A synchronisation at the call in at least half of the recorded steps or evaluation batches; or several in a row, in
@@ -110,6 +112,7 @@ class SynchronizeInHotLoop(SourceRule):
                 instead="leave it out: what reads a tensor on the host waits by itself; to measure time use "
                 "`torch.cuda.Event(enable_timing=True)` and read it later",
                 hot=hot,
+                fix=None if disputable else left_out(site),
                 severity=Severity.INFO if disputable or hot.kind == "eval" else None,
                 confidence=Confidence.POSSIBLE if disputable else None,
             )
