@@ -405,3 +405,43 @@ def test_a_helper_that_other_code_calls_keeps_its_call():
     assert "collect" not in fixed(text, "TPL402").text
     text += "\n\ndef between_phases():\n    tidy()\n"
     assert fixed(text, "TPL402").text == text
+
+
+MOVED = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, loader, optimizer, device):
+    for x in loader:
+        optimizer.zero_grad()
+        {move}
+        model(x.to(device, non_blocking=True)).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("move", ["model.to(device)", "model = model.to(device)", 'model.to(torch.device("cuda", 0))'])
+def test_a_module_is_moved_before_the_loop(move):
+    text = MOVED.format(move=f"{move}  # where it belongs").replace(
+        "    for", f"    {move}  # where it belongs\n    for", 1
+    )
+    expected = text.replace(f"        {move}  # where it belongs\n        model(", "        model(")
+    assert fixed(MOVED.format(move=f"{move}  # where it belongs"), "TPL208").text == expected
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        "model.to(x.device)",
+        "model.to(next(model.parameters()).device)",
+        "device = x.device\n        model.to(device)",
+        "print(model)\n        model.to(device)",
+        "if x.is_cuda:\n            model.to(device)",
+        "moved = model.to(device)",
+        "print(model.to(device))",
+    ],
+)
+def test_a_module_that_may_have_to_be_moved_in_the_loop_is(move):
+    text = MOVED.format(move=move)
+    assert fixed(text, "TPL208").text == text

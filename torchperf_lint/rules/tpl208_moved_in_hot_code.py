@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
+from torchperf_lint.facts.hoisting import before_the_loop
 from torchperf_lint.facts.moves import Repeated, repeated_move
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -75,7 +76,9 @@ class MovedInHotCode(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet: the device has to be known before the loop.
+    Unsafe: a module's move that is a statement of the loop goes before it; a loop without turns then moves it as well.
+    There is none where the loop sets the device or anything else that the move names, where it uses the module before
+    the move, and for tensors.
 
     ## Confirmed by
     A copy to the device at the line in at least half of the recorded steps. Refuted where the module is there already
@@ -113,6 +116,7 @@ class MovedInHotCode(SourceRule):
             value=moved.value.weaker(Confidence.POSSIBLE) if site.hot.optional else moved.value,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+            fix=before_the_loop(site) if module else None,
             root_cause=f"{self.code}: {written} in function {site.function}",
         )
 
