@@ -445,3 +445,38 @@ def test_a_module_is_moved_before_the_loop(move):
 def test_a_module_that_may_have_to_be_moved_in_the_loop_is(move):
     text = MOVED.format(move=move)
     assert fixed(text, "TPL208").text == text
+
+
+@pytest.mark.parametrize(
+    ("inside", "becomes", "after", "safe"),
+    [
+        ("total += loss", "total += loss.detach()", "return total.item()", True),
+        ("total += loss", "total += loss.detach()", "return (total / len(loader)).item()", True),
+        ("total += loss", "total += loss.detach()", "return total", False),
+        ("total += loss", "total += loss.detach()", "print(total)", False),
+        ("total += loss", "total += loss.detach()", "return lambda: total.item()", True),
+        ("total = total + loss * 2", "total = total + (loss * 2).detach()", "return total.item()", True),
+        ("kept.append(loss)", "kept.append(loss.detach())", "return kept", False),
+        ("kept.append(out)", "kept.append(out.detach())", "return kept", False),
+    ],
+)
+def test_what_is_kept_loses_its_graph(inside, becomes, after, safe):
+    code = "TPL405" if "out" in inside else "TPL403"
+    text, wanted = (looped(line, "total, kept = 0.0, []", after) for line in (inside, becomes))
+    assert fixed(text, code).text == wanted
+    assert fixed(text, code, unsafe=False).text == (wanted if safe else text)
+
+
+@pytest.mark.parametrize(
+    ("code", "inside"),
+    [
+        ("TPL403", "extra_loss = 0\nif x.size(0) > 3:\n    extra_loss = F.mse_loss(out, y)\nkept.append(extra_loss)"),
+        ("TPL405", "kept.append(model(x))"),
+        ("TPL405", "kept.extend(model(x))"),
+    ],
+)
+def test_what_may_be_no_tensor_keeps_its_graph(code, inside):
+    text = looped(inside, "kept = []", "return kept")
+    done = fixed(text, code)
+    assert done.text == text
+    assert done.report.findings

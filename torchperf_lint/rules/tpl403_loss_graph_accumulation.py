@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.detaching import without_graph
 from torchperf_lint.facts.kept import Kept, detached, is_loss, kept_graphs
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -73,8 +74,11 @@ class LossGraphAccumulation(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. `.detach()` changes no value and copies nothing; unlike `.item()` it does not wait
-    for the device either.
+    `.detach()` goes behind the loss. It changes no value and copies nothing; unlike `.item()` it does not wait for the
+    device either. Safe for a local sum that begins as a number and is only read with `.item()`. Unsafe otherwise:
+    whoever gets the sum or the list could compute gradients of it, and printed it no longer shows a `grad_fn`.
+    No fix where the code does not show the loss to be one tensor: a function of torch made it, or `backward` runs on
+    it in the same turn.
 
     ## Confirmed by
     Nothing yet: no probe follows memory from step to step. That the line did not run is reported.
@@ -109,5 +113,6 @@ class LossGraphAccumulation(SourceRule):
             severity=Severity.INFO if hot.kind == "eval" else None,
             hot=hot,
             value=kept.as_value,
+            fix=without_graph(kept),
             related=[file.related(*kept.meter, 1, "adds it up, graph and all")] if kept.meter else (),
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.detaching import without_graph
 from torchperf_lint.facts.kept import Kept, detached, is_loss, kept_graphs
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -71,7 +72,9 @@ class OutputsKeptWithGraph(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet: whoever reads the container later must not need gradients of it.
+    Unsafe: `.detach()` goes behind what is kept; whoever reads the container later must not need gradients of it.
+    `no_grad` around the loop, which saves more, is for you to write. No fix where the code does not show the output to
+    be one tensor, as `torch.cat` of the container, a loss function that is given it, or a method of tensors do.
 
     ## Confirmed by
     Nothing yet: no probe follows memory from step to step. That the line did not run is reported.
@@ -110,4 +113,5 @@ class OutputsKeptWithGraph(SourceRule):
             severity=Severity.INFO if hot.kind == "eval" else None,
             hot=hot,
             value=kept.as_value,
+            fix=without_graph(kept),
         )
