@@ -44,10 +44,10 @@ def clusters(file: SourceFile, readings: Sequence[Reading]) -> Iterator[Cluster]
 
 
 def _numbers_read(file: SourceFile) -> tuple[Reading, ...]:
-    checked = {check.place.expression for check in checks(file)}
     readings = (*item_readings(file), *conversion_readings(file), *copy_readings(file))
-    found = [r for r in readings if r.site.call not in checked and _is_number(file, r)]
-    return tuple(sorted(found, key=lambda reading: reading.site.start))
+    found = [r for r in readings if _is_number(file, r)]
+    checked = {check.place.expression for check in checks(file)} if len(found) > 1 else ()
+    return tuple(sorted((r for r in found if r.site.call not in checked), key=lambda reading: reading.site.start))
 
 
 def _is_number(file: SourceFile, reading: Reading) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 
@@ -33,10 +34,12 @@ def sized(file: SourceFile) -> Iterator[Sized]:
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):
-            yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand))
+            if may_be_tensor(spot, operand):
+                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand))
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
-        if _takes_sizes(file, site):
-            for operand in _flat(site.call.args):
+        operands = [a for a in _flat(site.call.args) if may_be_tensor(site, a)]
+        if operands and _takes_sizes(file, site):
+            for operand in operands:
                 yield Sized(site, operand, _in_inner_loop(file, site, operand))
 
 

@@ -43,11 +43,15 @@ class Spot:
 
 def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
     """The hot expressions and statements of these kinds, in order; of a `while`, whose test is hot as its body is."""
-    parsed = file.project.body(file.path) is not None
-    for function in hot_functions(file) if parsed else ():
+    functions = hot_functions(file)
+    if not functions or file.project.body(file.path) is None:
+        return
+    for function in functions:
         nodes = [n for n in file.enclosing(function).parents if isinstance(n, kinds)]
         for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):  # type: ignore[attr-defined]
-            yield from spots_at(file, node, function)
+            found = spot_at(file, node, function)
+            if found is not None:
+                yield found
 
 
 def hot_functions(file: SourceFile) -> list[int]:
@@ -61,15 +65,14 @@ def hot_functions(file: SourceFile) -> list[int]:
     return sorted(found)
 
 
-def spots_at(file: SourceFile, node: ast.AST, function: int) -> Iterator[Spot]:
-    """The spot that a node of a function is, if it is hot."""
+def spot_at(file: SourceFile, node: ast.AST, function: int) -> Spot | None:
+    """A node of a function, or None when it is not hot."""
     assert isinstance(node, ast.expr | ast.stmt)
     hotness = file.project.hotness
     while_ = _while_of(file, node, function)
     inside = file.span(while_.body[-1] if while_ is not None else node)[0]
     hot = hotness.at(file.path, inside)
-    if hot is not None:
-        yield Spot(file, node, function, hot, inside)
+    return Spot(file, node, function, hot, inside) if hot is not None else None
 
 
 def _while_of(file: SourceFile, node: ast.AST, function: int) -> ast.While | None:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_nodes, spots_at
+from torchperf_lint.facts.spots import Spot, hot_nodes, spot_at
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ASKING = (ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, ast.UnaryOp, *_COMPREHENSIONS)
@@ -19,14 +20,19 @@ _PREDICATES = frozenset(
 _IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
-def truths(file: SourceFile) -> Iterator[Spot]:
+def truths(file: SourceFile) -> tuple[Spot, ...]:
     """The hot expressions that are asked for their truth, in order; what does not look like a tensor's is left out."""
-    seen: set[ast.expr] = set()
+    return file.once(_truths)
+
+
+def _truths(file: SourceFile) -> tuple[Spot, ...]:
+    found: dict[ast.expr, Spot] = {}
     for spot in hot_nodes(file, *_ASKING):
         for leaf in _leaves(spot.expression):
-            if leaf not in seen and _may_be_tensor(file, leaf, spot.function):
-                seen.add(leaf)
-                yield from spots_at(file, leaf, spot.function)
+            inner = spot_at(file, leaf, spot.function) if leaf not in found else None
+            if inner is not None and _may_be_truth(inner, leaf):
+                found[leaf] = inner
+    return tuple(found.values())
 
 
 def _leaves(node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
@@ -52,24 +58,24 @@ def _asked(node: ast.expr | ast.stmt) -> list[ast.expr]:
     return [test for generator in node.generators for test in generator.ifs]  # type: ignore[union-attr]
 
 
-def _may_be_tensor(file: SourceFile, node: ast.expr, function: int, hops: int = 0) -> bool:
+def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
     """Whether an expression looks like a truth value of tensors; a name is followed to what it was bound to."""
     if isinstance(node, ast.Compare):
-        return _compares_numbers(node)
+        return _compares_numbers(node) and may_be_tensor(spot, node)
     if isinstance(node, ast.Call):
-        return last_part(chain(node.func)) in _PREDICATES
+        return last_part(chain(node.func)) in _PREDICATES and may_be_tensor(spot, node)
     if isinstance(node, ast.BoolOp):
-        return any(_may_be_tensor(file, value, function, hops) for value in node.values)
+        return any(_may_be_truth(spot, value, hops) for value in node.values)
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert)
     if not isinstance(node, ast.Name) or hops > _HOPS:
         return False
-    body = file.project.body(file.path)
-    reaching = body.reaching(function, node.id, body.at(node)) if body is not None else None
+    body = spot.file.project.body(spot.file.path)
+    reaching = body.reaching(spot.function, node.id, max(body.at(node), spot.start)) if body is not None else None
     bound = [d.value for d in reaching or () if d.how == "assign" and d.value is not None]
-    return any(_may_be_tensor(file, value, function, hops + 1) for value in bound)
+    return any(_may_be_truth(spot, value, hops + 1) for value in bound)
 
 
 _HOPS = 1
