@@ -335,6 +335,19 @@ def test_several_lines_cannot_share_one():
 # -- imports --------------------------------------------------------------------------------------------
 
 
+def test_a_package_imported_twice_by_name_is_one_package():
+    text = "import torch\nimport torch.nn\nimport torch.nn.functional as F\nf()\n"
+    assert required(text) == ("torch.stack", text)
+
+
+def test_of_those_that_hold_an_import_one_is_fixed_at_a_time():
+    edit = editor("from a import b, c\nf(b, b)\n")
+    (held,) = importing.hold(edit, "b")
+    assert applied(edit.text, [held]) == edit.text
+    assert held.touches(held)
+    assert importing.hold(edit, "f") == []
+
+
 def required(before, dotted="torch.stack"):
     edit = editor(dedent(before))
     written, edits = importing.require(edit, dotted)

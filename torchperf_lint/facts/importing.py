@@ -129,14 +129,21 @@ def _hidden(edit: Editor, bound: str) -> bool:
         if bound in own or bound in _imported_within(body.functions[function].body):
             return True
         function = record.parent
-    imports = _imported_within(body.functions[0].body).count(bound)
-    return imports > 1 or bound in body.definitions(0) or bound in outline.tops
+    imports = _imported_within(body.functions[0].body).get(bound, ())
+    return len(imports) > 1 or bound in body.definitions(0) or bound in outline.tops
 
 
-def _imported_within(block: Sequence[ast.stmt]) -> list[str]:
-    """The names that imports bind in a block, nested blocks included."""
-    found = [s for s in effects.statements(block) if isinstance(s, ast.Import | ast.ImportFrom)]
-    return [_bound(alias, statement) for statement in found for alias in statement.names]
+def _imported_within(block: Sequence[ast.stmt]) -> dict[str, set[str]]:
+    """Name -> what imports bind it to in a block, nested blocks included; `import torch.nn` binds `torch` to itself."""
+    found: dict[str, set[str]] = {}
+    for statement in effects.statements(block):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for alias in statement.names:
+                bound = _bound(alias, statement)
+                module = f"{'.' * statement.level}{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
+                plain = isinstance(statement, ast.Import) and not alias.asname
+                found.setdefault(bound, set()).add(bound if plain else f"{module}{alias.name}")
+    return found
 
 
 def _added(edit: Editor, statement: str) -> Edit:
