@@ -458,6 +458,7 @@ def test_a_module_that_may_have_to_be_moved_in_the_loop_is(move):
         ("total = total + loss * 2", "total = total + (loss * 2).detach()", "return total.item()", True),
         ("kept.append(loss)", "kept.append(loss.detach())", "return kept", False),
         ("kept.append(out)", "kept.append(out.detach())", "return kept", False),
+        ("kept.append(out.view(-1))", "kept.append(out.view(-1).detach())", "return kept", False),
     ],
 )
 def test_what_is_kept_loses_its_graph(inside, becomes, after, safe):
@@ -480,3 +481,46 @@ def test_what_may_be_no_tensor_keeps_its_graph(code, inside):
     done = fixed(text, code)
     assert done.text == text
     assert done.report.findings
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "print([loss.item(), out.sum().item()])",
+        "print([loss.item(), out.max().item()])",
+        "print([loss.item(), x.shape[0], (out.argmax(1) == y).sum().item()])",
+        "print([loss.item(), int(out.mean())])",
+        "print([loss.item(), F.mse_loss(out, out, reduction='none').item()])",
+        "print([loss.item(), F.mse_loss(out, out).item()])",
+        "total += loss.item()\nprint(loss.item())",
+        "print(loss.item())\nprint(x)\nprint(out.mean().item())",
+        "kept = loss.item()\nout = x\nprint(out.mean().item())",
+        "kept = loss.item(); out = kept\nkept = out.mean().item()",
+        "print(loss.item(), out.add_(1), out.mean().item())",
+        "print(f'{loss.item()} {out.mean().item()}')",
+        "loss_value = 3\nprint(loss.item(), out.mean().item(), loss_value)",
+    ],
+)
+def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
+    assert fixed(looped(inside), "TPL119").text == looped(inside)
+
+
+@pytest.mark.parametrize(
+    ("inside", "becomes"),
+    [
+        (
+            "print(loss.item(), float(out.mean()))",
+            "loss_value, out_mean = torch.stack([loss, out.mean()]).tolist()\nprint(loss_value, out_mean)",
+        ),
+        (
+            "total = max(total, loss.item())\nprint(loss.item(), x)",
+            "loss_value = loss.item()\ntotal = max(total, loss_value)\nprint(loss_value, x)",
+        ),
+        (
+            "kept = loss.item(); kept += out.norm().item()",
+            "loss_value, out_norm = torch.stack([loss, out.norm()]).tolist(); kept = loss_value; kept += out_norm",
+        ),
+    ],
+)
+def test_numbers_of_one_kind_are_read_together(inside, becomes):
+    assert fixed(looped(inside), "TPL119").text == looped(becomes)
