@@ -317,7 +317,9 @@ def test_json_has_the_whole_schema():
     }
     assert (data["findings"][1]["path"], data["findings"][1]["cell"]) == ("é.ipynb", 3)
     assert data["findings"][1]["fix"] is data["findings"][1]["verdict"] is None
-    assert data["errors"] == [{"path": "bad.py", "line": 3, "reason": "syntax error", "rule": "TPL101", "task": "checked"}]
+    assert data["errors"] == [
+        {"path": "bad.py", "line": 3, "reason": "syntax error", "rule": "TPL101", "task": "checked"}
+    ]
     assert data["summary"] == {
         "files": 7,
         "findings": 2,

@@ -319,9 +319,10 @@ _BACKWARD = frozenset({"backward", "manual_backward", "scale"})
 def _gone_through(node: ast.expr, index: tuple[int, ...]) -> ast.expr:
     """Of `for a, b in zip(x, y)` and `for i, a in enumerate(x)`: what the part at `index` is an element of."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and index:
-        if node.func.id == "zip" and index[0] < len(node.args):
+        name = node.func.id
+        if name == "zip" and index[0] < len(node.args):
             node, index = node.args[index[0]], index[1:]
-        elif node.func.id == "enumerate":
+        elif name == "enumerate":
             if index[0] == 0:
                 return ast.copy_location(ast.Constant(0), node)
             node, index = node.args[0], index[1:]
