@@ -518,7 +518,7 @@ def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
         ),
         (
             "kept = loss.item(); kept += out.norm().item()",
-            "loss_value, out_norm = torch.stack([loss, out.norm()]).tolist(); kept = loss_value; kept += out_norm",
+            "loss_value, out_norm = torch.stack([loss, out.norm()]).tolist()\nkept = loss_value; kept += out_norm",
         ),
     ],
 )

@@ -5,7 +5,7 @@ A generator is a module `tests/fixes/<code>.py` with
 - `programs()`: a hypothesis strategy of texts, each a script that defines `run()`, which trains and returns numbers;
 - `UNSAFE` (optional): True where the rule's unsafe fixes are tried; results are then compared as floats are;
 - `FEWER` (optional): the kind of event that the fix saves on a device: "sync", "h2d", "h2d-blocking" or "d2h";
-- `MORE` (optional): the kind of event that there is more of, where the fix makes wrong numbers right by waiting;
+- `MORE` (optional): the kinds of event that there may be more of: one copy for some reads, a wait that was missing;
 - `check(before, after)` (optional): what else must hold of the two texts.
 
 Scripts choose their device themselves, so that they run on the host and on the simulated device: `HEAD` has it.

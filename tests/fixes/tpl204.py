@@ -5,7 +5,7 @@ from __future__ import annotations
 from fixes.programs import STEP, comments, program
 from hypothesis import strategies as st
 
-MORE = "d2h-blocking"
+MORE = ("d2h-blocking",)
 
 _COPIES = [
     '.to("cpu", non_blocking=True)',

@@ -11,6 +11,7 @@ from torchperf_lint.facts.guards import short, words
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.stacking import read_together
 from torchperf_lint.model import Confidence, Finding, Location, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -91,7 +92,10 @@ class SeveralReadsInOneStep(SourceRule):
     reads for each parameter.
 
     ## Fix safety
-    There is no automatic fix yet: `torch.stack` gives all numbers one dtype.
+    Unsafe: reads in one statement, or in statements that follow each other, are made one before them. That is done
+    where all are known to be floating-point numbers without dimensions (losses, means, norms), for `torch.stack` gives
+    all one shape and dtype; tensors on several devices would not stack. The same number read twice is read once. There
+    is none where a number is only added up: TPL101 keeps the sum on the device.
 
     ## Confirmed by
     Synchronisations at the reads in at least half of the recorded steps or evaluation batches.
@@ -126,6 +130,7 @@ class SeveralReadsInOneStep(SourceRule):
             confidence=max((_confidence(reading) for reading in cluster), key=lambda confidence: confidence.rank),
             related=[_related(file, reading) for reading in others],
             root_cause=f"cluster of {cause(first.site)}, column {first.site.start[1]}",
+            fix=read_together(cluster),
             covers=sorted({cause(reading.site) for reading in cluster}),
         )
 

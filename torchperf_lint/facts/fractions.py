@@ -1,0 +1,98 @@
+"""Whether an expression is known to be one floating-point number in a tensor without dimensions: a loss, a mean.
+
+Such tensors can be stacked, and read together, without a change of their values: a wider dtype holds all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.source import Site
+
+_LOSSES = frozenset(
+    "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy kl_div "
+    "binary_cross_entropy_with_logits".split()
+)
+_LOSS_MODULES = frozenset(
+    "CrossEntropyLoss NLLLoss MSELoss L1Loss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss KLDivLoss".split()
+)
+_NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
+_AVERAGES = frozenset({"mean", "norm", "std", "var"})
+"""What gives one floating-point number when it is given no argument."""
+_FLOATS = frozenset({"float", "double", "half", "bfloat16"})
+_SAME_SHAPE = _FLOATS | {"detach", "clone", "abs", "exp", "sqrt"}
+_DEPTH = 8
+_LATE = (10**9, 1)
+
+
+def is_fraction(site: Site, node: ast.expr, at: tuple[int, int], depth: int = 0) -> bool:
+    """Whether an expression of the function around `site`, evaluated at a place, is one; else it is not known."""
+    if depth > _DEPTH:
+        return False
+    if isinstance(node, ast.Name):
+        body = site.file.project.body(site.file.path)
+        reaching = (body.reaching(site.function, node.id, at) if body is not None else None) or []
+        return bool(reaching) and all(_is_assigned(site, d, depth + 1) for d in reaching)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.USub) and is_fraction(site, node.operand, at, depth + 1)
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        known = [is_fraction(site, side, at, depth + 1) for side in sides]
+        return any(known) and all(k or isinstance(s, ast.Constant) for k, s in zip(known, sides, strict=True))
+    return isinstance(node, ast.Call) and _is_call_of_one(site, node, at, depth)
+
+
+def _is_assigned(site: Site, definition: Definition, depth: int) -> bool:
+    if definition.how != "assign" or definition.index or definition.value is None:
+        return False
+    body = site.file.project.body(site.file.path)
+    assert body is not None
+    return is_fraction(site, definition.value, body.at(definition.value), depth)
+
+
+def _is_call_of_one(site: Site, node: ast.Call, at: tuple[int, int], depth: int) -> bool:
+    dotted = site.file.denotes(node.func, site) or ""
+    if dotted in _NORMS:
+        return True
+    if dotted.startswith("torch.") and "()" not in dotted and not dotted.startswith("torch.Tensor."):
+        name = dotted.rpartition(".")[2]
+        if name in _LOSSES:
+            return len(node.args) <= 2 and _is_reduced(node)
+        return dotted == "torch.mean" and len(node.args) == 1 and not node.keywords
+    if isinstance(node.func, ast.Name) and _is_loss_module(site, node.func.id, at):
+        return len(node.args) == 2 and not node.keywords
+    if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+        return False
+    receiver = node.func.value
+    if node.func.attr in _AVERAGES:
+        return site.file.project.values.of(receiver, site.frame._replace(at=at)).kind == "tensor"
+    if node.func.attr == "sum":
+        converted = isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and not receiver.args
+        return converted and receiver.func.attr in _FLOATS  # type: ignore[attr-defined]
+    return node.func.attr in _SAME_SHAPE and is_fraction(site, receiver, at, depth + 1)
+
+
+def _is_reduced(node: ast.Call) -> bool:
+    """Whether a loss is one number, as it is unless it is told otherwise."""
+    told = {k.arg: k.value for k in node.keywords}
+    reduction = told.get("reduction")
+    plain = reduction is None or (isinstance(reduction, ast.Constant) and reduction.value in ("mean", "sum"))
+    return plain and not told.keys() & {None, "reduce", "size_average"}
+
+
+def _is_loss_module(site: Site, name: str, at: tuple[int, int]) -> bool:
+    """Whether a name is `nn.CrossEntropyLoss()`, made in the function or at the top of the file."""
+    body = site.file.project.body(site.file.path)
+    if body is None:
+        return False
+    if any(parameter.name == name for parameter in site.file.outline.functions[site.function].parameters):
+        return False
+    found = body.reaching(site.function, name, at) or body.reaching(0, name, _LATE) or []
+    made = found[0].value if len(found) == 1 and found[0].how == "assign" and not found[0].index else None
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in ("to", "cuda"):
+        made = made.func.value
+    if not isinstance(made, ast.Call):
+        return False
+    package, _, last = (site.file.denotes(made.func, site) or "").rpartition(".")
+    return package.startswith("torch.nn") and last in _LOSS_MODULES and not made.args and _is_reduced(made)
