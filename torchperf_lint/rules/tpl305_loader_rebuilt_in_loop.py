@@ -79,7 +79,7 @@ class LoaderRebuiltInLoop(SourceRule):
     ```
 
     ## Fix safety
-    There is no automatic fix yet. Workers that live on keep their copy of the data set: what the loop changes in it
+    There is no automatic fix. Workers that live on keep their copy of the data set: what the loop changes in it
     would not reach them.
 
     ## Confirmed by
