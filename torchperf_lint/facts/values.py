@@ -46,7 +46,9 @@ class Values:
         self.types = types
         self.hotness = hotness
         self.body = body
-        self.known: dict[object, Value] = {}
+        self._settled: dict[object, tuple[Value, int]] = {}
+        self._cut_off: dict[tuple[object, int], Value] = {}
+        self._farthest = 0
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
 
@@ -64,14 +66,32 @@ class Values:
     def remembered(self, key: object, frame: Frame, compute: Callable[[], Value]) -> Value:
         """The value kept under `key` for as many hops; `nothing`, the bottom of the lattice, beyond the last hop.
 
-        A value that depends on itself is so worked out from what it does not depend on.
+        A value that depends on itself is so worked out from what it does not depend on. One that is worked out before
+        the last hop is the same for whoever has as many hops left as it took.
         """
         if frame.hops >= MAX_HOPS:
+            self.cut_off()
             return NOTHING
+        value, hops = self._settled.get(key, (NOTHING, MAX_HOPS))
+        if frame.hops + hops < MAX_HOPS:
+            self._farthest = max(self._farthest, frame.hops + hops)
+            return value
         full_key = (key, frame.hops)
-        if full_key not in self.known:
-            self.known[full_key] = compute()
-        return self.known[full_key]
+        if full_key in self._cut_off:
+            self.cut_off()
+            return self._cut_off[full_key]
+        before, self._farthest = self._farthest, frame.hops
+        value = compute()
+        if self._farthest < MAX_HOPS:
+            self._settled[key] = (value, self._farthest - frame.hops)
+        else:
+            self._cut_off[full_key] = value
+        self._farthest = max(before, self._farthest)
+        return value
+
+    def cut_off(self) -> None:
+        """Note that what is being worked out depends on how many hops were left."""
+        self._farthest = MAX_HOPS
 
     # -- expressions -------------------------------------------------------------------------------
 
