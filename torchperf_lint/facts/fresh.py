@@ -82,7 +82,7 @@ def _is_random(factory: str) -> bool:
 
 
 def _origin(values: Values, node: ast.expr, frame: Frame) -> _Made | None:
-    """The factory at the bottom of what only reshapes, converts, or computes with numbers of the host."""
+    """The factory at the bottom of what only reshapes, converts, or computes with literal numbers."""
     found: ast.expr | None = node
     for _ in range(_STEPS):
         if not isinstance(found, ast.Call):
@@ -106,7 +106,7 @@ def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.exp
         return node.operand, frame
     if isinstance(node, ast.BinOp):
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            if values.of(other, frame).kind == "plain" and values.of(one, frame).kind == "tensor":
+            if isinstance(other.operand if isinstance(other, ast.UnaryOp) else other, ast.Constant):
                 return one, frame
     if isinstance(node, ast.Name):
         return _assigned_before(values, node, frame)
