@@ -34,7 +34,7 @@ from torchperf_lint.facts.value import (
 
 MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
-MAX_HOPS = 10
+MAX_HOPS = 8
 """Bindings, calls and attributes followed before evaluation stops."""
 
 
