@@ -182,6 +182,12 @@ def test_a_loader_is_pinned_together_with_its_copies():
     assert fixed(text, "TPL201").text == SAFE.replace(".to(device)", ".to(device, non_blocking=True)")
 
 
+def test_a_copy_of_what_is_made_of_the_batch_stays_as_it_is():
+    text = SAFE.replace(" x.to(device),", " x[:, 0].unsqueeze(1).to(device),")
+    assert text != SAFE
+    assert " x[:, 0].unsqueeze(1).to(device)," in fixed(text, "TPL201").text
+
+
 def test_the_number_of_workers_is_never_invented():
     text = dedent(SAFE).replace(", num_workers=4, pin_memory=True", "")
     for code in ("TPL201", "TPL301", "TPL302"):

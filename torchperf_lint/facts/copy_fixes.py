@@ -30,7 +30,7 @@ _ALWAYS_FINE = ("torch.cuda.is_available", "torch.accelerator.is_available")
 def without_blocking(site: Site, batch: Value) -> Fix | None:
     """The fix of a blocking copy of a batch; where its loader has workers and is not pinned, of both at once.
 
-    None where the loader would have to be pinned in another file, or yields what cannot be pinned.
+    None where the loader does not pin, would have to do so in another file, or yields what cannot be pinned.
     """
     safety = Safety.SAFE if _is_proved(site, batch) else Safety.UNSAFE
     return fix_of(site, safety, lambda edit: _both(edit, site, batch))
@@ -55,8 +55,26 @@ def without_pinning(pin: ast.Call, move: Site, batch: Value) -> Fix | None:
 
 
 def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
+    pinned_here = list(_pinned_loaders(site, batch))
+    told = [_is_said_to_pin(site.file.project, origin) for origin in batch.origins]
+    if told and not pinned_here and not any(told):
+        raise CannotFix("its loader does not pin, and the flag alone changes nothing")
+    if site.receiver is None or _is_computed(site.receiver):
+        raise CannotFix("it is not the memory that the loader pinned")
     yield from edit.set_keyword(site.call, "non_blocking", "True")
-    yield from _pinned_loaders(site, batch)
+    yield from pinned_here
+
+
+def _is_computed(node: ast.expr) -> bool:
+    """Whether something is made of the batch first: `batch["x"][:, 0].unsqueeze(1)`."""
+    parts = list(ast.walk(node))
+    return any(isinstance(part, ast.Call | ast.BinOp | ast.Slice) for part in parts)
+
+
+def _is_said_to_pin(project: Project, origin: Origin) -> bool:
+    """Whether a loader is given anything as `pin_memory` but False."""
+    call = loader_call(project, origin)
+    return call is not None and not lacks(call, "pin_memory", PIN_POSITION)
 
 
 def _unpinned(edit: Editor, pin: ast.Call, move: Site, batch: Value) -> Iterator[Edit]:
