@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
@@ -104,6 +105,8 @@ class ItemInHotLoop(SourceRule):
         del project
         for site, receiver, read in item_readings(file):
             written = file.brief(receiver)
+            if not isinstance(receiver, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+                written = f"({written})"
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
