@@ -25,6 +25,9 @@ FILE_CANDIDATES = 4
 PER_PATTERN = 17
 STEP_SITES = 9
 """More of each pattern from the stratum `step`: loops that train, and forward passes and losses."""
+MORE_SITES = 22
+"""More of each pattern of `MORE`, from loops and from functions that train or are called often: where findings are."""
+MORE = "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL119 TPL201 TPL251 TPL252 TPL255 TPL301 TPL651 TPL652"
 HOT_SHARE = 0.7
 """Sites in a loop or in a function that frameworks call often, of those drawn for a pattern."""
 _HOT_NAME = re.compile(r"forward|step|loss|batch|update|__call__|__getitem__|collate|train_one|sample|predict")
@@ -362,6 +365,10 @@ def drawn(candidates: list[Candidate]) -> list[Site]:
         pool = sorted(c for c in candidates if c[0].pattern == pattern and c[2])
         chooser.shuffle(pool)
         kept += [site._replace(stratum="step") for site in _in_turns(pool, STEP_SITES, taken)]
+    for pattern in MORE.split():
+        pool = sorted(c for c in candidates if c[0].pattern == pattern and (c[2] or c[0].stratum == "hot"))
+        chooser.shuffle(pool)
+        kept += [site._replace(stratum="more") for site in _in_turns(pool, MORE_SITES, taken)]
     return sorted(set(kept))
 
 
