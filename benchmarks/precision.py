@@ -263,9 +263,13 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="name what was missed, wrong, or a trap")
     options = parser.parse_args()
     directories = packages.unpacked(options.directory)
-    sites = read_sites(directories, options.part)
+    every = read_sites(directories, options.part)
+    # A site whose code no tool of the table claims to find counts for nobody; a finding there is still wrong.
+    sites = [s for s in every if s.label != "TP" or families_of(s.code)]
     print(f"{len(sites)} rows of part {options.part!r}: ", end="")
     print(", ".join(f"{sum(s.label == label for s in sites)} {label}" for label in ("TP", "FP", "BORDERLINE")))
+    unclaimed = [s.code for s in every if s not in sites]
+    print(f"left out, as no rule is about them yet: {', '.join(unclaimed) or 'none'}")
     print(f"{'':<30}{'recall':>16}{'precision':>16}{'traps fired':>16}")
     rules: dict[str, Score] = {}
     notes: list[str] = []

@@ -116,7 +116,12 @@ Run = Callable[..., tuple[float, str]]
 
 def _runner(cwd: Path) -> Run:
     """Runs Python in an empty directory; gives CPU seconds and what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(cwd / "cache")}
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(cwd / "byte_code"),  # installers compile; a work tree may have none
+        "XDG_CACHE_HOME": str(cwd / "cache"),
+    }
 
     def run(arguments: list[str], given: str = "", may_exit: tuple[int, ...] = (0,)) -> tuple[float, str]:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from torchperf_lint.facts.notebook import NotebookSource, to_source
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
+from torchperf_lint.facts.syntax import parse
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
 
@@ -50,6 +52,8 @@ class _Read:
 
 
 _opened: dict[Path, Opened] = {}
+_SUBJECT = "torch"
+"""Of files that never mention it, rules seldom ask more than the outline says."""
 
 
 def open_project(
@@ -62,11 +66,13 @@ def open_project(
     listed = project_files(root, settings, files)
     every = sorted(set(listed.files) | set(texts), key=lambda path: path.as_posix())
     kept = cache.Cache(root, settings)
-    job = _Reader(root, texts, kept)
-    read = workers.each(job.read, every, workers.count(settings.jobs, len(every)))
+    processes = workers.count(settings.jobs, len(every))
+    # What another process parses stays there: trees are dearer to send than to make.
+    job = _Reader(root, texts, kept, wanted=frozenset(files) if processes == 1 else frozenset())
+    read = workers.each(job.read, every, processes)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
-    opened = _assembled(read, listed.complete, reach)
+    opened = _assembled(read, listed.complete, reach, job.trees)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -84,23 +90,32 @@ def _still_good(before: Opened, root: Path, files: Iterable[Path], texts: Mappin
     )
 
 
-def _assembled(read: Iterable[_Read], complete: bool, kept: cache.KeptReach | None = None) -> Opened:
+def _assembled(
+    read: Iterable[_Read], complete: bool, kept: cache.KeptReach | None, trees: dict[str, ast.Module]
+) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
     notebooks = {name: r.notebook for name, r in by_name.items() if r.notebook is not None}
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
-    project = Project(outlines, lambda name: by_name[name].text, complete, kept.load if kept else lambda _: None)
+    project = Project(outlines, lambda name: by_name[name].text, complete, kept.load if kept else lambda _: None, trees)
     return Opened(project, refused, notebooks, complete, kept)
 
 
 class _Reader:
-    """Reads and outlines single files; runs in worker processes."""
+    """Reads and outlines single files; runs in worker processes.
 
-    def __init__(self, root: Path, texts: Mapping[Path, str], kept: cache.Cache) -> None:
+    `trees` keeps the syntax trees of the files that are `wanted`: rules are about to ask for most of them.
+    """
+
+    def __init__(
+        self, root: Path, texts: Mapping[Path, str], kept: cache.Cache, wanted: frozenset[Path] = frozenset()
+    ) -> None:
         self.root = root
         self.texts = texts
         self.kept = kept
+        self.wanted = wanted
+        self.trees: dict[str, ast.Module] = {}
 
     def read(self, path: Path) -> _Read:
         name = relative(path, self.root)
@@ -111,12 +126,20 @@ class _Reader:
         except CannotCheck as refused:
             return _Read(name, refused=refused)
         try:
-            return _Read(name, text, self.kept.get(name, text) or outline(name, text), notebook=notebook)
+            found = self.kept.get(name, text) or self._outlined(name, text, path in self.wanted)
+            return _Read(name, text, found, notebook=notebook)
         except CannotCheck as refused:
             return _Read(name, refused=_in_cell(refused, notebook))
         except Exception as error:  # the border between one file and the run: a bug of ours costs that file only
             logger.debug("cannot outline %s", name, exc_info=True)
             return _Read(name, refused=CannotCheck(f"a bug in torchperf-lint: {type(error).__name__}: {error}"))
+
+    def _outlined(self, name: str, text: str, wanted: bool) -> Outline:
+        tree = parse(text)
+        found = outline(name, text, tree)
+        if wanted and _SUBJECT in text:
+            self.trees[name] = tree
+        return found
 
 
 def _in_cell(refused: CannotCheck, notebook: NotebookSource | None) -> CannotCheck:

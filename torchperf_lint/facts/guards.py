@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.syntax import children_of
 
 SHORT = 60
 
@@ -172,13 +173,14 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
         return _kind_of_one(test.operand)
-    if _names_another_device(test) or any(_ELSEWHERE_NAME.search(name) for name in _names(test)):
+    nodes = _walk(test)
+    names = _names_among(nodes)
+    if _names_another_device(test) or any(_ELSEWHERE_NAME.search(name) for name in names):
         return "elsewhere"
-    if any(name in _NOT_FINITE for name in _names(test)):
+    if any(name in _NOT_FINITE for name in names):
         return "except"
-    if _has_modulus(test) or _is_single_turn(test) or _is_throttle(test):
+    if _has_modulus(nodes) or _is_single_turn(test) or _is_throttle(nodes):
         return "cadence"
-    names = _names(test)
     if any(_CADENCE_NAME.search(name) for name in names):
         return "cadence"
     if any(_DEBUG_NAME.match(name) for name in names):
@@ -215,12 +217,12 @@ def _is_finite_check(test: ast.expr) -> bool:
     return isinstance(inner, ast.Call) and any(name in ("isfinite", "is_finite") for name in _names(inner))
 
 
-def _has_modulus(test: ast.expr) -> bool:
+def _has_modulus(nodes: Sequence[ast.AST]) -> bool:
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mod)
         and not isinstance(node.left, ast.Constant | ast.JoinedStr)
-        for node in _walk(test)
+        for node in nodes
     )
 
 
@@ -253,8 +255,8 @@ def _is_single_turn(test: ast.expr) -> bool:
     return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
 
 
-def _is_throttle(test: ast.expr) -> bool:
-    calls = (node.func for node in _walk(test) if isinstance(node, ast.Call))
+def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
     return any((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _CLOCKS for f in calls)
 
 
@@ -318,8 +320,12 @@ def short(text: str) -> str:
 
 
 def _names(test: ast.expr) -> list[str]:
+    return _names_among(_walk(test))
+
+
+def _names_among(nodes: Sequence[ast.AST]) -> list[str]:
     found = []
-    for node in _walk(test):
+    for node in nodes:
         if isinstance(node, ast.Name):
             found.append(node.id)
         elif isinstance(node, ast.Attribute):
@@ -333,5 +339,5 @@ def _walk(root: ast.expr, limit: int = 200) -> list[ast.AST]:
     for node in nodes:
         if len(nodes) > limit:
             break
-        nodes.extend(ast.iter_child_nodes(node))
+        nodes.extend(children_of(node))
     return nodes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 
 from torchperf_lint.errors import CannotCheck
@@ -26,6 +27,7 @@ class Project:
         read: Callable[[str], str],
         complete: bool = True,
         kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
+        trees: dict[str, ast.Module] | None = None,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
         self.types = Types(self.index)
@@ -35,6 +37,8 @@ class Project:
         self.grads = Grads(self.values)
         self._read = read
         self._texts: dict[str, str] = {}
+        self._trees = {} if trees is None else trees
+        """Path -> what was parsed for the outline already; each is taken once."""
         self._bodies: dict[str, Body | None] = {}
 
     @classmethod
@@ -60,7 +64,8 @@ class Project:
             return None
         try:
             text = self.text(path)
-            return Body(parse(text), found, text)
+            tree = self._trees.pop(path, None)
+            return Body(parse(text) if tree is None else tree, found, text)
         except CannotCheck:
             return None
 

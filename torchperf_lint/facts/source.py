@@ -151,6 +151,7 @@ class SourceFile:
         self._units: dict[int, Unit] = {}
         self._enclosing: dict[int, Enclosing] = {}
         self._answers: dict[object, object] = {}
+        self._mentioned: dict[str, bool] = {}
 
     @property
     def outline(self) -> Outline:
@@ -177,7 +178,13 @@ class SourceFile:
 
     def mentions(self, triggers: tuple[str, ...]) -> bool:
         """Whether the text holds one of the triggers at all."""
-        return any(trigger in self.text for trigger in triggers)
+        known = self._mentioned
+        for trigger in triggers:
+            if trigger not in known:
+                known[trigger] = trigger in self.text
+            if known[trigger]:
+                return True
+        return False
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:
         """What a question has for an answer about this file; asked once, however many rules want to know."""

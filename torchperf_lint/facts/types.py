@@ -29,6 +29,7 @@ class Types:
         self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
+        self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
 
@@ -82,10 +83,18 @@ class Types:
             if parameter.name == name:
                 return self.annotated(path, record.parent, parameter.annotation, depth)
         if scope > 0:
-            for index, nested in enumerate(self.index.outlines[path].functions):
-                if nested.parent == scope and nested.name == name and nested.class_index < 0:
-                    return (Thing("function", path, index),)
+            index = self._nested_functions(path).get((scope, name))
+            if index is not None:
+                return (Thing("function", path, index),)
         return None
+
+    def _nested_functions(self, path: str) -> dict[tuple[int, str], int]:
+        """(function around it, name) -> the first function defined so."""
+        if path not in self._nested:
+            functions = list(enumerate(self.index.outlines[path].functions))
+            own = {(f.parent, f.name): index for index, f in reversed(functions) if f.class_index < 0}
+            self._nested[path] = own
+        return self._nested[path]
 
     def annotated(self, path: str, function: int, annotation: str, depth: int = 0) -> tuple[Thing, ...]:
         """An instance of the class that an annotation names."""
