@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torchperf_lint import cache, workers
@@ -66,10 +66,8 @@ def open_project(
     listed = project_files(root, settings, files)
     every = sorted(set(listed.files) | set(texts), key=lambda path: path.as_posix())
     kept = cache.Cache(root, settings)
-    processes = workers.count(settings.jobs, len(every))
-    # What another process parses stays there: trees are dearer to send than to make.
-    job = _Reader(root, texts, kept, wanted=frozenset(files) if processes == 1 else frozenset())
-    read = workers.each(job.read, every, processes)
+    job = _Reader(root, texts, kept, frozenset(files))
+    read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
     opened = _assembled(read, listed.complete, reach, job.trees)
@@ -103,42 +101,58 @@ def _assembled(
 
 
 class _Reader:
-    """Reads and outlines single files; runs in worker processes.
+    """Reads files and outlines those that the cache does not know.
 
     `trees` keeps the syntax trees of the files that are `wanted`: rules are about to ask for most of them.
     """
 
-    def __init__(
-        self, root: Path, texts: Mapping[Path, str], kept: cache.Cache, wanted: frozenset[Path] = frozenset()
-    ) -> None:
+    def __init__(self, root: Path, texts: Mapping[Path, str], kept: cache.Cache, wanted: frozenset[Path]) -> None:
         self.root = root
         self.texts = texts
         self.kept = kept
-        self.wanted = wanted
+        self.wanted = {relative(path, root) for path in wanted}
         self.trees: dict[str, ast.Module] = {}
 
     def read(self, path: Path) -> _Read:
+        """A file's text, and its outline where the cache knows it."""
         name = relative(path, self.root)
         try:
             raw = self.texts[path] if path in self.texts else texts_of.read(path)
             notebook = to_source(raw) if path.suffix == ".ipynb" else None
-            text = raw if notebook is None else notebook.text
         except CannotCheck as refused:
             return _Read(name, refused=refused)
-        try:
-            found = self.kept.get(name, text) or self._outlined(name, text, path in self.wanted)
-            return _Read(name, text, found, notebook=notebook)
-        except CannotCheck as refused:
-            return _Read(name, refused=_in_cell(refused, notebook))
-        except Exception as error:  # the border between one file and the run: a bug of ours costs that file only
-            logger.debug("cannot outline %s", name, exc_info=True)
-            return _Read(name, refused=CannotCheck(f"a bug in torchperf-lint: {type(error).__name__}: {error}"))
+        text = raw if notebook is None else notebook.text
+        return _Read(name, text, self.kept.get(name, text), notebook=notebook)
 
-    def _outlined(self, name: str, text: str, wanted: bool) -> Outline:
-        tree = parse(text)
-        found = outline(name, text, tree)
-        if wanted and _SUBJECT in text:
-            self.trees[name] = tree
+    def outlined(self, read: list[_Read], jobs: int | None) -> list[_Read]:
+        """The same with the outlines that were missing, made in worker processes where many are."""
+        missing = [number for number, one in enumerate(read) if one.found is None and one.refused is None]
+        processes = workers.count(jobs, len(missing))
+        if processes > 1:
+            self.wanted.clear()  # a tree is dearer to send to another process than to make there
+
+        def outline_of(number: int) -> Outline | CannotCheck:
+            return self._outline(read[number])
+
+        for number, found in zip(missing, workers.each(outline_of, missing, processes), strict=True):
+            one = read[number]
+            if isinstance(found, CannotCheck):
+                read[number] = replace(one, refused=found)
+            else:
+                read[number] = replace(one, found=found)
+        return read
+
+    def _outline(self, one: _Read) -> Outline | CannotCheck:
+        try:
+            tree = parse(one.text)
+            found = outline(one.name, one.text, tree)
+        except CannotCheck as refused:
+            return _in_cell(refused, one.notebook)
+        except Exception as error:  # the border between one file and the run: a bug of ours costs that file only
+            logger.debug("cannot outline %s", one.name, exc_info=True)
+            return CannotCheck(f"a bug in torchperf-lint: {type(error).__name__}: {error}")
+        if one.name in self.wanted and _SUBJECT in one.text:
+            self.trees[one.name] = tree
         return found
 
 
