@@ -67,6 +67,10 @@ RARE = [
     ("device in ('mps', 'xla')", "elsewhere", False),
     ("device not in ['cpu']", "elsewhere", True),
     ("x.device.type == 'cpu' and y", "elsewhere", False),
+    ("x.is_cuda", "elsewhere", True),
+    ("not is_cuda", "elsewhere", False),
+    ("x.device.type == 'cuda'", "elsewhere", True),
+    ("x.device.type != 'cuda'", "elsewhere", False),
 ]
 
 
@@ -91,7 +95,6 @@ OFTEN = [
     "isinstance(x, Tensor)",
     "x is None",
     "self.training",
-    "x.device.type == 'cuda'",
     "device in ('cuda', 'cpu')",
     "'mps' == name.lower or x",
     "logits",

@@ -62,6 +62,8 @@ def guard(test: ast.expr) -> Guard | None:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         negated = not negated
         test = test.operand
+    if _says_cuda(test):
+        return Guard("elsewhere", short(words(test)), otherwise=negated == _is_negative(test))
     kind = _kind(test)
     if kind is None:
         return None
@@ -199,7 +201,18 @@ def _names_another_device(test: ast.expr) -> bool:
     return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
 
 
+_CUDA_NAME = re.compile(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
 _ELSEWHERE_NAME = re.compile(r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu)$", re.IGNORECASE)
+
+
+def _says_cuda(test: ast.expr) -> bool:
+    """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
+    if isinstance(test, ast.Name | ast.Attribute):
+        return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return False
+    kind, other = test.left, test.comparators[0]
+    return isinstance(other, ast.Constant) and other.value == "cuda" and isinstance(kind, ast.Attribute | ast.Call)
 
 
 def _is_negative(test: ast.expr) -> bool:

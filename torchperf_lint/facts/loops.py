@@ -44,6 +44,9 @@ _MODEL_NAME = re.compile(
     re.IGNORECASE,
 )
 _ON_DEVICE = {"to", "cuda"}
+_KEPT = ("cached_property", "lru_cache", "cache")
+_IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?range\([^,]+,[^,]+, *(?:bs|bsz)\b")
+"""`for start in range(0, len(texts), batch_size)`: one batch a turn, as from a loader."""
 
 
 def is_plural(chain: str) -> bool:
@@ -100,15 +103,20 @@ class Loops:
     def _decoding(self, path: str, index: int) -> Loop | None:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
         region = self.index.outlines[path].regions[index]
-        if not self._without_grad(path, index):
+        if not self._without_grad(path, index) or self._runs_once(path, region.function):
             return None
+        kind, when = ("eval", _BATCH) if _IN_BATCHES.search(region.detail) else ("rollout", _TURN)
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)
             if known or (not things and _MODEL_NAME.search(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
-                return Loop("rollout", because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, _TURN)
+                return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         return None
+
+    def _runs_once(self, path: str, function: int) -> bool:
+        """Whether what a function gives is kept, as `cached_property` keeps it."""
+        return any(last_part(d).startswith(_KEPT) for d in self.index.outlines[path].functions[function].decorators)
 
     def _is_module(self, thing: Thing) -> bool:
         if thing.kind == "instance":
