@@ -70,7 +70,7 @@ def open_project(
     read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
-    opened = _assembled(read, listed.complete, reach, job.trees)
+    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -89,14 +89,19 @@ def _still_good(before: Opened, root: Path, files: Iterable[Path], texts: Mappin
 
 
 def _assembled(
-    read: Iterable[_Read], complete: bool, kept: cache.KeptReach | None, trees: dict[str, ast.Module]
+    read: Iterable[_Read],
+    complete: bool,
+    kept: cache.KeptReach | None,
+    trees: dict[str, ast.Module],
+    oldest_torch: tuple[int, int] | None,
 ) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
     notebooks = {name: r.notebook for name, r in by_name.items() if r.notebook is not None}
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
-    project = Project(outlines, lambda name: by_name[name].text, complete, kept.load if kept else lambda _: None, trees)
+    load = kept.load if kept else lambda _: None
+    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch)
     return Opened(project, refused, notebooks, complete, kept)
 
 

@@ -74,6 +74,14 @@ class Settings:
         """The codes of the rules to run."""
         return catalog.selected_codes(self.select, self.ignore, self.extend_select, self.extend_ignore)
 
+    @property
+    def oldest_torch(self) -> tuple[int, int] | None:
+        """`target_torch` as (major, minor)."""
+        if self.target_torch is None:
+            return None
+        major, minor = self.target_torch.split(".")[:2]
+        return int(major), int(minor)
+
     def ignored_codes_for(self, path: str) -> frozenset[str]:
         """The codes that per-file-ignores silence in a file; `path` is POSIX, relative to the project's root.
 

@@ -28,6 +28,7 @@ class Project:
         complete: bool = True,
         kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
         trees: dict[str, ast.Module] | None = None,
+        oldest_torch: tuple[int, int] | None = None,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
         self.types = Types(self.index)
@@ -35,6 +36,8 @@ class Project:
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)
+        self.oldest_torch = oldest_torch
+        """The oldest torch the code must run on, (major, minor); None: whatever is current."""
         self._read = read
         self._texts: dict[str, str] = {}
         self._trees = {} if trees is None else trees
@@ -68,6 +71,10 @@ class Project:
             return Body(parse(text) if tree is None else tree, found, text)
         except CannotCheck:
             return None
+
+    def must_run_before(self, major: int, minor: int) -> bool:
+        """Whether the code must run on a torch that is older than this release."""
+        return self.oldest_torch is not None and self.oldest_torch < (major, minor)
 
     @property
     def uses_accelerator(self) -> bool:

@@ -19,6 +19,8 @@ _NATIVE = (
     'run the forward pass under `with torch.autocast("cuda"):` and backward and step through '
     '`torch.amp.GradScaler("cuda")`; models and optimizers need no `initialize`'
 )
+_NEW_SINCE = {"GradScaler": (2, 3), "custom_fwd": (2, 4), "custom_bwd": (2, 4)}
+"""The release that brought the new spelling, where it is not 1.10, which brought `torch.autocast`."""
 
 
 class LegacyAmpApi(SourceRule):
@@ -76,6 +78,8 @@ class LegacyAmpApi(SourceRule):
         return torch.cuda.amp.GradScaler()
     ```
 
+    Under `target-torch`, what that version lacks is not asked for.
+
     ## Fix safety
     Unsafe: `torch.amp.GradScaler` needs torch 2.3, `custom_fwd` and `custom_bwd` with a device type need 2.4; and
     inside another `autocast` region the new one takes over that region's dtype where none is given, while the old one
@@ -96,8 +100,9 @@ class LegacyAmpApi(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each use of a replaced spelling."""
-        del project
         for use in legacy_uses(file):
+            if use.device and project.must_run_before(*_NEW_SINCE.get(use.name, (1, 10))):
+                continue
             yield self.found(
                 use.mark,
                 message=_message(use),

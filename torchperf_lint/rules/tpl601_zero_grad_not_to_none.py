@@ -89,18 +89,19 @@ class ZeroGradNotToNone(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot `zero_grad` with a literal False."""
-        del project
         if _GRAPHS.search(file.text):
             return
         for site in file.hot_calls("zero_grad"):
             if not _keeps_zeros(site) or site.hot is None or site.hot.kind in ("data", "eval") or _reads_grads(site):
                 continue
             written = file.brief(site.call.func)
+            old = project.must_run_before(2, 0)
+            instead = f"write `{written}({'set_to_none=True' if old else ''})`: it drops the gradients"
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` fills every gradient with zeros {site.hot.when}, and the backward "
                 "pass adds to them instead of writing them",
-                instead=f"write `{written}()`: it drops the gradients (the default since torch 2.0)",
+                instead=instead if old else f"{instead} (the default since torch 2.0)",
                 hot=site.hot,
                 fix=fix_of(site, Safety.UNSAFE, lambda edit, site=site: _by_default(edit, site)),  # type: ignore[misc]
             )
@@ -117,6 +118,8 @@ def _keeps_zeros(site: Site) -> bool:
 
 
 def _by_default(edit: Editor, site: Site) -> list[Edit]:
+    if site.file.project.must_run_before(2, 0):
+        return edit.set_argument(site.call, "set_to_none", 0, "True")
     if site.file.project.types.targets(site.file.path, site.function, chain(site.call.func)):
         raise CannotFix("its default is the project's own")
     return edit.drop_argument(site.call, "set_to_none" if site.keyword("set_to_none") is not None else 0)
