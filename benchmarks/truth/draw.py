@@ -19,6 +19,8 @@ SEED = 20261121
 FILES = 24
 STEP_FILES = 16
 """Of those, more with code that trains."""
+MORE_FILES = 16
+"""Of files with code that trains, a second draw, up to twice as long."""
 FILE_LINES = 350
 FILE_CANDIDATES = 4
 """A file to label whole has at most so many lines, and at least so many hot candidates."""
@@ -382,13 +384,14 @@ def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str,
         if trains:
             training.setdefault(site[:3], set()).add(site.line)
     kept: list[tuple[str, str, str]] = []
-    for table, wanted in ((lines, FILES), (training, FILES + STEP_FILES)):
+    draws = ((lines, FILES, 1), (training, FILES + STEP_FILES, 1), (training, FILES + STEP_FILES + MORE_FILES, 2))
+    for table, wanted, times in draws:
         pool = sorted(key for key, found in table.items() if len(found) >= FILE_CANDIDATES and key not in kept)
         random.Random(SEED).shuffle(pool)
         count: dict[str, int] = {}
         for package, version, path in pool:
             text = (directory / f"{package}-{version}" / path).read_text(encoding="utf-8", errors="replace")
-            if count.get(package, 0) < 3 and len(text.splitlines()) <= FILE_LINES and len(kept) < wanted:
+            if count.get(package, 0) < 3 and len(text.splitlines()) <= times * FILE_LINES and len(kept) < wanted:
                 count[package] = count.get(package, 0) + 1
                 kept.append((package, version, path))
     return sorted(kept)
