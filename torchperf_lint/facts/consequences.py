@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.counters import counter_of
+from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.masking import asks_if_empty
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
+SPARES, KEEPS, COUNTED = "spares", "keeps", "counted"
+"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers; whatever
+it decides, only the host ever wrote what is read."""
+EXCUSED = frozenset({DECIDES, REPLACES})
+"""Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
 _SAYS = frozenset("print warn warning info error critical debug exception log write append".split())
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES or RECORDS, for a value that is read at a place."""
+    """RAISES, REPLACES, DECIDES, SPARES, KEEPS, COUNTED or RECORDS, for a value that is read at a place."""
+    then = _consequence(place)
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
+        return COUNTED
+    return then
+
+
+def _consequence(place: Place) -> str:
     node: ast.AST = place.expression
     for parent in place.file.enclosing(place.function).ancestors(place.expression):
         found = _of_part(place, parent, node)
@@ -30,6 +45,8 @@ def consequence(place: Place) -> str:
 def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     """What it means that a value is in `node`, which is a part of `parent`."""
     if isinstance(parent, ast.If) and parent.test is node:
+        if isinstance(place.expression, ast.expr) and asks_if_empty(parent, place.expression, _bound_in(place)):
+            return SPARES
         return _of_branch(parent)
     if isinstance(parent, ast.While) and parent.test is node:
         return DECIDES
@@ -60,7 +77,21 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
 
 
+def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
+    """What gives the expression that a name is bound to where a place is, or the name itself where that is not sure."""
+
+    def bound(name: ast.Name) -> ast.expr:
+        body = place.file.project.body(place.file.path)
+        reaching = body.reaching(place.function, name.id, place.frame.at) if body is not None else None
+        values = [d.value for d in reaching or () if d.how == "assign"]
+        return values[0] if len(values) == 1 and values[0] is not None else name
+
+    return bound
+
+
 def _of_branch(node: ast.If) -> str:
+    if keeps_extreme(node):
+        return KEEPS
     if _leaves(node.body) or (not node.orelse and all(_only_says(statement) for statement in node.body)):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -55,7 +55,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     value = on_device(file, place, receiver)
     if value is None:
         return None
-    if hot.optional or consequence(place) in (DECIDES, REPLACES):
+    if hot.optional or consequence(place) in EXCUSED:
         return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
     return Read(value, hot, Severity.INFO if hot.kind == "eval" else Severity.WARNING)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, RAISES, REPLACES, consequence
+from torchperf_lint.facts.consequences import COUNTED, DECIDES, EXCUSED, KEEPS, RAISES, REPLACES, SPARES, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, cause, hot_read
 from torchperf_lint.facts.source import Place, SourceFile
@@ -127,7 +127,7 @@ class TensorTruthiness(SourceRule):
             value=read.value,
             hot=read.hot,
             severity=_severity(read, then),
-            confidence=Confidence.POSSIBLE if then in (DECIDES, REPLACES) else None,
+            confidence=Confidence.POSSIBLE if then in EXCUSED else None,
             root_cause=cause(place),
             leads=False,
         )
@@ -154,10 +154,16 @@ def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
 def _instead(then: str) -> str:
     if then == RAISES:
         return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
+    if then == SPARES:
+        return "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set"
+    if then == COUNTED:
+        return "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded"
+    if then == KEEPS:
+        return "let the device keep the larger or smaller one: `torch.maximum(a, b)`, `torch.minimum(a, b)`, `x.clamp(...)`"
     if then == REPLACES:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
 
 
 def _severity(read: Read, then: str) -> Severity:
-    return Severity.INFO if then in (DECIDES, REPLACES) else read.severity
+    return Severity.INFO if then in EXCUSED else read.severity
