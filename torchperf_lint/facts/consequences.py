@@ -9,26 +9,42 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.foreknown import known_before_loop
 from torchperf_lint.facts.masking import asks_if_empty
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
-SPARES, KEEPS, COUNTED = "spares", "keeps", "counted"
-"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers; whatever
-it decides, only the host ever wrote what is read."""
+SPARES, KEEPS = "spares", "keeps"
+"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers."""
+COUNTED, FOREKNOWN = "counted", "foreknown"
+"""Whatever it decides, no wait is needed: only the host ever wrote it; or one copy before the loop would read it."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
-_SAYS = frozenset("print warn warning info error critical debug exception log write append".split())
+INSTEAD = {
+    SPARES: "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set",
+    KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
+    COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
+    FOREKNOWN: "read all of them before the loop, in one copy (`values = tensor.tolist()`)",
+}
+"""What to write instead where a rule's own advice would not help."""
+
+_SAYS = frozenset(
+    "print warn warning info error critical debug exception log write append warn_once warning_once "
+    "rank_zero_warn rank_zero_info rank_zero_debug".split()
+)
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, SPARES, KEEPS, COUNTED or RECORDS, for a value that is read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED or FOREKNOWN, for a value that is read at a place."""
     then = _consequence(place)
-    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
-        return COUNTED
+    if then in EXCUSED and isinstance(place.expression, ast.expr):
+        if counter_of(place, place.expression) is not None:
+            return COUNTED
+        if known_before_loop(place, place.expression):
+            return FOREKNOWN
     return then
 
 
@@ -92,7 +108,7 @@ def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
 def _of_branch(node: ast.If) -> str:
     if keeps_extreme(node):
         return KEEPS
-    if _leaves(node.body) or (not node.orelse and all(_only_says(statement) for statement in node.body)):
+    if _leaves(node.body) or (not node.orelse and _only_speaks(node.body)):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
 
@@ -118,6 +134,22 @@ def _only_says(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Call)
         and last_part(chain(statement.value.func)) in _SAYS
     )
+
+
+def _only_speaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block says something and, before that, gets the logger or words the text."""
+    said = [_only_says(statement) for statement in body]
+    return any(said) and all(s or _words(statement) for s, statement in zip(said, body, strict=True))
+
+
+def _words(statement: ast.stmt) -> bool:
+    """`logger = get_logger()`, `message = f"..."`."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        return "logger" in last_part(chain(value.func)).lower()
+    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
 def _only_replaces(body: Sequence[ast.stmt]) -> bool:

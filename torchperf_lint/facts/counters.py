@@ -19,7 +19,7 @@ _MISSING = ast.Constant(None)
 
 
 def counter_of(place: Place, node: ast.expr) -> str | None:
-    """The attribute of `self` that an expression reads, when it is such a buffer: `self.steps.item() > n`, `self.initted`.
+    """The attribute of `self` that an expression reads, when it is such a buffer: `self.steps.item() > n`.
 
     It begins as a constant, and nothing in the class and its bases gives it a value that was computed on the device.
     """
@@ -52,9 +52,9 @@ def _own_attribute(node: ast.expr) -> str | None:
             node = node.args[0]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             node = node.func
-        elif isinstance(node, ast.Attribute) and node.attr in _THROUGH:
-            node = node.value
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        elif (isinstance(node, ast.Attribute) and node.attr in _THROUGH) or (
+            isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+        ):
             node = node.value
         else:
             return None

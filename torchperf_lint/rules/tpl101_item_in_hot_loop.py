@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
-from torchperf_lint.facts.consequences import COUNTED, KEEPS, consequence
+from torchperf_lint.facts.consequences import INSTEAD, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings
 from torchperf_lint.facts.source import SourceFile
@@ -111,7 +111,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=_instead(written, consequence(site)),
+                instead=INSTEAD.get(consequence(site)) or _instead(written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -125,13 +125,7 @@ class ItemInHotLoop(SourceRule):
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
-def _instead(written: str, then: str) -> str:
-    if then == COUNTED:
-        return f"keep `{written}` as a Python number too, and read the buffer once, after a checkpoint is loaded"
-    if then == KEEPS:
-        return (
-            "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`) and read that in the end"
-        )
+def _instead(written: str) -> str:
     return (
         f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
         "or read it under `if step % n == 0:`"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import COUNTED, DECIDES, EXCUSED, KEEPS, RAISES, REPLACES, SPARES, consequence
+from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, RAISES, REPLACES, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, cause, hot_read
 from torchperf_lint.facts.source import Place, SourceFile
@@ -152,14 +152,10 @@ def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
 
 
 def _instead(then: str) -> str:
+    if then in INSTEAD:
+        return INSTEAD[then]
     if then == RAISES:
         return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
-    if then == SPARES:
-        return "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set"
-    if then == COUNTED:
-        return "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded"
-    if then == KEEPS:
-        return "let the device keep the larger or smaller one: `torch.maximum(a, b)`, `torch.minimum(a, b)`, `x.clamp(...)`"
     if then == REPLACES:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
