@@ -102,12 +102,12 @@ def _values_in(*nodes: ast.AST) -> Iterator[str]:
             yield chain(node)
         if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             stack.append(node.left)
-        elif not _asks_about(node):
+        elif not asks_about(node):
             stack += ast.iter_child_nodes(node)
 
 
-def _asks_about(node: ast.AST) -> bool:
-    """`len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`; of `key in x` see `decisive_names`."""
+def asks_about(node: ast.AST) -> bool:
+    """Whether no element is asked for: `len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`; of `key in x` see `decisive_names`."""
     if isinstance(node, ast.Compare):
         return all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     if not isinstance(node, ast.Call):

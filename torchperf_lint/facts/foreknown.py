@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.deciding import asks_about
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.value import DEVICE
 
@@ -31,6 +32,8 @@ def _tensors(place: Place, node: ast.expr) -> Iterator[ast.expr]:
     stack: list[ast.AST] = [node]
     while stack:
         current = stack.pop()
+        if asks_about(current):
+            continue
         if isinstance(current, ast.Call):
             # Of `t.expand(n)` and `torch.sqrt(t)` the receiver and the arguments, and not the function.
             own = _receiver(place, current)
