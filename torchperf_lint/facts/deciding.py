@@ -107,7 +107,7 @@ def _values_in(*nodes: ast.AST) -> Iterator[str]:
 
 
 def asks_about(node: ast.AST) -> bool:
-    """Whether no element is asked for: `len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`; of `key in x` see `decisive_names`."""
+    """Whether no element is asked for: `len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`."""
     if isinstance(node, ast.Compare):
         return all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
     if not isinstance(node, ast.Call):
