@@ -74,6 +74,8 @@ def test_a_buffer_is_asked_for_its_truth(test):
     ("branch", "expected"),
     [
         ("if m.any().item(): x[m] = 0", SPARES),
+        ("if not m.any().item(): return x\n        x[m] = 0", SPARES),
+        ("if m.sum().item() == 0: return x\n        x = self.other(x)", DECIDES),
         ("some = m.any().item()\n        if some: x = torch.where(m, 0, x)", DECIDES),
         ("if best < x.max().item(): best = x.max().item()", KEEPS),
     ],

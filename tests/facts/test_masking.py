@@ -11,10 +11,10 @@ from torchperf_lint.facts.masking import asks_if_empty
 
 def asked(source):
     """The answer for the first call in the test of an `if`."""
-    node = ast.parse(source).body[0]
+    node, *rest = ast.parse(source).body
     assert isinstance(node, ast.If)
     first = next(n for n in ast.walk(node.test) if isinstance(n, ast.Call | ast.Compare))
-    return asks_if_empty(node, first, lambda name: name)
+    return asks_if_empty(node, first, lambda name: name, rest)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,9 @@ def asked(source):
         "if m.any(): x = x & ~m",
         "if m.any(): done |= m.view(-1)",
         "if m.any():\n  part = a[m].clamp(min=self.get_epsilon())\n  x[m] = part",
+        "if not m.any(): return x\nx[m] = 0\nreturn x",
+        "if m.sum() == 0: continue\nx[m] = 0",
+        "if m.all(): return x\npart = x.mean()\nx = torch.where(~m, part, x)\nreturn x",
     ],
 )
 def test_nothing_is_left_out(source):
@@ -56,6 +59,11 @@ def test_nothing_is_left_out(source):
         "if m.any():\n  x[m] = 0\n  return x",
         "if m.any(): x = other & ~m",
         "if m.any(): x = torch.where(m, x, a)",
+        "if not m.any(): return None\nx[m] = 0\nreturn x",
+        "if not m.any(): continue\nx[m] = 0\nlosses.append(f(x))",
+        "if not m.any(): return x\nreturn x",
+        "if m.any(): return x\nx[m] = 0\nreturn x",
+        "if not m.any() or flag: return x\nx[m] = 0\nreturn x",
     ],
 )
 def test_something_is_left_out(source):

@@ -61,7 +61,9 @@ def _consequence(place: Place) -> str:
 def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     """What it means that a value is in `node`, which is a part of `parent`."""
     if isinstance(parent, ast.If) and parent.test is node:
-        if isinstance(place.expression, ast.expr) and asks_if_empty(parent, place.expression, _bound_in(place)):
+        if isinstance(place.expression, ast.expr) and asks_if_empty(
+            parent, place.expression, _bound_in(place), _rest(place, parent)
+        ):
             return SPARES
         return _of_branch(parent)
     if isinstance(parent, ast.While) and parent.test is node:
@@ -91,6 +93,15 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     decisive = body.decisive(place.function)
     parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
+
+
+def _rest(place: Place, branch: ast.If) -> Sequence[ast.stmt]:
+    """What runs next where a branch is not taken and leaves its turn of a loop, or its function."""
+    around = place.file.enclosing(place.function)
+    if isinstance(branch.body[0], ast.Continue) and not isinstance(around.parents.get(branch), ast.For | ast.While):
+        return ()
+    suite = around.suite(branch)
+    return suite[[statement is branch for statement in suite].index(True) + 1 :]
 
 
 def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 
@@ -12,17 +12,40 @@ _SHAPING = frozenset("unsqueeze view reshape expand expand_as view_as bool to sq
 _FILLING = frozenset({"masked_fill", "masked_scatter"})
 
 
-def asks_if_empty(node: ast.If, asked: ast.expr, bound: Callable[[ast.Name], ast.expr]) -> bool:
+def asks_if_empty(
+    node: ast.If, asked: ast.expr, bound: Callable[[ast.Name], ast.expr], rest: Sequence[ast.stmt] = ()
+) -> bool:
     """Whether `asked`, a part of the branch's test, is of a mask without which the whole branch does nothing.
 
+    Or, where the branch leaves, the `rest` of its block: `if not m.any(): return x`, then `x[m] = 0` and `return x`.
     `bound` gives what a name in the test was bound to.
     """
-    parts = (part for part in _conjuncts(node.test) if _holds(part, asked))
-    mask = next((_mask(bound(part) if isinstance(part, ast.Name) else part) for part in parts), "")
-    if not mask or node.orelse:
+    if node.orelse:
         return False
-    written = [_is_through(statement, mask) for statement in node.body]
-    return any(written) and all(w or _only_prepares(s) for w, s in zip(written, node.body, strict=True))
+    if len(node.body) == 1 and isinstance(node.body[0], ast.Return | ast.Continue):
+        mask = _empty(_resolved(node.test, bound)) if _holds(node.test, asked) else ""
+        return _does_nothing(_before_same_exit(rest, node.body[0]), mask)
+    parts = (part for part in _conjuncts(node.test) if _holds(part, asked))
+    return _does_nothing(node.body, next((_mask(_resolved(part, bound)) for part in parts), ""))
+
+
+def _does_nothing(block: Sequence[ast.stmt], mask: str) -> bool:
+    """Whether a block only writes through a mask."""
+    written = [bool(mask) and _is_through(statement, mask) for statement in block]
+    return any(written) and all(w or _only_prepares(s) for w, s in zip(written, block, strict=True))
+
+
+def _before_same_exit(rest: Sequence[ast.stmt], early: ast.stmt) -> Sequence[ast.stmt]:
+    """What a block does before it leaves as an early exit does; empty where it leaves otherwise."""
+    if isinstance(early, ast.Continue):
+        return rest
+    return rest[:-1] if rest and ast.unparse(rest[-1]) == ast.unparse(early) else ()
+
+
+def _resolved(test: ast.expr, bound: Callable[[ast.Name], ast.expr]) -> ast.expr:
+    if isinstance(test, ast.UnaryOp):
+        return ast.UnaryOp(test.op, _resolved(test.operand, bound))
+    return bound(test) if isinstance(test, ast.Name) else test
 
 
 def _conjuncts(test: ast.expr) -> list[ast.expr]:
@@ -44,6 +67,17 @@ def _mask(test: ast.expr) -> str:
     if isinstance(test, ast.Compare):
         return _reduced(test.left, {"any", "sum", "count_nonzero"}) if _more_than_none(test) else ""
     return _reduced(test, {"any", "sum", "count_nonzero"})
+
+
+def _empty(test: ast.expr) -> str:
+    """The mask that a test finds to have no element set."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _reduced(test.operand, {"any", "sum", "count_nonzero"})
+    if isinstance(test, ast.Compare):
+        none = len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq) and ast.unparse(test.comparators[0]) == "0"
+        return _reduced(test.left, {"sum", "count_nonzero"}) if none else ""
+    reduced = _reduced(test, {"all"})
+    return f"~{reduced}" if reduced else ""
 
 
 def _more_than_none(test: ast.Compare) -> bool:
