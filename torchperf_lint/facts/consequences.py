@@ -9,7 +9,6 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
-from torchperf_lint.facts.foreknown import known_before_loop
 from torchperf_lint.facts.masking import asks_if_empty
 from torchperf_lint.facts.source import Place
 
@@ -17,8 +16,8 @@ RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
 SPARES, KEEPS = "spares", "keeps"
 """It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers."""
-COUNTED, FOREKNOWN = "counted", "foreknown"
-"""Whatever it decides, no wait is needed: only the host ever wrote it; or one copy before the loop would read it."""
+COUNTED = "counted"
+"""Whatever it decides, no wait is needed: only the host ever wrote it."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -26,7 +25,6 @@ INSTEAD = {
     SPARES: "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set",
     KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
-    FOREKNOWN: "read all of them before the loop, in one copy (`values = tensor.tolist()`)",
 }
 """What to write instead where a rule's own advice would not help."""
 
@@ -38,13 +36,10 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED or FOREKNOWN, for a value that is read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS or COUNTED, for a value that is read at a place."""
     then = _consequence(place)
-    if then in EXCUSED and isinstance(place.expression, ast.expr):
-        if counter_of(place, place.expression) is not None:
-            return COUNTED
-        if known_before_loop(place, place.expression):
-            return FOREKNOWN
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
+        return COUNTED
     return then
 
 

@@ -82,7 +82,7 @@ class ItemInHotLoop(SourceRule):
     ```
     A reinforcement-learning agent that stops an update on the KL divergence needs the number. Such reads, which decide
     what runs next, are only `possible`: shown with `--confidence possible`. A counter that a buffer keeps and only
-    the host writes is shown in any case, and so is an element of a schedule that could be read before the loop.
+    the host writes is shown in any case.
 
     ## Fix safety
     Unsafe: `total += loss.item()` becomes `total += loss.detach()`, and the number is read once behind the loop, with
