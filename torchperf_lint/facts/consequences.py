@@ -55,6 +55,8 @@ def _consequence(place: Place) -> str:
 
 def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     """What it means that a value is in `node`, which is a part of `parent`."""
+    if isinstance(parent, ast.BoolOp) and _asked_for_by_word(parent, node):
+        return DECIDES
     if isinstance(parent, ast.If) and parent.test is node:
         if isinstance(place.expression, ast.expr) and asks_if_empty(
             parent, place.expression, _bound_in(place), _rest(place, parent)
@@ -88,6 +90,13 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     decisive = body.decisive(place.function)
     parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
+
+
+def _asked_for_by_word(test: ast.BoolOp, node: ast.AST) -> bool:
+    """`mode == "warn" and (x < 0).any()`: only a caller that asks for it gets there."""
+    before = test.values[: next(i for i, value in enumerate(test.values) if value is node)]
+    words = (c for part in before if isinstance(part, ast.Compare) for c in part.comparators)
+    return any(isinstance(word, ast.Constant) and isinstance(word.value, str) for word in words)
 
 
 def _rest(place: Place, branch: ast.If) -> Sequence[ast.stmt]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -103,7 +104,15 @@ def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
     found = _readings(file, ("cpu", "numpy", "to"), _copied)
-    return tuple(reading for reading in found if reading.read.value.kind != "batch")
+    return tuple(_as_needed(file, reading) for reading in found if reading.read.value.kind != "batch")
+
+
+def _as_needed(file: SourceFile, reading: Reading) -> Reading:
+    """A copy for an algorithm that runs on the host only is needed there, as what decides is."""
+    if not feeds_host_only(file, reading.site):
+        return reading
+    read = reading.read
+    return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 
 
 def _readings(
