@@ -7,6 +7,7 @@ import ast
 from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.deciding import decisive_names
 from torchperf_lint.facts.records import Outline, Position
 from torchperf_lint.facts.signatures import is_iteration
 from torchperf_lint.facts.syntax import children_of
@@ -184,7 +185,7 @@ class Body:
         """The names that decide what a function does next: in tests, bounds, slices and sizes."""
         if function not in self._decisive:
             node = self.functions.get(function)
-            self._decisive[function] = frozenset(effects.decisive_names(node.body if node is not None else ()))
+            self._decisive[function] = frozenset(decisive_names(node.body if node is not None else ()))
         return self._decisive[function]
 
     def iterators(self, function: int) -> set[str]:

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.counters import counter_of
+from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.masking import asks_if_empty
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
+SPARES, KEEPS = "spares", "keeps"
+"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers."""
+COUNTED = "counted"
+"""Whatever it decides, no wait is needed: only the host ever wrote it."""
+EXCUSED = frozenset({DECIDES, REPLACES})
+"""Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
-_SAYS = frozenset("print warn warning info error critical debug exception log write append".split())
+INSTEAD = {
+    SPARES: "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set",
+    KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
+    COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
+}
+"""What to write instead where a rule's own advice would not help."""
+
+_SAYS = frozenset(
+    "print warn warning info error critical debug exception log write append warn_once warning_once "
+    "rank_zero_warn rank_zero_info rank_zero_debug".split()
+)
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES or RECORDS, for a value that is read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS or COUNTED, for a value that is read at a place."""
+    then = _consequence(place)
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
+        return COUNTED
+    return then
+
+
+def _consequence(place: Place) -> str:
     node: ast.AST = place.expression
     for parent in place.file.enclosing(place.function).ancestors(place.expression):
         found = _of_part(place, parent, node)
@@ -29,7 +55,13 @@ def consequence(place: Place) -> str:
 
 def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     """What it means that a value is in `node`, which is a part of `parent`."""
+    if isinstance(parent, ast.BoolOp) and _asked_for_by_word(parent, node):
+        return DECIDES
     if isinstance(parent, ast.If) and parent.test is node:
+        if isinstance(place.expression, ast.expr) and asks_if_empty(
+            parent, place.expression, _bound_in(place), _rest(place, parent)
+        ):
+            return SPARES
         return _of_branch(parent)
     if isinstance(parent, ast.While) and parent.test is node:
         return DECIDES
@@ -60,8 +92,38 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
 
 
+def _asked_for_by_word(test: ast.BoolOp, node: ast.AST) -> bool:
+    """`mode == "warn" and (x < 0).any()`: only a caller that asks for it gets there."""
+    before = test.values[: next(i for i, value in enumerate(test.values) if value is node)]
+    words = (c for part in before if isinstance(part, ast.Compare) for c in part.comparators)
+    return any(isinstance(word, ast.Constant) and isinstance(word.value, str) for word in words)
+
+
+def _rest(place: Place, branch: ast.If) -> Sequence[ast.stmt]:
+    """What runs next where a branch is not taken and leaves its turn of a loop, or its function."""
+    around = place.file.enclosing(place.function)
+    if isinstance(branch.body[0], ast.Continue) and not isinstance(around.parents.get(branch), ast.For | ast.While):
+        return ()
+    suite = around.suite(branch)
+    return suite[[statement is branch for statement in suite].index(True) + 1 :]
+
+
+def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
+    """What gives the expression that a name is bound to where a place is, or the name itself where that is not sure."""
+
+    def bound(name: ast.Name) -> ast.expr:
+        body = place.file.project.body(place.file.path)
+        reaching = body.reaching(place.function, name.id, place.frame.at) if body is not None else None
+        values = [d.value for d in reaching or () if d.how == "assign"]
+        return values[0] if len(values) == 1 and values[0] is not None else name
+
+    return bound
+
+
 def _of_branch(node: ast.If) -> str:
-    if _leaves(node.body) or (not node.orelse and all(_only_says(statement) for statement in node.body)):
+    if keeps_extreme(node):
+        return KEEPS
+    if _leaves(node.body) or (not node.orelse and _only_speaks(node.body)):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
 
@@ -87,6 +149,22 @@ def _only_says(statement: ast.stmt) -> bool:
         and isinstance(statement.value, ast.Call)
         and last_part(chain(statement.value.func)) in _SAYS
     )
+
+
+def _only_speaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block says something and, before that, gets the logger or words the text."""
+    said = [_only_says(statement) for statement in body]
+    return any(said) and all(s or _words(statement) for s, statement in zip(said, body, strict=True))
+
+
+def _words(statement: ast.stmt) -> bool:
+    """`logger = get_logger()`, `message = f"..."`."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        return "logger" in last_part(chain(value.func)).lower()
+    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
 def _only_replaces(body: Sequence[ast.stmt]) -> bool:

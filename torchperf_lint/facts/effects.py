@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import children_of
 
@@ -111,60 +110,6 @@ def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
             stack.extend(children_of(node))
 
 
-_SIZED = frozenset(
-    "range zeros ones empty full arange linspace view reshape expand repeat split chunk narrow pad interpolate randint "
-    "new_zeros new_ones new_empty new_full unflatten islice tile resize crop randperm".split()
-)
-"""Functions whose arguments are sizes, counts or bounds."""
-
-
-def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
-    """The names and attributes that a scope uses in tests, slices, sizes and counts, also through other names."""
-    found: set[str] = set()
-    made_of: list[tuple[set[str], set[str]]] = []
-    stack: list[tuple[ast.AST, bool]] = [(statement, False) for statement in body]
-    while stack:
-        node, deciding = stack.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        if deciding and isinstance(node, ast.Name | ast.Attribute):
-            found.add(chain(node))
-        made_of += _made_of(node)
-        parts = _deciding_parts(node)
-        stack += [(child, deciding or child in parts) for child in ast.iter_child_nodes(node)]
-    for _ in range(_ROUNDS):
-        found.update(name for targets, names in made_of if targets & found for name in names)
-    return found
-
-
-_ROUNDS = 3
-"""How many names may stand between a value and what it decides."""
-
-
-def _made_of(node: ast.AST) -> list[tuple[set[str], set[str]]]:
-    """(targets, what they are made of) of an assignment or loop."""
-    if isinstance(node, ast.Assign):
-        return [(names_in(*node.targets), names_in(node.value))]
-    if isinstance(node, ast.For | ast.comprehension):
-        # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
-        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
-        return [(names_in(target), names_in(node.iter))]
-    return []
-
-
 def names_in(*nodes: ast.AST) -> set[str]:
     """The names and attribute chains in some expressions."""
     return {chain(n) for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
-
-
-def _deciding_parts(node: ast.AST) -> list[ast.AST]:
-    if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
-        return []  # a safety check, not the algorithm
-    if isinstance(node, ast.If | ast.While | ast.IfExp):
-        return [node.test]
-    if isinstance(node, ast.Subscript):
-        return [node.slice]
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return [*node.args, *node.keywords] if name in _SIZED else []
-    return []

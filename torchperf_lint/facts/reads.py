@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -55,7 +56,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     value = on_device(file, place, receiver)
     if value is None:
         return None
-    if hot.optional or consequence(place) in (DECIDES, REPLACES):
+    if hot.optional or consequence(place) in EXCUSED:
         return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
     return Read(value, hot, Severity.INFO if hot.kind == "eval" else Severity.WARNING)
 
@@ -103,7 +104,15 @@ def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
     found = _readings(file, ("cpu", "numpy", "to"), _copied)
-    return tuple(reading for reading in found if reading.read.value.kind != "batch")
+    return tuple(_as_needed(file, reading) for reading in found if reading.read.value.kind != "batch")
+
+
+def _as_needed(file: SourceFile, reading: Reading) -> Reading:
+    """A copy for an algorithm that runs on the host only is needed there, as what decides is."""
+    if not feeds_host_only(file, reading.site):
+        return reading
+    read = reading.read
+    return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 
 
 def _readings(

@@ -60,8 +60,13 @@ def _asked(node: ast.expr | ast.stmt) -> list[ast.expr]:
 
 def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
     """Whether an expression looks like a truth value of tensors; a name is followed to what it was bound to."""
+    if isinstance(node, ast.Attribute):
+        return _is_buffer(spot.file, node)
     if isinstance(node, ast.Compare):
-        return _compares_numbers(node) and may_be_tensor(spot, node)
+        sides = (node.left, *node.comparators)
+        return _compares_numbers(node) and (
+            may_be_tensor(spot, node) or any(_is_buffer(spot.file, side) for side in sides)
+        )
     if isinstance(node, ast.Call):
         return last_part(chain(node.func)) in _PREDICATES and may_be_tensor(spot, node)
     if isinstance(node, ast.BoolOp):
@@ -79,6 +84,20 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
 
 
 _HOPS = 1
+
+
+def _is_buffer(file: SourceFile, node: ast.expr) -> bool:
+    """`self.name`, where a class of the file registers a buffer of that name."""
+    return isinstance(node, ast.Attribute) and chain(node.value) == "self" and node.attr in file.once(_buffers)
+
+
+def _buffers(file: SourceFile) -> frozenset[str]:
+    body = file.project.body(file.path)
+    if body is None or not file.mentions(("register_buffer",)):
+        return frozenset()
+    methods = {method for record in file.outline.classes for method in record.methods.values()}
+    assigned = (body.self_assignments(method) for method in sorted(methods))
+    return frozenset(name for found in assigned for name, _, registered in found if registered)
 
 
 def _compares_numbers(node: ast.Compare) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
+from torchperf_lint.facts.consequences import INSTEAD, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings
 from torchperf_lint.facts.source import SourceFile
@@ -80,7 +81,8 @@ class ItemInHotLoop(SourceRule):
         print(loss.item())
     ```
     A reinforcement-learning agent that stops an update on the KL divergence needs the number. Such reads, which decide
-    what runs next, are only `possible`: shown with `--confidence possible`.
+    what runs next, are only `possible`: shown with `--confidence possible`. A counter that a buffer keeps and only
+    the host writes is shown in any case.
 
     ## Fix safety
     Unsafe: `total += loss.item()` becomes `total += loss.detach()`, and the number is read once behind the loop, with
@@ -110,7 +112,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=_instead(written),
+                instead=INSTEAD.get(consequence(site)) or _instead(written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,

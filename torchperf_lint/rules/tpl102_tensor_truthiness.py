@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, RAISES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, RAISES, REPLACES, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, cause, hot_read
 from torchperf_lint.facts.source import Place, SourceFile
@@ -82,7 +82,9 @@ class TensorTruthiness(SourceRule):
                 print("the loss is large")
     ```
     An algorithm that goes on until it has converged needs the answer. Tests that decide what runs next are only
-    `possible`: shown with `--confidence possible`.
+    `possible`: shown with `--confidence possible`. Shown in any case is what spares nothing: to ask whether a mask is
+    empty before a write through it (`if mask.any(): x[mask] = 0`), and to ask for a counter or flag in a buffer that
+    only the host writes.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.
@@ -127,7 +129,7 @@ class TensorTruthiness(SourceRule):
             value=read.value,
             hot=read.hot,
             severity=_severity(read, then),
-            confidence=Confidence.POSSIBLE if then in (DECIDES, REPLACES) else None,
+            confidence=Confidence.POSSIBLE if then in EXCUSED else None,
             root_cause=cause(place),
             leads=False,
         )
@@ -152,6 +154,8 @@ def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
 
 
 def _instead(then: str) -> str:
+    if then in INSTEAD:
+        return INSTEAD[then]
     if then == RAISES:
         return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
     if then == REPLACES:
@@ -160,4 +164,4 @@ def _instead(then: str) -> str:
 
 
 def _severity(read: Read, then: str) -> Severity:
-    return Severity.INFO if then in (DECIDES, REPLACES) else read.severity
+    return Severity.INFO if then in EXCUSED else read.severity

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
+from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import Read, cause, conversion_readings
 from torchperf_lint.facts.source import Site, SourceFile
@@ -104,7 +105,8 @@ class ScalarConversionInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
-                instead=f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
+                instead=INSTEAD.get(consequence(site))
+                or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
@@ -122,4 +124,5 @@ class ScalarConversionInHotLoop(SourceRule):
 
 def _lists_for_the_host(site: Site, read: Read) -> bool:
     """One bulk list in a forward pass is there for control flow on the host: lengths, layouts, bounds."""
-    return read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
+    listed = read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
+    return listed and consequence(site) != RAISES

@@ -77,7 +77,8 @@ class CpuCopyInHotLoop(SourceRule):
             found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
         return torch.cat(found)
     ```
-    An agent that hands its action to an environment needs it on the host; that is reported as info.
+    An agent that hands its action to an environment needs it on the host; that is reported as info. So does an
+    algorithm that runs there only, as `scipy.optimize.linear_sum_assignment`: such a copy is only `possible`.
 
     ## Fix safety
     There is no automatic fix: the computation on the host has to be written with torch.

@@ -1,0 +1,101 @@
+"""What follows from a read: waits that are needed, and waits that spare nothing or were avoidable."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.consequences import COUNTED, DECIDES, KEEPS, RAISES, RECORDS, SPARES, consequence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.truths import truths
+
+NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", {first})
+
+    def forward(self, x: torch.Tensor):
+        {change}
+        if self.n.item() > 3:
+            return self.other(x)
+        return x
+"""
+
+
+def consequence_in(source):
+    files = texts(source)
+    (site,) = SourceFile(Project.of_texts(files), "a.py", files["a.py"]).hot_calls("item")
+    return consequence(site)
+
+
+@pytest.mark.parametrize(
+    ("first", "change", "expected"),
+    [
+        ("torch.tensor(0)", "self.n += 1", COUNTED),
+        ("torch.Tensor([0])", "self.n = self.n + 1", COUNTED),
+        ("torch.zeros(1, dtype=torch.long)", "self.n.add_(1)", COUNTED),
+        ("torch.tensor(False)", "self.n.data.copy_(torch.tensor([True]))", COUNTED),
+        ("torch.zeros(1)", "self.n[0] = 1", COUNTED),
+        ("torch.tensor(0)", "self.n.zero_()", COUNTED),
+        ("torch.tensor(0)", "pass", DECIDES),
+        ("torch.tensor(0)", "self.n += x.sum()", DECIDES),
+        ("torch.tensor(0)", "self.n.copy_(x.max())", DECIDES),
+        ("torch.tensor(0)", "self.n = x.max()", DECIDES),
+        ("torch.tensor(0)", "self.n.mul_(x.max())", DECIDES),
+        ("torch.tensor(0)", "self.n.lerp_(x.max(), 0.1)\n        self.n += 1", DECIDES),
+        ("torch.tensor([1, 2])", "self.n += 1", DECIDES),
+    ],
+)
+def test_counters(first, change, expected):
+    assert consequence_in(NET.format(first=first, change=change)) == expected
+
+
+def test_a_base_class_may_keep_the_counter():
+    net = NET.format(first="torch.tensor(0)", change="self.n += 1")
+    below = (
+        "\n\nclass Below(Net):\n    def forward(self, x: torch.Tensor):\n        return x if self.n.item() else -x\n"
+    )
+    files = texts(net + below)
+    sites = list(SourceFile(Project.of_texts(files), "a.py", files["a.py"]).hot_calls("item"))
+    assert [consequence(site) for site in sites] == [COUNTED, COUNTED]
+
+
+@pytest.mark.parametrize("test", ["self.n", "not self.n", "self.n > 3"])
+def test_a_buffer_is_asked_for_its_truth(test):
+    net = NET.format(first="torch.tensor(0)", change="self.n += 1").replace("self.n.item() > 3", test)
+    files = texts(net)
+    (spot,) = truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert consequence(spot) == COUNTED
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if m.any().item(): x[m] = 0", SPARES),
+        ("if not m.any().item(): return x\n        x[m] = 0", SPARES),
+        ("if m.sum().item() == 0: return x\n        x = self.other(x)", DECIDES),
+        ("some = m.any().item()\n        if some: x = torch.where(m, 0, x)", DECIDES),
+        ("if best < x.max().item(): best = x.max().item()", KEEPS),
+    ],
+)
+def test_branches(branch, expected):
+    source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor, m, best):\n        {}\n        return x\n"
+    files = texts(source.format(branch))
+    site, *_ = SourceFile(Project.of_texts(files), "a.py", files["a.py"]).hot_calls("item")
+    assert consequence(site) == expected
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if x.max().item() > 3:\n            log = get_logger()\n            log.warning('large')", RAISES),
+        ("if x.max().item() > 3:\n            text = f'{best}'\n            rank_zero_warn(text)", RAISES),
+        ("if x.max().item() > 3:\n            log = get_logger()\n            self.reset()", DECIDES),
+        ("best.append(x.max().item())", RECORDS),
+    ],
+)
+def test_branches_that_only_speak(branch, expected):
+    source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor, best):\n        {}\n        return x\n"
+    assert consequence_in(source.format(branch)) == expected

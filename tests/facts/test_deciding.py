@@ -1,0 +1,43 @@
+"""Which values decide what a function does next, and which are only asked for their shape."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchperf_lint.facts.deciding import decisive_names
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if x > 3: f()", True),
+        ("if f(x).sum() == 0: f()", True),
+        ("y = x + 1\nz = y\nwhile z: f()", True),
+        ("w[x]", True),
+        ("torch.zeros(x)", True),
+        ("w.view(x, 2)", True),
+        ("torch.bincount(w, minlength=x)", True),
+        ("x.y = w\nif x.y > 3: f()", True),
+        ("if x in w: f()", True),
+        ("w = [x]\nif 3 in w: f()", True),
+        ("if torch.equal(x, w): f()", True),
+        ("if x.shape[0] != w.size(0): f()", False),
+        ("if len(x) > 3 or x.dtype == w or x.dim() == 2: f()", False),
+        ("if x is None or isinstance(x, int): f()", False),
+        ("n = x.shape[0]\nif n > 3: f()", False),
+        ("w[i] = x\nif i > 3: f()", False),
+        ("w[i] = x\nif i in w: f()", False),
+        ("self.w = x\nif self.v: f()", False),
+        ("torch.bincount(x, minlength=w)", False),
+        ("torch.split(x, w)", False),
+        ("F.interpolate(x, size=w)", False),
+        ("if w < x: w = x", False),
+        ("if x > w: x = w", False),
+        ("if w < x:\n  w = x\n  f()", True),
+        ("if x > w: raise ValueError", False),
+    ],
+)
+def test_decisive_names(body, expected):
+    assert ("x" in decisive_names(ast.parse(body).body)) == expected

@@ -1,0 +1,43 @@
+"""Copies that an algorithm without a counterpart on the device needs."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import copy_readings
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence
+
+NET = """\
+{imports}
+
+
+def helper(a):
+    return {inside}
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        a = x.cuda().cpu().numpy()
+        return {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "inside", "use", "needed"),
+    [
+        ("import librosa", "a", "librosa.resample(a, orig_sr=1, target_sr=2)", True),
+        ("from pystoi import stoi as score", "score(a)", "helper(a)", True),
+        ("from scipy.optimize import linear_sum_assignment", "a", "linear_sum_assignment(a)", True),
+        ("import scipy.optimize", "a", "scipy.optimize.linear_sum_assignment(a)", True),
+        ("from scipy import stats", "a", "stats.norm(a)", False),
+        ("import numpy as np", "a", "np.sum(a)", False),
+        ("import librosa", "a", "helper(a)", False),
+    ],
+)
+def test_copies_for_the_host(imports, inside, use, needed):
+    files = texts(NET.format(imports=imports, inside=inside, use=use))
+    (reading,) = copy_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert (reading.read.value.confidence is Confidence.POSSIBLE) == needed

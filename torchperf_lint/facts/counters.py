@@ -1,0 +1,122 @@
+"""Counters and flags kept in a buffer that only host code writes: the host could keep them itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.source import Place
+
+_SETTING = frozenset({"fill_", "add_", "sub_", "copy_", "zero_"})
+_MAKING = frozenset(
+    "tensor Tensor LongTensor IntTensor BoolTensor FloatTensor zeros ones full zeros_like ones_like".split()
+)
+_THROUGH = frozenset("item data detach cpu bool int float long all any to".split())
+_MISSING = ast.Constant(None)
+
+
+def counter_of(place: Place, node: ast.expr) -> str | None:
+    """The attribute of `self` that an expression reads, when it is such a buffer: `self.steps.item() > n`.
+
+    It begins as a constant, and nothing in the class and its bases gives it a value that was computed on the device.
+    """
+    named = next((name for side in _sides(node) if (name := _own_attribute(side)) is not None), None)
+    if named is None:
+        return None
+    owner = place.file.value(ast.copy_location(ast.Name("self", ast.Load()), node), place).thing
+    if owner is None or owner.kind not in ("class", "instance"):
+        return None
+    writes = list(_writes(place, owner, named))
+    registered = [value for value, how in writes if how == "registered"]
+    later = [value for value, how in writes if how != "registered"]
+    known = bool(registered and later) and all(_is_host_constant(value) for value in registered + later)
+    return named if known else None
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    """What is read: of a comparison with a number or a setting its other side."""
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
+    if not isinstance(node, ast.Compare):
+        return [node]
+    return [node.left, *node.comparators] if len(node.ops) == 1 else []
+
+
+def _own_attribute(node: ast.expr) -> str | None:
+    """`steps` of `self.steps`, `int(self.steps.item())`, `self.steps.data`, `self.steps[0]`."""
+    while chain(node).count(".") != 1 or not isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _THROUGH and node.args:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func
+        elif (isinstance(node, ast.Attribute) and node.attr in _THROUGH) or (
+            isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+        ):
+            node = node.value
+        else:
+            return None
+    return node.attr if chain(node.value) == "self" else None
+
+
+# -- every value that is written -----------------------------------------------------------------------
+
+
+def _writes(place: Place, owner: Thing, name: str) -> Iterator[tuple[ast.expr, str]]:
+    """(value, how) for each write of `self.name` in a class and its bases of this project."""
+    project = place.file.project
+    for cls in project.index.ancestry(owner):
+        body = project.body(cls.path) if cls.kind == "class" else None
+        for method in project.index.record(cls).methods.values() if body is not None else ():
+            assert body is not None
+            for attribute, value, registered in body.self_assignments(method):
+                if attribute == name:
+                    yield value, "registered" if registered else "assigned"
+            for statement in statements(body.functions[method].body if method in body.functions else ()):
+                written = _changed(statement, f"self.{name}")
+                if written is not None:
+                    yield written, "changed"
+
+
+def _changed(statement: ast.stmt, own: str) -> ast.expr | None:
+    """What a statement adds to, or puts into, `self.name`: `self.steps += 1`, `self.initted.data.fill_(True)`."""
+    if isinstance(statement, ast.AugAssign):
+        return statement.value if _base(statement.target) == own else None
+    if isinstance(statement, ast.Assign):
+        inside = [t for t in statement.targets if isinstance(t, ast.Subscript) and _base(t) == own]
+        data = [t for t in statement.targets if isinstance(t, ast.Attribute) and chain(t) == f"{own}.data"]
+        return statement.value if inside or data else None
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or _base(call.func.value) != own:
+        return None
+    if call.func.attr == "zero_":
+        return ast.Constant(0)
+    # Any other method that changes the buffer in place may write what the device computed.
+    known = call.func.attr in _SETTING and call.args
+    return call.args[0] if known else (_MISSING if call.func.attr.endswith("_") else None)
+
+
+def _base(target: ast.expr) -> str:
+    """`self.steps` of `self.steps[0]` and `self.steps.data`."""
+    while isinstance(target, ast.Subscript) or (isinstance(target, ast.Attribute) and target.attr == "data"):
+        target = target.value
+    return chain(target)
+
+
+def _is_host_constant(node: ast.expr) -> bool:
+    """A number, or a tensor made of one: `torch.tensor(0)`, `torch.zeros(1)`, `self.steps + 1`."""
+    if isinstance(node, ast.Constant):
+        return node is not _MISSING and isinstance(node.value, int | float)
+    if isinstance(node, ast.UnaryOp):
+        return _is_host_constant(node.operand)
+    if isinstance(node, ast.List | ast.Tuple):
+        return len(node.elts) <= 1 and all(map(_is_host_constant, node.elts))
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.left, ast.Attribute) and _is_host_constant(node.right)
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _THROUGH:
+        return _is_host_constant(node.func.value)
+    return last_part(chain(node.func)) in _MAKING and len(node.args) <= 1 and all(map(_is_host_constant, node.args))

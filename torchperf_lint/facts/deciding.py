@@ -1,0 +1,132 @@
+"""Which names of a function decide what it does next: those in its tests, slices, sizes and counts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchperf_lint.facts import guards
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain, last_part
+
+_ROUNDS = 3
+"""How many names may stand between a value and what it decides."""
+_SIZED = frozenset(
+    "range zeros ones empty full arange linspace randint randperm islice new_zeros new_ones new_empty new_full".split()
+)
+"""Functions whose arguments are sizes, counts or bounds."""
+_METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten tile".split())
+"""Methods whose arguments are; of `torch.split(x, n)` all but the first."""
+_OF_DATA = frozenset("pad interpolate resize crop bincount one_hot".split())
+"""Functions whose arguments are, but for the first, which is data."""
+_ABOUT = api.PLAIN_ATTRIBUTES | {"device", "dtype"}
+_ASKS_ABOUT = frozenset(
+    "len isinstance hasattr callable type is_tensor size dim ndimension numel nelement stride is_contiguous "
+    "is_floating_point is_complex get_device element_size".split()
+)
+"""What the host knows of a tensor without waiting for its elements, nor for those of a copy of it."""
+
+
+def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
+    """The names and attributes whose values a scope uses in tests, slices, sizes and counts, also through others."""
+    found: set[str] = set()
+    searched: set[str] = set()
+    made_of: list[_Made] = []
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        found.update(_values_in(*_deciding_parts(node)))
+        if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            searched.update(_values_in(*node.comparators))
+        made_of += _made_of(node)
+        stack += ast.iter_child_nodes(node)
+    for _ in range(_ROUNDS):
+        found.update(
+            n for made in made_of if made.targets & (searched | found if made.whole else found) for n in made.of
+        )
+    return found | searched
+
+
+class _Made(NamedTuple):
+    """What an assignment or loop gives another value, and what that is made of."""
+
+    targets: set[str]
+    of: set[str]
+    whole: bool = True
+    """Not an entry only: `key in x` does not ask for the entries of a dict `x`."""
+
+
+def _made_of(node: ast.AST) -> list[_Made]:
+    if isinstance(node, ast.Assign):
+        whole = not any(isinstance(target, ast.Subscript) for target in node.targets)
+        return [_Made(set(_values_in(*map(_given, node.targets))), set(_values_in(node.value)), whole)]
+    if isinstance(node, ast.For | ast.comprehension):
+        # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
+        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        return [_Made(set(_values_in(target)), set(_values_in(node.iter)))]
+    return []
+
+
+def _given(target: ast.expr) -> ast.expr:
+    """What an assignment gives another value: of `x[i] = v` that is `x`, and not `i`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
+
+
+def keeps_extreme(node: ast.If) -> bool:
+    """`if best < x: best = x` and `if x > limit: x = limit`, which `torch.maximum` and `clamp` do on the device."""
+    test = node.test
+    if node.orelse or len(node.body) != 1 or not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    only = node.body[0]
+    if not isinstance(only, ast.Assign) or len(only.targets) != 1:
+        return False
+    if not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return False
+    sides = {ast.unparse(test.left), ast.unparse(test.comparators[0])}
+    return {ast.unparse(only.targets[0]), ast.unparse(only.value)} == sides
+
+
+def _values_in(*nodes: ast.AST) -> Iterator[str]:
+    """The names and chains in some expressions whose elements matter: not those only asked for shape, type or None."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name | ast.Attribute) and chain(node) not in ("self", "cls"):
+            if isinstance(node, ast.Attribute) and node.attr in _ABOUT:
+                continue
+            yield chain(node)
+        if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            stack.append(node.left)
+        elif not asks_about(node):
+            stack += ast.iter_child_nodes(node)
+
+
+def asks_about(node: ast.AST) -> bool:
+    """Whether no element is asked for: `len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`."""
+    if isinstance(node, ast.Compare):
+        return all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in _ASKS_ABOUT
+
+
+def _deciding_parts(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
+        return []  # a safety check, not the algorithm
+    if isinstance(node, ast.If) and keeps_extreme(node):
+        return []
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        return [node.test]
+    if isinstance(node, ast.Subscript):
+        return [node.slice]
+    if isinstance(node, ast.Call):
+        name = last_part(chain(node.func))
+        of_data = name in _OF_DATA or (name in _METHODS and chain(node.func).partition(".")[0] in ("torch", "np", "F"))
+        return [*node.args[of_data:], *node.keywords] if name in _SIZED | _OF_DATA | _METHODS else []
+    return []
