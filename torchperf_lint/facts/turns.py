@@ -33,7 +33,7 @@ _RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
 )
-_HANDFUL = re.compile(
+HANDFUL = re.compile(
     r"(?:^|_)(?:src|spk|speakers?|sources?|heads?|layers?|levels?|scales?|views?|axis|axes|n_?dims?|pos_dims|stages?)(?:_|$|\d)",
     re.IGNORECASE,
 )
@@ -124,7 +124,7 @@ class Turn:
         name = self.file.outline.functions[self.place.function].qualname
         if _AFTER_THE_MODEL.search(name):
             return "what comes after the model, image by image"
-        few = next((n for n in sorted(self.variables | self._bounds()) if _HANDFUL.search(n)), None)
+        few = next((n for n in sorted(self.variables | self._bounds()) if HANDFUL.search(n)), None)
         if few is not None:
             return f"`{few}` tells of a handful of turns"
         if self._spares_memory():

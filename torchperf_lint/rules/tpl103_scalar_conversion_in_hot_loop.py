@@ -8,7 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, conversion_readings
+from torchperf_lint.facts.reads import Read, cause, conversion_readings, conversions_in_loops, one_copy
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -100,11 +100,12 @@ class ScalarConversionInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot conversion of a device tensor."""
         del project
-        for site, converted, read in conversion_readings(file):
+        for site, converted, read in (*conversion_readings(file), *conversions_in_loops(file)):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
-                instead=f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
+                instead=one_copy(file, read)
+                or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
@@ -122,4 +123,4 @@ class ScalarConversionInHotLoop(SourceRule):
 
 def _lists_for_the_host(site: Site, read: Read) -> bool:
     """One bulk list in a forward pass is there for control flow on the host: lengths, layouts, bounds."""
-    return read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
+    return read.repeated is None and read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, copy_readings
+from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, one_copy
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -97,13 +97,14 @@ class CpuCopyInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
-        for site, receiver, read in copy_readings(file):
-            if read.hot.kind == "eval":
+        for site, receiver, read in (*copy_readings(file), *copies_in_loops(file)):
+            if read.hot.kind == "eval" and read.repeated is None:
                 continue
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
-                instead=f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
+                instead=one_copy(file, read)
+                or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
