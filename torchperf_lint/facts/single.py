@@ -71,6 +71,9 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
     if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:
         return is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
     body = file.project.body(file.path)
+    if isinstance(node, ast.BinOp) and hops:
+        # A batch of so many groups: `x.size(0) // n`.
+        return any(is_length(file, place, side, hops - 1) for side in (node.left, node.right))
     if not isinstance(node, ast.Name) or body is None or not hops:
         return False
     found = body.reaching(place.function, node.id, file.span(node)[0]) or []

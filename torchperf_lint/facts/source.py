@@ -202,7 +202,7 @@ class SourceFile:
                 yield from self._site(record, hot)
 
     def looped_calls(self, *names: str) -> Iterator[Site]:
-        """The calls with one of these names that a loop of their function repeats, though nothing else makes them hot."""
+        """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
         hotness = self.project.hotness
         for record in self._named(names):
             if hotness.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:

@@ -80,8 +80,8 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in _TRAINS or (_in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            if any(chain(argument) in roots for argument in node.value.args) and not _appends(node.value):
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _appends(node.value):
+            if any(chain(argument) in roots for argument in node.value.args):
                 return True
     return False
 
@@ -138,7 +138,15 @@ def _in_place(name: str) -> bool:
 
 
 def _appends(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "extend", "add", "update", "write", "info", "debug")
+    return isinstance(call.func, ast.Attribute) and call.func.attr in (
+        "append",
+        "extend",
+        "add",
+        "update",
+        "write",
+        "info",
+        "debug",
+    )
 
 
 def _names(node: ast.AST) -> set[str]:
