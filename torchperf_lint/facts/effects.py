@@ -121,6 +121,7 @@ _SIZED = frozenset(
 def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
     """The names and attributes that a scope uses in tests, slices, sizes and counts, also through other names."""
     found: set[str] = set()
+    asked: set[str] = set()
     made_of: list[tuple[set[str], set[str]]] = []
     stack: list[tuple[ast.AST, bool]] = [(statement, False) for statement in body]
     while stack:
@@ -129,14 +130,22 @@ def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
             continue
         if deciding and isinstance(node, ast.Name | ast.Attribute):
             found.add(chain(node))
+        asked |= _asked_for_keys(node)
         made_of += _made_of(node)
         parts = _deciding_parts(node)
         stack += [(child, deciding or child in parts) for child in ast.iter_child_nodes(node)]
+    found -= _OWN
+    # `if key in table:` asks for keys: what is put into the table decides nothing.
+    keyed = {f"{name}[]" for name in found - asked}
     for _ in range(_ROUNDS):
-        found.update(name for targets, names in made_of if targets & found for name in names)
+        news = {name for targets, names in made_of if targets & (found | keyed) for name in names} - _OWN
+        found |= news
+        keyed |= {f"{name}[]" for name in news}
     return found
 
 
+_OWN = frozenset({"self", "cls"})
+"""What holds attributes is none of them."""
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
 
@@ -144,12 +153,30 @@ _ROUNDS = 3
 def _made_of(node: ast.AST) -> list[tuple[set[str], set[str]]]:
     """(targets, what they are made of) of an assignment or loop."""
     if isinstance(node, ast.Assign):
-        return [(names_in(*node.targets), names_in(node.value))]
+        return [({name for target in node.targets for name in _stored_to(target)}, names_in(node.value))]
     if isinstance(node, ast.For | ast.comprehension):
         # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
         target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
         return [(names_in(target), names_in(node.iter))]
     return []
+
+
+def _stored_to(target: ast.expr) -> Iterator[str]:
+    """The names that an assignment changes: of `table[key] = value` it is `table[]`, and not the key."""
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _stored_to(part)
+    elif isinstance(target, ast.Subscript):
+        yield f"{chain(target.value)}[]"
+    else:
+        yield chain(target.value if isinstance(target, ast.Starred) else target)
+
+
+def _asked_for_keys(node: ast.AST) -> set[str]:
+    """What a test of membership looks into."""
+    if not isinstance(node, ast.Compare) or not all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+        return set()
+    return {chain(side) for side in node.comparators if isinstance(side, ast.Name | ast.Attribute)}
 
 
 def names_in(*nodes: ast.AST) -> set[str]:

@@ -98,7 +98,9 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
         return None
     whole, line = file.brief(found.whole), found.loop.target.lineno
     if found.element:
-        return f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"
+        return (
+            f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"
+        )
     return f"read `{whole}` once before the loop on line {line}, which does not change it"
 
 
