@@ -80,9 +80,8 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in _TRAINS or (_in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _appends(node.value):
-            if any(chain(argument) in roots for argument in node.value.args):
-                return True
+        elif any(chain(argument) in roots for argument in _given_for_effect(node)):
+            return True
     return False
 
 
@@ -135,6 +134,13 @@ def _only_looks(node: ast.Call) -> bool:
 
 def _in_place(name: str) -> bool:
     return name.endswith("_") and not name.endswith("__")
+
+
+def _given_for_effect(node: ast.AST) -> list[ast.expr]:
+    """The arguments of a call whose result nobody takes: it may change them."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call) or _appends(node.value):
+        return []
+    return node.value.args
 
 
 def _appends(call: ast.Call) -> bool:
