@@ -20,8 +20,8 @@ class ItemInHotLoop(SourceRule):
 
     ## What it does
     Flags `.item()` on a tensor that lives on the device, where the line runs every training step, forward pass or
-    evaluation batch (the last is reported as info); and, as info, wherever a loop reads a tensor element by element, or
-    the same number each turn: one `.tolist()` before the loop does it.
+    evaluation batch (the last is reported as info). Loops that read a tensor element by element, or the same number
+    each turn, are reported wherever they stand, as info: one `.tolist()` before the loop does it.
 
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
