@@ -41,3 +41,31 @@ from torchperf_lint.facts.deciding import decisive_names
 )
 def test_decisive_names(body, expected):
     assert ("x" in decisive_names(ast.parse(body).body)) == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if value > 3:\n    stop()",
+        "self.value = value\nif self.value > 3:\n    stop()",
+        "limits[0] = value\nif limits[0] > 3:\n    stop()",
+        "limits[0] = value\nif limits:\n    stop()",
+        "seen = {value}\nif other in seen:\n    stop()",
+        "out = torch.zeros(value)",
+    ],
+)
+def test_what_decides(code):
+    assert "value" in decisive_names(ast.parse(code).body)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "self.value = value\nif self.other > 3:\n    stop()",
+        "if key in self.table:\n    self.table[key] += value\nelse:\n    self.table[key] = value",
+        "if key not in table:\n    table[key] = value",
+        "table[key] = value\nif key > 3:\n    stop()",
+    ],
+)
+def test_what_is_only_kept(code):
+    assert "value" not in decisive_names(ast.parse(code).body)

@@ -36,6 +36,9 @@ def found(code):
 
 
 SURE = [
+    "n = x.size(0) // k\nfor i in range(n):\n    for j in range(k):\n"
+    "        total += y[i, j] / x[i * k + j, i * k : (i + 1) * k].sum()",
+    "wanted = y != 0\nfor i in range(x.size(1)):\n    total += x[:, i][wanted].sum()",
     "for i in range(x.size(0)):\n    out.append(x[i] * 2)",
     "for i in range(x.shape[1]):\n    total += x[:, i].sum()",
     "b, n = x.shape\nfor i in range(b):\n    total = total + x[i].sum() - 1",

@@ -115,3 +115,24 @@ def test_the_loop_over_which_it_grows():
     found = growth("x = b[:0]\nfor c in b:\n    for layer in layers:\n        x = torch.cat([x, layer(c)])")
     assert found is not None
     assert found.loop.target.id == "c"
+
+
+@pytest.mark.parametrize(
+    ("begun", "grows"),
+    [
+        ("torch.Tensor().to(device)", True),
+        ("torch.tensor([]).cuda()", True),
+        ("torch.empty((b.shape[0], 0), device=b.device)", True),
+        ("b.new_zeros(0, 4)", True),
+        ("torch.zeros(4)", False),
+        ("b", False),
+    ],
+)
+def test_what_begins_empty_stands_for_a_list(begun, grows):
+    found = growth(f"x = {begun}\nfor layer in layers:\n    x = torch.cat([x, layer(b)])", "if b is not None:")
+    assert (found is not None) is grows
+
+
+def test_what_begins_empty_and_is_read_each_turn_is_no_list():
+    code = "x = torch.Tensor()\nfor layer in layers:\n    x = torch.cat([x, layer(x)])"
+    assert growth(code, "if b is not None:") is None

@@ -754,3 +754,31 @@ def test_a_comprehension_inside_the_step_is_as_hot_as_the_step():
     hot = hot_at(in_step_loop("values = [\n    print(v)  # <-\n    for v in state\n]"))
     assert hot is not None
     assert "enumerate(loader)" in hot.because
+
+
+@pytest.mark.parametrize(
+    ("head", "hot"),
+    [
+        ("for i in range(len(dataset)):", True),
+        ("for i in range(rank, len(self.val_dataset), world):", True),
+        ("for sample in tqdm(dataset):", True),
+        ("for i, sample in enumerate(self.dataset):", True),
+        ("for name in datasets:", False),
+        ("for name in dataset.names:", False),
+        ("for i in range(len(names)):", False),
+    ],
+)
+def test_a_loop_over_a_data_set_that_runs_a_model_without_gradients(head, hot):
+    found = hot_at(f"""
+        class Model:
+            def restore(self, x):
+                with torch.no_grad():
+                    return self.net(x)
+
+            def go_through(self, dataset, datasets, names, rank, world):
+                {head}
+                    self.restore(names)
+                    x = 1  # <-
+        """)
+    assert (found is not None) is hot
+    assert found is None or found.kind == "eval"

@@ -52,6 +52,8 @@ def _numbers_read(file: SourceFile) -> tuple[Reading, ...]:
 
 def _is_number(file: SourceFile, reading: Reading) -> bool:
     site, enclosing = reading.site, file.enclosing(reading.site.function)
+    if reading.read.repeated is not None:
+        return False  # one copy before the loop does more than one copy a turn
     if reading.read.value.confidence is Confidence.POSSIBLE or not enclosing.always_evaluated(site.call):
         return False
     if not isinstance(enclosing.statement(site.call), _SIMPLE) or in_logger(file, site) or per_parameter(file, site):

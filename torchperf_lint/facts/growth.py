@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.empty import begins_empty
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loops import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
@@ -115,11 +116,12 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
             break
         if variables & _bound_by(around):
             break  # each turn has one of its own
-        if not _few(file, site, around):
+        if not _few(file, site, around) or _stands_for_a_list(file, site, around, target):
             loop = loop or around
     if loop is None:
         return _from_call_to_call(file, site, statement, target)
-    return Growth(written, loop, _read_elsewhere(loop.body, target) or _saves_memory(loop))
+    itself = isinstance(target, ast.Name) and _made_of_itself(site.call, target.id)
+    return Growth(written, loop, itself or _read_elsewhere(loop.body, target) or _saves_memory(loop))
 
 
 def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:
@@ -264,6 +266,23 @@ def _few(file: SourceFile, site: Site, loop: Loop) -> bool:
     if _is_hot_by_itself(file, site, loop):
         return False
     return bool(FEW_BY_NAME.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}"))
+
+
+def _stands_for_a_list(file: SourceFile, site: Site, loop: Loop, target: ast.expr) -> bool:
+    """Whether a tensor begins empty, and turns only put something behind it: what lists are for, however few."""
+    if isinstance(loop, ast.While) or literal_turns(loop.iter) is not None or not isinstance(target, ast.Name):
+        return False
+    if not begins_empty(file, site.function, target.id, loop):
+        return False
+    return not _read_elsewhere(loop.body, target) and not _made_of_itself(site.call, target.id)
+
+
+def _made_of_itself(call: ast.Call, name: str) -> bool:
+    """`x = torch.cat([x, f(x)])`: the next part needs all that came before."""
+    others = [part for part in _parts(call) if ast.unparse(part) != name]
+    asked = {id(n.value) for part in others for n in ast.walk(part) if isinstance(n, ast.Attribute) and n.attr in _ASKS}
+    names = [n for part in others for n in ast.walk(part) if isinstance(n, ast.Name) and id(n) not in asked]
+    return any(node.id == name for node in names)
 
 
 def _is_hot_by_itself(file: SourceFile, site: Site, loop: Loop) -> bool:

@@ -40,7 +40,8 @@ class Hot:
     """Why a line runs often."""
 
     kind: str
-    """step, eval, rollout, forward, data (in a loader's worker) or update (an optimizer or meter)."""
+    """step, eval, rollout, forward, data (in a loader's worker), update (an optimizer or meter), or elements (a loop
+    that repeats a read, whatever calls it)."""
     because: str
     """The reason in words, with places."""
     when: str
@@ -149,6 +150,18 @@ class Hotness:
                 break
             index = region.parent
         return found, True
+
+    def turns(self, path: str, index: int) -> bool:
+        """Whether a `for` loop or comprehension runs the code in a region again and again, no guard between."""
+        regions = self.index.outlines[path].regions
+        looped = False
+        while index >= 0 and regions[index].kind != "function":
+            kind = regions[index].kind
+            if kind in _RARE or (not looped and kind in ("break", "return")):
+                return False
+            looped = looped or kind in ("loop", "comprehension")
+            index = regions[index].parent
+        return looped
 
     def _from_loop(self, path: str, index: int) -> Hot | None:
         loop = self.loops.at(path, index)

@@ -47,6 +47,8 @@ _ON_DEVICE = {"to", "cuda"}
 _KEPT = ("cached_property", "lru_cache", "cache")
 _IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?range\([^,]+,[^,]+, *(?:bs|bsz)\b")
 """`for start in range(0, len(texts), batch_size)`: one batch a turn, as from a loader."""
+_DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
+"""`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
 
 
 def is_plural(chain: str) -> bool:
@@ -98,7 +100,25 @@ class Loops:
         trained = self._training_action(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
-        return self._over_loader(path, index) or self._decoding(path, index)
+        return self._over_loader(path, index) or self._decoding(path, index) or self._over_data_set(path, index)
+
+    def _over_data_set(self, path: str, index: int) -> Loop | None:
+        """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
+        region = self.index.outlines[path].regions[index]
+        if not _DATA_SET.search(region.detail):
+            return None
+        for call in self.calls_directly_in(path, index):
+            for target in self.types.targets(path, call.function, call.callee):
+                if self._runs_without_grad(target):
+                    because = f"goes through a data set and calls `{call.callee}()` (line {call.line}) for each sample"
+                    return Loop("eval", because, Confidence.LIKELY, region.head, "every sample that is evaluated")
+        return None
+
+    def _runs_without_grad(self, key: FunctionKey) -> bool:
+        region = self.index.function(key).region
+        decorators = self.index.function(key).decorators
+        off = any(last_part(name) in ("no_grad", "inference_mode") for name in decorators)
+        return off or self._grad_is_off_inside(key.path, region)
 
     def _decoding(self, path: str, index: int) -> Loop | None:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""

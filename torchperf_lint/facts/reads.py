@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -27,6 +28,8 @@ class Read(NamedTuple):
     severity: Severity
     """Info once an evaluation batch. Where the program's next action needs the value, or only a caller that asks for
     it gets there, reviewers would disagree: such a read is `possible` as well, and not shown by default."""
+    repeated: Repeated | None = None
+    """What one copy before a loop would fetch, where a loop reads it bit by bit, or the same each turn."""
 
 
 ITEM, NUMBER, LIST, COPY = "item", "number", "list", "copy"
@@ -56,9 +59,20 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     value = on_device(file, place, receiver)
     if value is None:
         return None
+    mild = Severity.INFO if hot.kind == "eval" else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
-        return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
-    return Read(value, hot, Severity.INFO if hot.kind == "eval" else Severity.WARNING)
+        again = repeated(file, place, receiver) if not hot.optional else None
+        if again is None:
+            return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
+        return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
+    return Read(value, hot, mild, repeated(file, place, receiver))
+
+
+def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
+    """The read of `receiver` that a loop repeats for nothing, in code of which nothing else says that it is hot."""
+    found = repeated(file, place, receiver)
+    hot = reason(file, place, found) if found is not None else None
+    return Read(found.value, hot, Severity.INFO, found) if found is not None and hot is not None else None
 
 
 def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
@@ -78,6 +92,19 @@ def cause(place: Place) -> str:
     return f"read on line {line} of function {place.function}"
 
 
+def one_copy(file: SourceFile, read: Read) -> str | None:
+    """What to write instead of a read that a loop repeats: in words, None where no loop does."""
+    found = read.repeated
+    if found is None:
+        return None
+    whole, line = file.brief(found.whole), found.loop.target.lineno
+    if found.element:
+        return (
+            f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"
+        )
+    return f"read `{whole}` once before the loop on line {line}, which does not change it"
+
+
 def item_readings(file: SourceFile) -> tuple[Reading, ...]:
     """The hot `.item()` of device tensors."""
     return file.once(_item_readings)
@@ -91,6 +118,31 @@ def conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 def copy_readings(file: SourceFile) -> tuple[Reading, ...]:
     """The hot `.cpu()`, `.to("cpu")` and `.numpy(force=True)` of device tensors, where the copy blocks."""
     return file.once(_copy_readings)
+
+
+def items_in_loops(file: SourceFile) -> tuple[Reading, ...]:
+    """The `.item()` that loops repeat for nothing in code that is not known to be hot."""
+    return tuple(_in_loops(file, ("item",), lambda site: None if site.call.args else site.receiver))
+
+
+def conversions_in_loops(file: SourceFile) -> tuple[Reading, ...]:
+    """The `float(t)`, `int(t)`, `t.tolist()` that loops repeat for nothing in code that is not known to be hot."""
+    return tuple(_in_loops(file, (*_NUMBERS, "tolist"), lambda site: _converted(file, site)))
+
+
+def copies_in_loops(file: SourceFile) -> tuple[Reading, ...]:
+    """The blocking `.cpu()` that loops repeat for nothing in code that is not known to be hot."""
+    return tuple(_in_loops(file, ("cpu", "numpy", "to"), _copied))
+
+
+def _in_loops(
+    file: SourceFile, names: tuple[str, ...], operand: Callable[[Site], ast.expr | None]
+) -> Iterator[Reading]:
+    for site in file.looped_calls(*names):
+        read_of = operand(site)
+        read = repeated_read(file, site, read_of) if read_of is not None else None
+        if read_of is not None and read is not None:
+            yield Reading(site, read_of, read)
 
 
 def _item_readings(file: SourceFile) -> tuple[Reading, ...]:

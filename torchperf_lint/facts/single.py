@@ -21,11 +21,17 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
     """
     if isinstance(node, ast.Call):
         denoted = file.denotes(node.func, place) or ""
-        if denoted.startswith("torch."):
-            return "._foreach_" not in denoted and "()" not in denoted
-        return isinstance(node.func, ast.Attribute) and _is_tensor(file, place, node.func.value)
+        if denoted.startswith("torch.") and "()" not in denoted:
+            return "._foreach_" not in denoted
+        if not isinstance(node.func, ast.Attribute) or node.func.attr in api.SEQUENCE_METHODS | api.PAIR_METHODS:
+            return False
+        if denoted and not is_tensor(file, place, node):
+            return False
+        return node.func.attr in api.TENSOR_ONLY_METHODS or is_tensor(file, place, node.func.value)
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
     body = file.project.body(file.path)
     written = chain(node)
     if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
@@ -59,12 +65,15 @@ def _makes_one(file: SourceFile, place: Place, value: ast.expr) -> bool:
 def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> bool:
     """Whether a number is the length of a tensor: `x.shape[0]`, `x.size(1)`, `len(x)`, a name for one of them."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-        return _is_tensor(file, place, node.value.value)
+        return is_tensor(file, place, node.value.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
-        return bool(node.args) and _is_tensor(file, place, node.func.value)
+        return bool(node.args) and is_tensor(file, place, node.func.value)
     if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:
-        return _is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
+        return is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
     body = file.project.body(file.path)
+    if isinstance(node, ast.BinOp) and hops:
+        # A batch of so many groups: `x.size(0) // n`.
+        return any(is_length(file, place, side, hops - 1) for side in (node.left, node.right))
     if not isinstance(node, ast.Name) or body is None or not hops:
         return False
     found = body.reaching(place.function, node.id, file.span(node)[0]) or []
@@ -75,9 +84,10 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
         sizes = value.func if isinstance(value, ast.Call) else value
         if not isinstance(sizes, ast.Attribute) or sizes.attr not in ("shape", "size"):
             return False
-        return _is_tensor(file, place, sizes.value)
+        return is_tensor(file, place, sizes.value)
     return found[0].how == "assign" and is_length(file, place, value, hops - 1)
 
 
-def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+def is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """Whether an expression is a tensor, or a batch of a loader."""
     return file.value(node, place).kind in ("tensor", "batch")

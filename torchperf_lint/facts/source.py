@@ -208,6 +208,13 @@ class SourceFile:
             if hot is not None:
                 yield from self._site(record, hot)
 
+    def looped_calls(self, *names: str) -> Iterator[Site]:
+        """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
+        hotness = self.project.hotness
+        for record in self._named(names):
+            if hotness.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
+                yield from self._site(record, None)
+
     def calls_of(self, *dotted: str) -> Iterator[Site]:
         """The calls of external functions and classes with these canonical names, however they were imported."""
         imports = self.outline.imports.items()

@@ -33,7 +33,7 @@ _RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
 )
-_HANDFUL = re.compile(
+HANDFUL = re.compile(
     r"(?:^|_)(?:src|spk|speakers?|sources?|heads?|layers?|levels?|scales?|views?|axis|axes|n_?dims?|pos_dims|stages?)(?:_|$|\d)",
     re.IGNORECASE,
 )
@@ -43,8 +43,8 @@ _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
     "new_ones new_full".split()
 )
-_FEW_LINES = 40
-"""Of a function that is a few operations, its documentation included."""
+_FEW_LINES, _FEW_CALLS = 80, 16
+"""Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = re.compile(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
     r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
@@ -124,7 +124,7 @@ class Turn:
         name = self.file.outline.functions[self.place.function].qualname
         if _AFTER_THE_MODEL.search(name):
             return "what comes after the model, image by image"
-        few = next((n for n in sorted(self.variables | self._bounds()) if _HANDFUL.search(n)), None)
+        few = next((n for n in sorted(self.variables | self._bounds()) if HANDFUL.search(n)), None)
         if few is not None:
             return f"`{few}` tells of a handful of turns"
         if self._spares_memory():
@@ -154,7 +154,7 @@ class Turn:
         if carried:
             return f"`{sorted(carried)[0]}` goes from turn to turn"
         for node in self.nodes:
-            if isinstance(node, ast.Subscript) and self._is_offset(node.slice):
+            if isinstance(node, ast.Subscript) and not self._is_flat(node.slice) and self._is_offset(node.slice):
                 return "turns that look at their neighbours"
         return None
 
@@ -168,6 +168,16 @@ class Turn:
             elif isinstance(part, ast.BinOp) and self._mentions(part):
                 return True
         return False
+
+    def _is_flat(self, index: ast.expr) -> bool:
+        """`x[i * n + j]`, and `x[i * n + j, i * n : (i + 1) * n]`: element (i, j) of a matrix laid out in a row.
+
+        Slices alone, `x[i * n : (i + 1) * n]`, are chunks, which spare memory as often as not.
+        """
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        single = [part for part in parts if not isinstance(part, ast.Slice) and self._mentions(part)]
+        offsets = [part for part in single if isinstance(part, ast.BinOp)]
+        return bool(offsets) and all(isinstance(p.op, ast.Add) and _is_product(p.left) for p in offsets)
 
     def _mentions(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Name) and n.id in self.variables for n in ast.walk(node))
@@ -212,16 +222,22 @@ class Turn:
                 ends = [end for end in (part.lower, part.upper) if end is not None]
                 if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
                     return True
-            elif self._is_mask(part):
+            elif self._is_mask(part) and not self._same_each_turn(part):
                 return True
         return False
 
     def _fixed(self, node: ast.expr) -> bool:
         """A bound that is the same, or as far on, each turn."""
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        set_here = {n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         taken = any(isinstance(n, ast.Subscript | ast.Call) for n in ast.walk(node))
-        return not taken and not (names & set_here)
+        return not taken and not (_all_names(node) & self._set_here)
+
+    def _same_each_turn(self, node: ast.expr) -> bool:
+        """A mask from before the loop: it selects as many of every element."""
+        return isinstance(node, ast.Name) and node.id not in self._set_here | self.variables
+
+    @cached_property
+    def _set_here(self) -> set[str]:
+        return {n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     def _is_mask(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Compare):
@@ -240,6 +256,8 @@ class Turn:
         if self.file.value(node.func, self.place).kind == "module":
             return None if named_so else f"each turn runs the module `{callee}`"
         denoted = self.file.denotes(node.func, self.place) or ""
+        if denoted == "functools.partial()":
+            denoted = ""  # says nothing of what it calls
         if denoted and not denoted.startswith(("torch.", "builtins.", "math.")):
             return f"each turn calls `{callee}`"
         if denoted:
@@ -299,6 +317,14 @@ def _names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
     return found - bound
 
 
+def _is_product(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
+
+
+def _all_names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
 def _is_sum(statement: ast.stmt) -> bool:
     """`total = total + x - y`, `best = torch.maximum(best, x)`."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -330,9 +356,10 @@ def _is_light(file: SourceFile, key: FunctionKey) -> bool:
         return False
     if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
         return False
-    for call in outline.calls:
-        if call.function != key.index:
-            continue
+    own = [call for call in outline.calls if call.function == key.index]
+    if len(own) > _FEW_CALLS:
+        return False
+    for call in own:
         if last_part(call.callee) in _RAGGED:
             return False
         thing = file.project.types.thing(key.path, key.index, call.callee)

@@ -10,7 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, consequence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, item_readings
+from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -21,7 +21,8 @@ class ItemInHotLoop(SourceRule):
 
     ## What it does
     Flags `.item()` on a tensor that lives on the device, where the line runs every training step, forward pass or
-    evaluation batch (the last is reported as info).
+    evaluation batch (the last is reported as info). Loops that read a tensor element by element, or the same number
+    each turn, are reported wherever they stand, as info: one `.tolist()` before the loop does it.
 
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
@@ -105,14 +106,14 @@ class ItemInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot `.item()` on a device tensor."""
         del project
-        for site, receiver, read in item_readings(file):
+        for site, receiver, read in (*item_readings(file), *items_in_loops(file)):
             written = file.brief(receiver)
             if not isinstance(receiver, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
                 written = f"({written})"
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=INSTEAD.get(consequence(site)) or _instead(written),
+                instead=one_copy(file, read) or INSTEAD.get(consequence(site)) or _instead(written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,

@@ -9,7 +9,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, conversion_readings
+from torchperf_lint.facts.reads import Read, cause, conversion_readings, conversions_in_loops, one_copy
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -20,7 +20,8 @@ class ScalarConversionInHotLoop(SourceRule):
 
     ## What it does
     Flags conversions of a device tensor to Python numbers where the line runs every training step, forward pass or
-    evaluation batch (the last is reported as info).
+    evaluation batch (the last is reported as info). Loops that convert a tensor element by element, or the same one
+    each turn, are reported wherever they stand, as info: one `.tolist()` before the loop does it.
 
     ## Why it is slow
     Each of them calls `.item()` inside (or copies the whole tensor): the host waits until everything queued on the
@@ -101,11 +102,12 @@ class ScalarConversionInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot conversion of a device tensor."""
         del project
-        for site, converted, read in conversion_readings(file):
+        for site, converted, read in (*conversion_readings(file), *conversions_in_loops(file)):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
-                instead=INSTEAD.get(consequence(site))
+                instead=one_copy(file, read)
+                or INSTEAD.get(consequence(site))
                 or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
                 value=read.value,
@@ -125,4 +127,4 @@ class ScalarConversionInHotLoop(SourceRule):
 def _lists_for_the_host(site: Site, read: Read) -> bool:
     """One bulk list in a forward pass is there for control flow on the host: lengths, layouts, bounds."""
     listed = read.hot.kind in ("forward", "rollout") and site.record.callee.endswith(".tolist")
-    return listed and consequence(site) != RAISES
+    return read.repeated is None and listed and consequence(site) != RAISES

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, copy_readings
+from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, one_copy
+from torchperf_lint.facts.round_trips import comes_back
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -19,7 +21,9 @@ class CpuCopyInHotLoop(SourceRule):
     ## What it does
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
     numpy) where the line runs every training step or forward pass. One copy of
-    the result a batch in an evaluation or prediction loop is what such a loop is for, and is not reported.
+    the result a batch in an evaluation or prediction loop is what such a loop is for, and is not reported, unless the
+    same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
+    reported wherever they stand, as info: one copy before the loop does it.
 
     ## Why it is slow
     The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
@@ -98,13 +102,16 @@ class CpuCopyInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
-        for site, receiver, read in copy_readings(file):
-            if read.hot.kind == "eval":
+        for site, receiver, read in (*copy_readings(file), *copies_in_loops(file)):
+            back = comes_back(file, site) if read.hot.kind == "eval" and read.repeated is None else None
+            if read.hot.kind == "eval" and read.repeated is None and back is None:
                 continue
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
-                instead=f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
+                instead=one_copy(file, read)
+                or _kept_there(file, receiver, back)
+                or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
@@ -116,6 +123,10 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _kept_there(file: SourceFile, receiver: ast.expr, back: int | None) -> str | None:
+    return f"leave `{file.brief(receiver)}` on the device: line {back} uploads it again" if back is not None else None
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:

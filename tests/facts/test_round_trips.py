@@ -1,0 +1,51 @@
+"""What is copied to the host and back again."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.round_trips import comes_back
+from torchperf_lint.facts.source import SourceFile
+
+HEAD = "def forward_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
+
+
+def back(code):
+    """Whether the first `.cpu()` of a function is undone."""
+    files = texts(HEAD + indent(f"for i in range(9):\n{indent(code, '    ')}", "    ") + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return comes_back(file, next(file.looped_calls("cpu"))) is not None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x.cpu().to('cuda')",
+        "a = x.cpu()\nb = a * 2\nc = b.cuda()",
+        "a = x.detach().cpu().numpy()\nb = torch.from_numpy(a[::-1]).to(y.device)",
+        "a = x.cpu().numpy()\nb = torch.tensor(np.sort(a), device=torch.device('cuda'))",
+        "parts.append(x.cpu())\nz = torch.cat(parts).to(device='cuda')",
+    ],
+)
+def test_it_comes_back(code):
+    assert back(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "parts.append(x.cpu())\nz = torch.cat(parts)",
+        "a = x.cpu()\nb = a.to(torch.float32)",
+        "a = x.cpu()\nb = a.to('cpu')",
+        "a = solve(x.cpu().numpy())\nb = torch.as_tensor(a, device='cuda')",
+        "a = x.cpu()\na = y\nb = a.cuda()",
+        "n = x.cpu().sum().item()\nb = torch.full((n,), 1.0).cuda()",
+        "n = x.cpu()\nb = torch.zeros(n).cuda()",
+    ],
+)
+def test_it_stays_or_becomes_something_else(code):
+    assert not back(code)

@@ -1,0 +1,170 @@
+"""Host reads that a loop repeats though one would do: of one element after the other, or of the same numbers each turn.
+
+Such a loop is a reason of its own: whatever calls the function, one copy before the loop fetches what every turn waits
+for. Only set-up, export and the preparing of data, which run once and on the host most often, are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.guards import literal_turns, short, words
+from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold
+from torchperf_lint.facts.single import is_one_tensor
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.tracing import Loop, Step, changed_in, parts_of, traced
+from torchperf_lint.facts.turns import HANDFUL
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Confidence
+
+_PREPARES = re.compile(
+    r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|parse|read|build|make|create|convert|"
+    r"tokeni[sz]e|tojson|write|draw|show|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
+    r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
+    re.IGNORECASE,
+)
+_DATA_CLASS = re.compile(r"Dataset|Transform|Augment|Sampler|Tokenizer|Processor|Reader|Writer|Visuali[sz]er")
+
+
+class Repeated(NamedTuple):
+    """A read that one copy before a loop would make once."""
+
+    whole: ast.expr
+    """What that copy would fetch."""
+    element: bool
+    """Whether each turn reads another element of it; else every turn reads the same numbers."""
+    value: Value
+    """The tensor."""
+    loop: Loop
+
+
+def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
+    """What one copy before a loop around the read of an expression would fetch; None where none would do."""
+    for loop in file.enclosing(place.function).loops(place.expression):
+        turns = literal_turns(loop.iter)
+        if (turns is not None and turns <= FEW_TURNS) or _handful(loop):
+            continue
+        steps = traced(file, place, read, loop)
+        for whole, element in _candidates(loop, steps):
+            if changed_in(file, place.function, loop, whole):
+                continue
+            value = _tensor(file, place, whole)
+            if value is not None:
+                return Repeated(whole, element, value, loop)
+    return None
+
+
+def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
+    """Why a repeated read matters in code that is not known to be hot; None in code that runs once, or for data."""
+    if not _may_run_often(file, place.function):
+        return None
+    written = short(f"for {words(found.loop.target)} in {words(found.loop.iter)}")
+    line = found.loop.target.lineno
+    what = file.brief(found.whole)
+    when = f"for each element of `{what}`" if found.element else f"in every turn of the loop on line {line}"
+    because = f"it runs {when}: in the loop `{written}` (line {line})"
+    if not found.element:
+        because += f", which leaves `{what}` as it is"
+    return Hot("elements", because, when, Confidence.LIKELY, file.path, line)
+
+
+def _handful(loop: Loop) -> bool:
+    names = {n.id for part in (loop.target, loop.iter) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return any(HANDFUL.search(name) for name in names)
+
+
+def _candidates(loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]]:
+    """(what a copy would fetch, whether turns read elements of it), for what a read is made of."""
+    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    for step in steps:
+        if isinstance(step.node, ast.Name) and step.node.id in variables:
+            whole = _walked(loop, step.node.id)
+            if whole is not None:
+                yield whole, True
+            return
+        if isinstance(step.node, ast.Subscript) and _counts(loop) and _by(step.node.slice, _counter(loop)):
+            yield step.node.value, True
+            return
+    bottom = steps[-1] if steps else None
+    if bottom is not None and bottom.same and isinstance(bottom.node, ast.Name):
+        yield steps[0].node, False
+
+
+def _counts(loop: Loop) -> bool:
+    """Whether a loop gives its turns a number: `range(n)`, `enumerate(x)`."""
+    return isinstance(loop.iter, ast.Call) and last_part(chain(loop.iter.func)) in ("range", "enumerate", "trange")
+
+
+def _counter(loop: Loop) -> str:
+    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    return first.id if isinstance(first, ast.Name) else ""
+
+
+def _by(index: ast.expr, counter: str) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(isinstance(part, ast.Name) and part.id == counter for part in parts)
+
+
+def _walked(loop: Loop, name: str) -> ast.expr | None:
+    """The tensor whose rows a variable of the loop is."""
+    return next((part for target, part in parts_of(loop.target, loop.iter) if target == name), None)
+
+
+def _tensor(file: SourceFile, place: Place, whole: ast.expr) -> Value | None:
+    """The value of what is read bit by bit, where it is a tensor that may be on the device."""
+    value = file.value(whole, place)
+    if value.kind != "tensor" or not value.on_device or not file.project.uses_accelerator:
+        return None
+    if _tested(file, place, whole):
+        # What a test shows to be a tensor is one; a list of it costs less than its elements wherever it lives.
+        return replace(value, confidence=Confidence.LIKELY)
+    return value.weaker(Confidence.LIKELY) if is_one_tensor(file, place, whole) else None
+
+
+def _tested(file: SourceFile, place: Place, whole: ast.expr) -> bool:
+    body = file.project.body(file.path)
+    if body is None or not isinstance(whole, ast.Name):
+        return False
+    held = body.narrowing(place.function, whole.id, place.frame.at)
+    return held is not None and held.holds and "Tensor" in held.classes
+
+
+def _may_run_often(file: SourceFile, function: int) -> bool:
+    """Whether a function may be called again and again: no set-up, no export, nothing that prepares data."""
+    index, outline = file.project.index, file.outline
+    key = FunctionKey(file.path, function)
+    if function <= 0 or _is_set_up(file, key):
+        return False
+    record = outline.functions[function]
+    if record.class_index >= 0 and _handles_data(file, record.class_index):
+        return False
+    callers = file.project.hotness.callers.get(key, ())
+    own = [FunctionKey(site.path, site.call.function) for site in callers]
+    if not own:
+        return not any(part.startswith("_") for part in record.qualname.split("."))
+    return not all(caller.index <= 0 or is_cold(index, caller) for caller in own)
+
+
+def _handles_data(file: SourceFile, number: int) -> bool:
+    bases = file.project.index.external_bases(Thing("class", file.path, number))
+    named_so = _DATA_CLASS.search(file.outline.classes[number].name) is not None
+    return named_so or any(base.startswith("torch.utils.data.") for base in bases)
+
+
+def _is_set_up(file: SourceFile, key: FunctionKey) -> bool:
+    number = key.index
+    while number > 0:
+        name = file.outline.functions[number].name
+        cold = is_cold(file.project.index, FunctionKey(file.path, number))
+        if cold or NOT_TRAINING_NAME.search(name) or _PREPARES.search(name):
+            return True
+        number = file.outline.functions[number].parent
+    return False

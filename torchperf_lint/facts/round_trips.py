@@ -1,0 +1,108 @@
+"""Tensors that are copied to the host and back to the device in one function, with nothing in between but torch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.value import HOST
+
+_GATHERS = ("append", "extend")
+_ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
+_SIZED = frozenset("zeros ones empty full arange linspace eye rand randn randint randperm".split())
+_FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
+
+
+def comes_back(file: SourceFile, site: Site) -> int | None:
+    """The line on which what a call copied to the host is uploaded again; None where it stays, or others work on it."""
+    trip = _Trip(file, site)
+    own = file.enclosing(site.function).statement(site.call)
+    body = file.enclosing(site.function).top.body
+    if own is None:
+        return None
+    for statement in (s for s in statements(body) if s.lineno >= own.lineno):
+        line = trip.passes(statement)
+        if line is not None:
+            return line
+    return None
+
+
+class _Trip:
+    """Which names hold what was copied."""
+
+    def __init__(self, file: SourceFile, site: Site) -> None:
+        self.file = file
+        self.place: Place = site
+        self.start = site.call
+        self.names: set[str] = set()
+
+    def passes(self, statement: ast.stmt) -> int | None:
+        """Go past a statement; the line of an upload in it."""
+        for node in _own_calls(statement):
+            if node is not self.start and self.uploads(node):
+                return node.lineno
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            held = {chain(target) for target in targets if isinstance(target, ast.Name | ast.Attribute)}
+            self.names = self.names | held if self.holds(statement.value) else self.names - held
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            function, given = statement.value.func, statement.value.args
+            if isinstance(function, ast.Attribute) and function.attr in _GATHERS and any(map(self.holds, given)):
+                self.names.add(chain(function.value))
+        return None
+
+    def uploads(self, node: ast.Call) -> bool:
+        """`x.to(device)`, `x.cuda()`, `torch.tensor(x, device=device)` of what was copied."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda") and self.holds(node.func.value):
+            return node.func.attr == "cuda" or self._is_elsewhere(node)
+        made = (self.file.denotes(node.func, self.place) or "") in _FROM_DATA
+        return made and bool(node.args) and self.holds(node.args[0]) and self._is_elsewhere(node)
+
+    def _is_elsewhere(self, node: ast.Call) -> bool:
+        frame = self.place.frame._replace(at=self.file.span(node)[0])
+        found = target_device(self.file.project.values, node, frame)
+        # Who moves what is on the host to where another tensor is knows that one to be elsewhere.
+        given = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "device")]
+        beside = any(isinstance(part, ast.Attribute) and part.attr == "device" for part in given)
+        return found is not None and (found != HOST or beside)
+
+    def holds(self, node: ast.expr) -> bool:
+        """Whether an expression is what was copied, or what torch and numpy make of it."""
+        if node is self.start:
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in self.names
+        if isinstance(node, ast.Attribute):
+            return chain(node) in self.names
+        if isinstance(node, ast.Subscript):
+            return self.holds(node.value)
+        if isinstance(node, ast.BinOp):
+            return self.holds(node.left) or self.holds(node.right)
+        if isinstance(node, ast.List | ast.Tuple):
+            return any(map(self.holds, node.elts))
+        return isinstance(node, ast.Call) and self._made_of(node)
+
+    def _made_of(self, node: ast.Call) -> bool:
+        if isinstance(node.func, ast.Attribute) and self.holds(node.func.value):
+            return node.func.attr not in _ENDS
+        denoted = self.file.denotes(node.func, self.place) or ""
+        known = denoted.startswith(("torch.", "numpy.")) and "()" not in denoted
+        return known and last_part(denoted) not in _SIZED and any(map(self.holds, _plain(node.args)))
+
+
+def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:
+    return [argument for argument in arguments if not isinstance(argument, ast.Starred)]
+
+
+def _own_calls(statement: ast.stmt) -> Iterator[ast.Call]:
+    """The calls of one statement, those of statements in its blocks left out."""
+    stack: list[ast.AST] = [statement]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]

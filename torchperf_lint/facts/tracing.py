@@ -1,0 +1,159 @@
+"""What an expression in a loop is made of, down to what the loop does not change."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Place, SourceFile
+
+Loop = ast.For | ast.AsyncFor | ast.comprehension
+
+_WRAPPERS = frozenset({"enumerate", "tqdm", "reversed", "iter", "list", "tuple"})
+_RANDOM = frozenset("bernoulli multinomial normal uniform exponential".split())
+_TRAINS = frozenset("step backward manual_backward zero_grad".split())
+_MAX_HOPS = 4
+
+
+class Step(NamedTuple):
+    """One stage of a read: `x[i].sum()` is `x[i]`, and that is a part of `x`."""
+
+    node: ast.expr
+    same: bool
+    """Whether nothing on the way so far is bound by the loop."""
+
+
+def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[Step]:
+    """A read and what it is taken from, methods and subscripts off one by one, through names that the loop binds."""
+    body = file.project.body(file.path)
+    bound = bound_by(file, place.function, loop)
+    steps: list[Step] = []
+    same, hops, at = True, 0, place.frame.at
+    while body is not None:
+        index = node.slice if isinstance(node, ast.Subscript) else None
+        given = node.args if isinstance(node, ast.Call) else []
+        same = same and not any(_names(part) & bound for part in (index, *given) if part is not None)
+        steps.append(Step(node, same and not (isinstance(node, ast.Name) and node.id in bound)))
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute) or not _only_looks(node):
+                return []
+            node = node.func.value
+            denoted = file.denotes(node, place) or ""
+            if "()" not in denoted and denoted.partition(".")[0] in ("torch", "numpy", "math"):
+                return []  # a module of functions is no tensor
+        elif isinstance(node, ast.Name):
+            made = _made_in(body.reaching(place.function, node.id, at), bound, node.id) if hops < _MAX_HOPS else None
+            if made is None or any(made is step.node for step in steps):
+                return steps
+            node, at, hops = made, body.at(made), hops + 1
+        else:
+            return steps if isinstance(node, ast.Attribute) else []
+    return []
+
+
+def bound_by(file: SourceFile, function: int, loop: Loop) -> set[str]:
+    """The names that the turns of a loop bind, its own variables too."""
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    for node in _body(file, function, loop):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> bool:
+    """Whether turns of a loop may change a tensor: bind its names, write into it, train."""
+    names = _names(whole)
+    if names & bound_by(file, function, loop):
+        return True
+    roots = {chain(n) for n in ast.walk(whole) if isinstance(n, ast.Name | ast.Attribute)}
+    for node in _body(file, function, loop):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if chain(node.value if isinstance(node, ast.Subscript) else node) in roots:
+                return True
+        elif isinstance(node, ast.AugAssign) and chain(node.target) in roots:
+            return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _TRAINS or (_in_place(node.func.attr) and chain(node.func.value) in roots):
+                return True
+        elif any(chain(argument) in roots for argument in _given_for_effect(node)):
+            return True
+    return False
+
+
+def parts_of(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """(variable, what its values are the elements of), through `enumerate`, progress bars and `zip`."""
+    if isinstance(iterated, ast.Call) and iterated.args:
+        name = last_part(chain(iterated.func))
+        if name == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+            yield from parts_of(target.elts[1], iterated.args[0])
+            return
+        if name == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(iterated.args):
+            for element, part in zip(target.elts, iterated.args, strict=True):
+                yield from parts_of(element, part)
+            return
+        if name in _WRAPPERS and name != "enumerate" and isinstance(iterated.func, ast.Name):
+            yield from parts_of(target, iterated.args[0])
+            return
+    if isinstance(target, ast.Name):
+        yield target.id, iterated
+
+
+def _body(file: SourceFile, function: int, loop: Loop) -> Iterator[ast.AST]:
+    if isinstance(loop, ast.comprehension):
+        made = file.enclosing(function).parents.get(loop)
+        roots: list[ast.AST] = [getattr(made, "elt", None) or getattr(made, "value", None) or loop.target]
+    else:
+        roots = [*loop.body]
+    for root in roots:
+        yield from ast.walk(root)
+
+
+def _made_in(found: list[Definition] | None, bound: set[str], name: str) -> ast.expr | None:
+    """What a name that the loop binds was made from there, where that is one expression."""
+    if name not in bound or not found:
+        return None
+    last = found[-1]
+    if len(found) != 1 and last.how != "assign":
+        return None
+    if last.how == "assign":
+        return last.value
+    if last.how == "item" and isinstance(last.value, ast.Tuple) and len(last.index) == 1:
+        return last.value.elts[last.index[0]] if last.index[0] < len(last.value.elts) else None
+    return None
+
+
+def _only_looks(node: ast.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return not _in_place(name) and name not in _RANDOM
+
+
+def _in_place(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _given_for_effect(node: ast.AST) -> list[ast.expr]:
+    """The arguments of a call whose result nobody takes: it may change them."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call) or _appends(node.value):
+        return []
+    return node.value.args
+
+
+def _appends(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in (
+        "append",
+        "extend",
+        "add",
+        "update",
+        "write",
+        "info",
+        "debug",
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
