@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.constants import constancy, repeats_one_number
+from torchperf_lint.facts.constants import constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.fresh import BETWEEN
@@ -18,6 +18,8 @@ _MAX_STEPS = 12
 _LATE = (10**9, 1)
 REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
+READ_BACK = "read back"
+"""A tensor of the device, repeated: read from there once for each element, then uploaded."""
 
 
 class Made(NamedTuple):
@@ -37,7 +39,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE or REPEATED."""
+    """LITERAL, CONFIGURED, SHAPE, REPEATED or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -190,6 +192,8 @@ def _constant(values: Values, made: ast.Call, frame: Frame, device: str) -> Uplo
         return None  # numbers are sizes there
     if repeats_one_number(values, data, frame):
         return Upload(made, factory, REPEATED, False, device)
+    if repeats_one_tensor(values, data, frame):
+        return Upload(made, factory, READ_BACK, False, device)
     kind = constancy(values, data, frame)
     if kind is None:
         return None

@@ -43,6 +43,8 @@ _MODEL_NAME = re.compile(
     r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$",
     re.IGNORECASE,
 )
+_TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
+_SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _ON_DEVICE = {"to", "cuda"}
 
 
@@ -69,6 +71,7 @@ _STEP = "every training step"
 _EVALUATION = "every evaluation batch"
 _BATCH = "every batch"
 _TURN = "every turn of a decoding loop"
+_DENOISING = "every denoising step"
 
 
 class Loops:
@@ -95,7 +98,18 @@ class Loops:
         trained = self._training_action(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
-        return self._over_loader(path, index) or self._decoding(path, index)
+        return self._over_loader(path, index) or self._denoising(path, index) or self._decoding(path, index)
+
+    def _denoising(self, path: str, index: int) -> Loop | None:
+        """A loop over the timesteps of a diffusion scheduler that steps it each turn, wherever gradients are off."""
+        region = self.index.outlines[path].regions[index]
+        if not _TIMESTEPS.search(region.iterable):
+            return None
+        for call in self.calls_directly_in(path, index):
+            if _SCHEDULER_STEP.search(call.callee):
+                because = f"steps a diffusion scheduler each turn: `{call.callee}()` (line {call.line})"
+                return Loop("rollout", because, Confidence.CERTAIN, region.head, _DENOISING)
+        return None
 
     def _decoding(self, path: str, index: int) -> Loop | None:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
