@@ -96,6 +96,8 @@ def test_a_loop_that_steps_a_scheduler_over_its_timesteps_is_hot(iterated, stepp
 )
 def test_a_block_of_a_modular_denoising_loop_is_hot(base, signature, hot):
     code = f"""
+    from diffusers.modular_pipelines import {base}
+
     class Prepare({base}):
         def __call__(self, {signature}):
             return components  # <-
