@@ -41,6 +41,11 @@ def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
     return _Look(values, frame).of(node, 0)
 
 
+def is_configured(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression in a constructor is a number, or a list of them, as far as annotations tell."""
+    return _Look(values, frame, constructs=True).of(node, 0) is not None
+
+
 def repeated(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """`[t] * n`: what is repeated, and how often."""
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
