@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.held import changed_in
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.results import argument_of
@@ -164,9 +165,10 @@ class _Look:
         for cls in self.values.index.ancestry(own):
             if cls.kind != "class":
                 continue
-            functions = self.values.index.outlines[cls.path].functions
+            if any(self.values.index.function(key).name != "__init__" for key in changed_in(self.values, cls, name)):
+                return None
             for function, value, buffer in setters(self.values, cls, name):
-                if buffer or functions[function].name != "__init__":
+                if buffer:
                     return None
                 found.append(self.set_in_constructor(cls.path, function, value, depth))
         return CONFIGURED if found and all(found) else None
