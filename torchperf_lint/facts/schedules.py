@@ -68,6 +68,7 @@ def _placed(values: Values, node: ast.Call, frame: Frame) -> Value:
     if given is None and len(node.args) > position:
         given = node.args[position]
     unpacked = any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args)
+    device: str | None
     if given is None:
         device = ANYWHERE if unpacked else HOST
     else:
