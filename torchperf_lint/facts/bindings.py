@@ -233,7 +233,7 @@ class Collector:
             stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
 
     def _narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
-        """Record what `isinstance(name, classes)`, or `torch.is_tensor(name)`, says about the code from `first` to `last`."""
+        """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, holds = test.operand, not holds
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds:
