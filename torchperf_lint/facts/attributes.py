@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import returned
+from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -32,6 +33,10 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
     """`base.name`: of tensors and modules by torch's own tables, of objects by their class."""
     base = values.of(node.value, frame)
     name = node.attr
+    if name == TIMESTEPS and base.kind in ("unknown", "object"):
+        found = _timesteps(values, node, base, frame)
+        if found.kind != "unknown":
+            return found
     if base.kind in ("tensor", "batch"):
         return _of_tensor(base, name)
     if base.kind == "module":
@@ -52,6 +57,12 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return UNKNOWN
+
+
+def _timesteps(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:
+    """The schedule of a sampler, unless its class shows it to be no tensor: arrays and lists are on the host."""
+    own = _of_object(values, base, node.attr, frame) if base.thing is not None else UNKNOWN
+    return timesteps_of(values, node.value, frame) if own.kind in ("unknown", "tensor") else own
 
 
 def _of_tensor(base: Value, name: str) -> Value:

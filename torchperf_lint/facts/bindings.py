@@ -233,16 +233,17 @@ class Collector:
             stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
 
     def _narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
-        """Record what `isinstance(name, classes)` says about the code from `first` to `last`."""
+        """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, holds = test.operand, not holds
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds:
             for part in test.values:
                 self._narrow(part, first, last, holds)
-        if not isinstance(test, ast.Call) or chain(test.func) != "isinstance" or len(test.args) != 2:
+        classes = _classes_asked(test)
+        if classes is None or not isinstance(test, ast.Call):
             return
         span = (self.at(first), self.at(last, end=True))
-        self.narrowed.append(Narrowing(chain(test.args[0]), ast.unparse(test.args[1]), holds, *span, test.lineno))
+        self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
 
     def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.at(node), self.at(node, end=True))
@@ -260,3 +261,13 @@ class Collector:
             how, value = ("loop", over[position]) if position < len(over) else ("other", None)
             if how == "loop" or not any(d.within == span for d in self.found.get(argument.arg, ())):
                 self._add(argument.arg, Definition(how, value, (), span[0], span[0], path, span))
+
+
+def _classes_asked(test: ast.expr) -> str | None:
+    """The classes that `isinstance(x, classes)` or `torch.is_tensor(x)` asks for; None for other tests."""
+    if not isinstance(test, ast.Call):
+        return None
+    asked = chain(test.func)
+    if asked == "isinstance" and len(test.args) == 2:
+        return ast.unparse(test.args[1])
+    return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None

@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.aliases import called_through
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.externals import BUILTIN_RESULTS, PROGRESS, value_of_builtin, value_of_external
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.methods import value_of_method
 from torchperf_lint.facts.results import as_a_module_would, made_by_project, module_output, returned
+from torchperf_lint.facts.schedules import RETRIEVE, retrieved
 from torchperf_lint.facts.value import (
     UNKNOWN,
     Frame,
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     """The value of a call."""
-    things = values.types.things(frame.path, frame.function, chain(node.func))
+    written = chain(node.func)
+    if last_part(written) == RETRIEVE:
+        return retrieved(values, node, frame)
+    things = values.types.things(frame.path, frame.function, written)
     thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
         return _of_externals(values, node, things, frame)

@@ -8,11 +8,13 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.held import changed_in
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
 
 LITERAL = "literal"
 CONFIGURED = "configured"
@@ -40,14 +42,32 @@ def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
     return _Look(values, frame).of(node, 0)
 
 
+def is_configured(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression in a constructor is a number, or a list of them, as far as annotations tell."""
+    return _Look(values, frame, constructs=True).of(node, 0) is not None
+
+
+def repeated(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """`[t] * n`: what is repeated, and how often."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    listed, times = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
+    return (listed.elts[0], times) if isinstance(listed, ast.List) and len(listed.elts) == 1 else None
+
+
 def repeats_one_number(values: Values, node: ast.expr, frame: Frame) -> bool:
     """`[t] * n`: one number, as often as something says."""
-    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+    parts = repeated(node)
+    return parts is not None and all(values.of(part, frame).kind == "plain" for part in parts)
+
+
+def repeats_one_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`[t] * n` of a tensor on the device: each element of the list is read from there by itself."""
+    parts = repeated(node)
+    if parts is None or isinstance(parts[0], ast.Starred):
         return False
-    listed, times = (node.left, node.right) if isinstance(node.left, ast.List) else (node.right, node.left)
-    if not isinstance(listed, ast.List) or len(listed.elts) != 1:
-        return False
-    return all(values.of(part, frame).kind == "plain" for part in (listed.elts[0], times))
+    element = values.of(parts[0], frame)
+    return element.kind == "tensor" and element.on_device and element.confidence is not Confidence.POSSIBLE
 
 
 class _Look:
@@ -145,9 +165,10 @@ class _Look:
         for cls in self.values.index.ancestry(own):
             if cls.kind != "class":
                 continue
-            functions = self.values.index.outlines[cls.path].functions
+            if any(self.values.index.function(key).name != "__init__" for key in changed_in(self.values, cls, name)):
+                return None
             for function, value, buffer in setters(self.values, cls, name):
-                if buffer or functions[function].name != "__init__":
+                if buffer:
                     return None
                 found.append(self.set_in_constructor(cls.path, function, value, depth))
         return CONFIGURED if found and all(found) else None

@@ -50,10 +50,10 @@ class Fresh(NamedTuple):
 
 
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
-    """What `node`, a `.to(...)` or `.cuda()` call, moves, when that was just made on the host; else None."""
+    """What `node`, a call of `to`, `cuda` or `type_as`, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
     made = _origin(values, node.func.value, frame)
-    if made is None or (node.func.attr == "to" and target_device(values, node, frame) != DEVICE):
+    if made is None or not _leaves_the_host(values, node, frame):
         return None
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
@@ -62,8 +62,18 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call, path)
 
 
+def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "type_as":
+        other = values.of(node.args[0], frame) if len(node.args) == 1 else None
+        return other is not None and other.kind == "tensor" and other.device != HOST
+    return node.func.attr == "cuda" or target_device(values, node, frame) == DEVICE
+
+
 def _written(node: ast.Call) -> str:
     assert isinstance(node.func, ast.Attribute)
+    if node.func.attr == "type_as":
+        return f"{ast.unparse(node.args[0])}.device"
     if node.func.attr == "cuda":
         return '"cuda"' if not node.args else ast.unparse(node.args[0])
     device = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)

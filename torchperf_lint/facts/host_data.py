@@ -6,10 +6,11 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.constants import constancy, repeats_one_number
+from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.fresh import BETWEEN
+from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 
@@ -18,6 +19,8 @@ _MAX_STEPS = 12
 _LATE = (10**9, 1)
 REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
+READ_BACK = "read back"
+"""A tensor of the device, repeated: read from there once for each element, then uploaded."""
 
 
 class Made(NamedTuple):
@@ -37,7 +40,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE or REPEATED."""
+    """LITERAL, CONFIGURED, SHAPE, REPEATED or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -74,12 +77,15 @@ def _definition(values: Values, name: str, frame: Frame) -> tuple[ast.expr, Fram
     scope, at = frame.function, frame.at
     while body is not None and scope >= 0:
         reaching = body.reaching(scope, name, at)
+        is_parameter = any(parameter.name == name for parameter in functions[scope].parameters)
         if reaching is not None:
             only = reaching[0] if len(reaching) == 1 else None
             if only is None or only.how != "assign" or only.value is None:
                 return None
+            if is_parameter and body.block_of(scope, at)[: len(only.block)] != only.block:
+                return None
             return only.value, frame.hop(frame.path, scope, body.at(only.value))
-        if any(parameter.name == name for parameter in functions[scope].parameters):
+        if is_parameter:
             return None
         scope, at = functions[scope].parent, _LATE
     return None
@@ -190,7 +196,11 @@ def _constant(values: Values, made: ast.Call, frame: Frame, device: str) -> Uplo
         return None  # numbers are sizes there
     if repeats_one_number(values, data, frame):
         return Upload(made, factory, REPEATED, False, device)
+    if repeats_one_tensor(values, data, frame):
+        return Upload(made, factory, READ_BACK, False, device)
     kind = constancy(values, data, frame)
+    if kind is None and held_since_construction(values, data, frame):
+        kind = CONFIGURED
     if kind is None:
         return None
     return Upload(made, factory, kind, _is_number(data), device)

@@ -9,6 +9,7 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.fresh import BETWEEN
+from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
@@ -47,9 +48,13 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
                 if told is None:
                     return None
                 found.append(told)
+    in_module = values.types.is_module_class(own)
+    # What a constructor is given may be on the device already; where a buffer is at hand, that is no excuse.
+    if any(one.value.confidence is not Confidence.CERTAIN for one in found) and not in_module:
+        return None
     if not found or _set_from_outside(values, frame.path, attribute.attr):
         return None
-    return found[0]._replace(in_module=values.types.is_module_class(own))
+    return max(found, key=lambda one: one.value.confidence.rank)._replace(in_module=in_module)
 
 
 def own_attribute(node: ast.expr) -> ast.Attribute | None:
@@ -74,7 +79,12 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
     assert body is not None
     frame = Frame(cls.path, function, body.at(value))
     held = values.of(value, frame)
-    made = made_on_host(values, value, frame)
+    made = made_on_host(values, value, frame) or converted(values, value, frame)
+    given = given_tensor(values, value, frame) if made is None else None
+    if given is not None:
+        because = f"`self.{name}` is a plain attribute, set to the tensor that the constructor is given"
+        told = f"{because} (line {value.lineno}): {given.because}"
+        return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, told, Confidence.LIKELY))
     if made is None and (held.kind != "tensor" or held.device != HOST or held.confidence is not Confidence.CERTAIN):
         return None
     if chain(value).startswith(f"self.{name}"):

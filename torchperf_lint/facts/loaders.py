@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.handed_out import handed_out
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.iteration import over_loader
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
@@ -69,7 +70,7 @@ class Loaders:
 
     def uses(self, origin: Origin) -> list[LoaderUse]:
         """The hot loops over the loader made at `origin`."""
-        return self._uses.get(origin, []) or self._handed_to_framework(origin)
+        return self._uses.get(origin, []) or self._handed_to_framework(origin) or self._handed_out(origin)
 
     def _handed_to_framework(self, origin: Origin) -> list[LoaderUse]:
         """Lightning iterates what `train_dataloader` returns."""
@@ -86,6 +87,11 @@ class Loaders:
                 path, function.header_line, Hot(kind, because, when, Confidence.CERTAIN, path, function.header_line)
             )
         ]
+
+    def _handed_out(self, origin: Origin) -> list[LoaderUse]:
+        """Somebody else's loop trains on what a factory returns."""
+        hot = handed_out(self.values, *origin)
+        return [LoaderUse(hot.path, hot.line, hot)] if hot is not None else []
 
     def copies(self, origin: Origin) -> list[BatchCopy]:
         """The hot copies of its batches."""

@@ -43,6 +43,8 @@ _MODEL_NAME = re.compile(
     r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$",
     re.IGNORECASE,
 )
+_TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
+_SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _ON_DEVICE = {"to", "cuda"}
 _KEPT = ("cached_property", "lru_cache", "cache")
 _IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?range\([^,]+,[^,]+, *(?:bs|bsz)\b")
@@ -74,6 +76,7 @@ _STEP = "every training step"
 _EVALUATION = "every evaluation batch"
 _BATCH = "every batch"
 _TURN = "every turn of a decoding loop"
+_DENOISING = "every denoising step"
 
 
 class Loops:
@@ -100,7 +103,12 @@ class Loops:
         trained = self._training_action(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
-        return self._over_loader(path, index) or self._decoding(path, index) or self._over_data_set(path, index)
+        return (
+            self._over_loader(path, index)
+            or self._denoising(path, index)
+            or self._decoding(path, index)
+            or self._over_data_set(path, index)
+        )
 
     def _over_data_set(self, path: str, index: int) -> Loop | None:
         """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
@@ -119,6 +127,17 @@ class Loops:
         decorators = self.index.function(key).decorators
         off = any(last_part(name) in ("no_grad", "inference_mode") for name in decorators)
         return off or self._grad_is_off_inside(key.path, region)
+
+    def _denoising(self, path: str, index: int) -> Loop | None:
+        """A loop over the timesteps of a diffusion scheduler that steps it each turn, wherever gradients are off."""
+        region = self.index.outlines[path].regions[index]
+        if not _TIMESTEPS.search(region.iterable):
+            return None
+        for call in self.calls_directly_in(path, index):
+            if _SCHEDULER_STEP.search(call.callee):
+                because = f"steps a diffusion scheduler each turn: `{call.callee}()` (line {call.line})"
+                return Loop("rollout", because, Confidence.CERTAIN, region.head, _DENOISING)
+        return None
 
     def _decoding(self, path: str, index: int) -> Loop | None:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""

@@ -178,12 +178,22 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
         return _HOOK if any("Callback" in base for base in _class_names(index, cls)) else None
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
+    if name == "__call__":
+        return _DENOISER if _is_loop_block(index, cls) else None
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []
         if "model_output" in parameters and any(base.endswith("Scheduler") for base in _class_names(index, cls)):
             return _DENOISER
     return None
+
+
+def _is_loop_block(index: Index, cls: Thing) -> bool:
+    """A block of diffusers' modular pipelines that the denoising loop calls: with the timestep `t` of each turn."""
+    key = index.method(cls, "__call__")
+    parameters = {p.name for p in index.function(key).parameters} if key is not None else set()
+    blocks = any(base.endswith("PipelineBlocks") for base in _class_names(index, cls))
+    return blocks and {"block_state", "t"} <= parameters
 
 
 def _engine_role(function: Function) -> Role | None:

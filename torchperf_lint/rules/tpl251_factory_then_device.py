@@ -18,8 +18,9 @@ class FactoryThenDevice(SourceRule):
     """A tensor made on the host and then moved to the device, in code that runs every step.
 
     ## What it does
-    Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()` and their like (also through `.float()`, `.view()`
-    and other methods in between, and over two statements) where the line runs every training step or forward pass.
+    Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
+    through `.float()`, `.view()` and other methods in between, and over two statements) where the line runs every
+    training step or forward pass.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -87,12 +88,12 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(")
+    triggers = (".to(", ".cuda(", ".type_as(")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda"):
+        for site in file.hot_calls("to", "cuda", "type_as"):
             if site.receiver is None or site.hot is None or site.hot.kind == "data":
                 continue
             fresh = fresh_on_host(project.values, site.call, site.frame)

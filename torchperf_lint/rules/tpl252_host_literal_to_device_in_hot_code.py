@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, repeated
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
-from torchperf_lint.facts.host_data import REPEATED, Upload, upload_at
+from torchperf_lint.facts.host_data import READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST, tensor
@@ -22,6 +23,7 @@ _WHAT = {
     CONFIGURED: ("numbers that the constructor fixed", "what the constructor set"),
     SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
+    READ_BACK: ("what it first reads from the device, element by element,", "a tensor of the device, repeated"),
 }
 """What is uploaded, for the message, and what it is made from."""
 
@@ -32,7 +34,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     ## What it does
     Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
-    are literals, were fixed by the constructor, follow from the shapes of tensors, or are one number repeated.
+    are literals, were fixed by the constructor, follow from the shapes of tensors, or are one number repeated. Also
+    `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first.
 
     ## Why it is slow
     `torch.tensor` builds the values on the host, copies them from pageable memory and waits for the copy; there is no
@@ -141,6 +144,9 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
     if upload.kind == REPEATED:
         return filled
+    if upload.kind == READ_BACK:
+        parts = repeated(upload.made.args[0]) if upload.made.args else None
+        return f"repeat it on the device: `{ast.unparse(parts[0]) if parts else 't'}.expand(n)`"
     if upload.kind == SHAPE:
         return f"make it on the device: stack `torch.full((), n, device={upload.device})`, or keep one for each shape"
     index = file.project.index

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from torchperf_lint.facts import importing
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.ndarrays import holds_arrays, holds_observations
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.scalars import holds_device_scalars
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Edit, Finding, Fix, Safety, Severity
@@ -23,13 +25,15 @@ class TensorFromListOfNdarrays(SourceRule):
 
     ## What it does
     Flags `torch.tensor([...])`, `torch.as_tensor([...])` and the legacy `torch.FloatTensor([...])` of a list whose
-    elements are known to be numpy arrays, in code that runs for every sample, batch or step.
+    elements are known to be numpy arrays, in code that runs for every sample, batch or step. Also of a list of tensors
+    that are on the device, one number each: each is read by itself, and the host waits for it.
 
     Lists of what is called `state` or `obs` in such code are arrays most often: these findings are only `possible`.
 
     ## Why it is slow
     Torch takes a list apart with Python's sequence protocol: each number of each array becomes a Python object first.
-    One array is read as the block of memory that it is. Torch itself warns of it, once.
+    One array is read as the block of memory that it is. Torch itself warns of it, once. `torch.stack` of tensors joins
+    them where they are, without a wait.
 
     ## Example
     ```python
@@ -99,10 +103,17 @@ class TensorFromListOfNdarrays(SourceRule):
         """Yield a finding for each hot tensor of a list of arrays."""
         for site in file.hot_calls(*_FUNCTIONS):
             data = _data(file, site)
-            held = holds_arrays(project.values, data, site.frame) if data is not None else None
-            if held is None and data is not None:
+            if data is None or site.hot is None:
+                continue
+            scalar = holds_device_scalars(project.values, data, site.frame)
+            if scalar is not None:
+                if site.hot.kind != "data" and not is_fallback(site):
+                    yield self._read_one_by_one(file, site, data, scalar)
+                continue
+            held = holds_arrays(project.values, data, site.frame)
+            if held is None:
                 held = holds_observations(project.values, data, site.frame)
-            if held is None or data is None or site.hot is None:
+            if held is None:
                 continue
             at = f" (line {held.line})" if held.line != site.record.line else ""
             yield self.found(
@@ -115,6 +126,24 @@ class TensorFromListOfNdarrays(SourceRule):
                 severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
                 fix=None if held.by_name else _as_one_array(site, data),
             )
+
+    def _read_one_by_one(self, file: SourceFile, site: Site, data: ast.expr, scalar: Value) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` reads a list of tensors and waits for each of them {site.hot.when}",
+            instead=_joined(file, data),
+            value=scalar.weaker(Confidence.POSSIBLE) if site.hot.optional else scalar,
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+        )
+
+
+def _joined(file: SourceFile, data: ast.expr) -> str:
+    """What makes one tensor of tensors without a wait."""
+    if isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
+        return f"give it a dimension on the device: `{file.brief(data.elts[0])}.reshape(1)`"
+    return f"stack them on the device: `torch.stack({file.brief(data)})`"
 
 
 def _data(file: SourceFile, site: Site) -> ast.expr | None:

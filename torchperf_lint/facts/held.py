@@ -1,0 +1,91 @@
+"""Data that a module holds since it was built: no step changes it, whatever the constructor was given."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchperf_lint.facts import effects
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.roles import is_cold
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+CHANGES = frozenset(
+    "append extend insert pop remove clear sort reverse appendleft popleft update setdefault popitem add discard fill "
+    "put resize".split()
+)
+"""Methods that change a container in place."""
+_STEADY_INDEX = re.compile(r"(?:^|_)(?:name|adapter|key|task|level|layer|stage|scale|head|branch)s?(?:_name)?$")
+"""Names of what chooses among things that were set up, rather than among samples."""
+
+
+def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether `self.table`, or `self.tables[name]`, of an nn.Module is only ever set while the module is built."""
+    attribute = _attribute(node)
+    own = values.index.class_of(frame.path, frame.function)
+    if attribute is None or own is None or not values.types.is_module_class(own):
+        return False
+    if values.thing(attribute.value, frame) != own:
+        return False
+    if values.of(node, frame).kind in ("tensor", "batch", "module", "object", "loader"):
+        return False
+    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
+    return (
+        bool(setters) and all(_builds(values, key) for key in setters) and not set_from_outside(values, own, attribute)
+    )
+
+
+def _attribute(node: ast.expr) -> ast.Attribute | None:
+    """The attribute of `self` that an expression is, or is an item of that no sample chooses."""
+    while isinstance(node, ast.Subscript):
+        index = node.slice
+        steady = isinstance(index, ast.Constant) or (
+            isinstance(index, ast.Name) and bool(_STEADY_INDEX.search(index.id))
+        )
+        if not steady:
+            return None
+        node = node.value
+    return node if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) else None
+
+
+def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
+    """The methods of one class that set an attribute, or change it in place."""
+    body = values.body(cls.path) if cls.kind == "class" else None
+    if body is None:
+        return
+    functions = values.index.outlines[cls.path].functions
+    for index in values.index.record(cls).methods.values():
+        own = functions[index].parameters[0].name if functions[index].parameters else "self"
+        written = f"{own}.{name}"
+        node = body.functions.get(index)
+        changed = (
+            any(attribute == name for attribute, _, _ in body.self_assignments(index))
+            or bool(body.stored_items(index, written))
+            or any(use in CHANGES for use, _ in body.uses(index, written))
+            or any(_augments(s, written) for s in (effects.statements(node.body) if node is not None else ()))
+        )
+        if changed:
+            yield FunctionKey(cls.path, index)
+
+
+def _augments(statement: ast.stmt, written: str) -> bool:
+    return isinstance(statement, ast.AugAssign) and (chain(statement.target) + "[").startswith(
+        (written + "[", written + ".")
+    )
+
+
+def _builds(values: Values, key: FunctionKey) -> bool:
+    """A constructor, or set-up code: what the project calls, and from no step."""
+    if values.index.function(key).name == "__init__":
+        return True
+    called = bool(values.hotness.callers.get(key)) or is_cold(values.index, key)
+    return called and key not in values.hotness.functions
+
+
+def set_from_outside(values: Values, own: Thing, attribute: ast.Attribute) -> bool:
+    """`module.table = ...` through another name than `self`, somewhere in the same file."""
+    bindings = values.index.outlines[own.path].bindings
+    return any(b.target.endswith(f".{attribute.attr}") and not b.target.startswith("self.") for b in bindings)
