@@ -219,20 +219,21 @@ class Hotness:
         """Loops' callees first, then roles, then what these call."""
         hot: dict[FunctionKey, Hot] = {}
         queue: deque[FunctionKey] = deque()
-        for key, reason in [*self._called_from_loops(), *self._by_role()]:
-            if key not in hot and not self._never_hot(key):
-                hot[key] = reason
-                queue.append(key)
+        for called, found in ((True, self._called_from_loops()), (False, self._by_role())):
+            for key, reason in found:
+                if key not in hot and not self._never_hot(key, called):
+                    hot[key] = reason
+                    queue.append(key)
         while queue:
             key = queue.popleft()
             for target, reason in self._passed_on(key, hot[key]):
-                if target not in hot and not self._never_hot(target):
+                if target not in hot and not self._never_hot(target, called=True):
                     hot[target] = reason
                     queue.append(target)
         return hot
 
-    def _never_hot(self, key: FunctionKey) -> bool:
-        return is_cold(self.index, key)
+    def _never_hot(self, key: FunctionKey, called: bool) -> bool:
+        return is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []

@@ -25,7 +25,20 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-_STEP_COUNTER = re.compile(r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$")
+_STEP_COUNTER = re.compile(
+    r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
+)
+_LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
+
+
+def counts_steps(name: str) -> bool:
+    """Whether a name is that of an optimizer's count of steps, or of what follows from the count."""
+    return bool(_STEP_COUNTER.search(name))
+
+
+def counter(name: str) -> Value:
+    """The value of a count of steps."""
+    return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
 
 
 def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
@@ -35,10 +48,10 @@ def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
     return UNKNOWN if body is None or "?" in written else from_uses(values, written, frame, body)
 
 
-def from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
-    """What a name must be, from the attributes that the function asks of it."""
-    if _STEP_COUNTER.search(name):
-        return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
+def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool = False) -> Value:
+    """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it."""
+    if counts_steps(name) and not returned:
+        return counter(name)
     used = used_as_module(name, frame, body)
     return used if used is not None else _tensor_or_loader(values, name, frame, body)
 
@@ -55,6 +68,10 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
+    read = next((line for attribute, line in uses if attribute == "item"), None)
+    if read is not None and _LOSS.search(name):
+        because = f"`{name}`, a loss by its name: `{name}.item()` (line {read})"
+        return tensor(ANYWHERE, because, Confidence.LIKELY)
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
