@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
+from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
@@ -77,6 +78,7 @@ class Hotness:
         self.types = types
         self._kept = kept
         self.loops = Loops(index, types)
+        self.namesakes = Namesakes(index, types)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -199,7 +201,8 @@ class Hotness:
         table: dict[FunctionKey, list[CallSite]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
-                for target in self.types.targets(path, call.function, call.callee):
+                targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
+                for target in targets:
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
 

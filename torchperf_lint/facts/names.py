@@ -236,6 +236,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if argument is None:
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
     value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
+    if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
+        return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
