@@ -137,7 +137,8 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
 
 
 _PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
-_WARM_UP = re.compile(r"(?:^|_)warmup(?:_|$)", re.IGNORECASE)
+_WARM_UP = re.compile(r"^_?warmup_\w")
+"""A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
 
 
 def _is_meter(index: Index, cls: Thing) -> bool:
