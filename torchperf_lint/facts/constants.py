@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.hints import numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.results import argument_of
@@ -32,7 +33,6 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
-_NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
 
 
 def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
@@ -74,20 +74,13 @@ class _Look:
             return None
         if isinstance(node, ast.Constant):
             return LITERAL if self.tests or isinstance(node.value, int | float | complex) else None
-        if isinstance(node, ast.UnaryOp):
-            return self.of(node.operand, depth + 1)
-        if isinstance(node, ast.BinOp):
-            return self.all((node.left, node.right), depth)
-        if isinstance(node, ast.List | ast.Tuple):
-            return self.all(node.elts, depth)
-        if isinstance(node, ast.Starred):
-            return self.of(node.value, depth + 1)
+        parts = _parts(node)
+        if parts is not None:
+            return self.all(parts, depth)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self.comprehension(node, depth)
         if isinstance(node, ast.Subscript):
             return self.item(node, depth)
-        if isinstance(node, ast.IfExp):
-            return self.all((node.body, node.orelse), depth)
         if isinstance(node, ast.Compare):
             return self.test(node, depth)
         if isinstance(node, ast.Call):
@@ -189,7 +182,7 @@ class _Look:
                 return None if filled else self.defined(reaching, scope, body, depth)
             if any(parameter.name == name for parameter in functions[scope].parameters):
                 if self.constructs:
-                    return CONFIGURED if self.tests or _numeric_parameter(body, scope, name) else None
+                    return CONFIGURED if self.tests or numeric_parameter(body, scope, name) else None
                 return self.passed(scope, name) if scope == self.frame.function else None
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
@@ -236,28 +229,14 @@ class _Look:
         return self.values.of(node, self.frame).kind in ("tensor", "batch", "unknown" if likely else "tensor")
 
 
-def _numeric_parameter(body: Body, function: int, name: str) -> bool:
-    """A parameter that its annotation or default shows to be a number or a list of them."""
-    node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    plain = [*node.args.posonlyargs, *node.args.args]
-    defaults: dict[str, ast.expr | None] = {}
-    for argument, default in zip(reversed(plain), reversed(node.args.defaults), strict=False):
-        defaults[argument.arg] = default
-    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        defaults[argument.arg] = given
-    hint = next((a.annotation for a in [*plain, *node.args.kwonlyargs] if a.arg == name), None)
-    if hint is not None:
-        words = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
-        words |= {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)} - {"typing"}
-        return words - {"typing", "Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
-    return _is_numbers(defaults.get(name))
-
-
-def _is_numbers(node: ast.expr | None) -> bool:
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(_is_numbers(element) for element in node.elts)
+        return node.elts
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
     if isinstance(node, ast.UnaryOp):
-        return _is_numbers(node.operand)
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+        return [node.operand]
+    return [node.value] if isinstance(node, ast.Starred) else None

@@ -41,6 +41,9 @@ class Namesakes:
     def targets(self, path: str, call: Call) -> list[FunctionKey]:
         """What a method call runs by its name alone; empty where the object is known, or the name common."""
         name = last_part(call.callee)
+        own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
+        if own is not None:
+            return self._in_subclasses(own, name)
         found = self._few.get(name, ())
         receiver = call.callee[: -len(name) - 1]
         if not found or not call.callee.endswith(f".{name}") or receiver.endswith(")"):
@@ -49,6 +52,12 @@ class Namesakes:
         if not all(thing.dotted in _ANY or _KEPT.search(thing.dotted) for thing in known):
             return []
         return [override for key in found for override in self.index.overrides(key)]
+
+    def _in_subclasses(self, own: Thing, name: str) -> list[FunctionKey]:
+        """`self.compute(x)` of a base class that leaves `compute` to its subclasses."""
+        below = self.index.subclasses.get((own.path, own.index), ())
+        methods = ((cls.path, self.index.record(cls).methods.get(name)) for cls in below)
+        return [FunctionKey(path, method) for path, method in methods if method is not None]
 
     @cached_property
     def _few(self) -> dict[str, list[FunctionKey]]:

@@ -58,9 +58,9 @@ def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: boo
 
 def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Value:
     uses = body.uses(frame.function, name)
-    for attribute, line in uses:
-        if attribute == "backward":
-            return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
+    trained = _trained_on(name, uses)
+    if trained is not None:
+        return trained
     part_of = body.backward_operands(frame.function).get(name)
     if part_of is not None:
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
@@ -68,10 +68,6 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    read = next((line for attribute, line in uses if attribute == "item"), None)
-    if read is not None and _LOSS.search(name):
-        because = f"`{name}`, a loss by its name: `{name}.item()` (line {read})"
-        return tensor(ANYWHERE, because, Confidence.LIKELY)
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
@@ -87,6 +83,18 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:
+    """What has gradients, or is a loss by its name and read by `.item()`."""
+    for attribute, line in uses:
+        if attribute == "backward":
+            return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
+    for attribute, line in uses if _LOSS.search(name) else ():
+        if attribute == "item":
+            because = f"`{name}`, a loss by its name: `{name}.item()` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    return None
 
 
 def used_as_module(name: str, frame: Frame, body: Body) -> Value | None:
