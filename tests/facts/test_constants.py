@@ -154,6 +154,32 @@ def test_a_parameter_that_every_caller_gives_a_size():
         assert constancy(project.values, node.value, Frame("a.py", 1, project.body("a.py").at(node.value))) == kind
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [("0.5", LITERAL), ("self.limit", CONFIGURED), ("x.shape[0]", SHAPE), ("n", None), ("", None), ("**n", None)],
+)
+def test_a_parameter_is_what_callers_give_it(given, kind):
+    text = f"""{IMPORTS}
+class M(nn.Module):
+    def __init__(self, limit: float):
+        super().__init__()
+        self.limit = limit
+
+    def forward(self, x: torch.Tensor, n):
+        return helper({given})
+
+def helper(limit=1.0):
+    answer = limit
+"""
+    project = Project.of_texts({"a.py": text})
+    node = next(
+        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "answer"
+    )
+    outline = project.index.outlines["a.py"]
+    index = next(i for i, record in enumerate(outline.functions) if record.name == "helper")
+    assert constancy(project.values, node.value, Frame("a.py", index, project.body("a.py").at(node.value))) == kind
+
+
 def test_a_constant_of_the_module_that_is_bound_again_is_none():
     assert asked("answer = LATER") == LITERAL  # imported or set elsewhere, by its name
     assert asked("answer = later") is None

@@ -782,3 +782,81 @@ def test_a_loop_over_a_data_set_that_runs_a_model_without_gradients(head, hot):
         """)
     assert (found is not None) is hot
     assert found is None or found.kind == "eval"
+
+
+MADE_IN_FORWARD = """
+    class Mask{bases}:
+        def __init__(self, n):
+            self.mask = torch.ones(n)  # <-
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return x + {made}
+    """
+
+
+@pytest.mark.parametrize(
+    ("bases", "made", "hot"),
+    [
+        ("", "Mask(3).mask", True),
+        ("(torch.distributions.Distribution)", "Mask(3).mask", True),
+        ("(nn.Module)", "Mask(3).mask", False),
+        ("(torch.utils.data.Dataset)", "Mask(3).mask", False),
+        ("", "self.kept", False),
+    ],
+)
+def test_a_helper_object_made_in_hot_code_is_constructed_every_step(bases, made, hot):
+    assert (hot_at(MADE_IN_FORWARD.format(bases=bases, made=made)) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "action", "hot"),
+    [
+        ("warmup_actor", "self.optim.step()", True),
+        ("warmup_actor", "print()", False),
+        ("warmup", "self.optim.step()", False),
+    ],
+)
+def test_a_warm_up_that_trains_is_a_step(name, action, hot):
+    code = f"""
+        class Agent:
+            def {name}(self, batch):
+                {action}  # <-
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize("name", ["test_overflow", "convert_boxes", "from_corners"])
+def test_a_function_that_hot_code_calls_is_hot_whatever_its_name_suggests(name):
+    code = f"""
+        def {name}(x):
+            return x + 1  # <-
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return {{call}}
+        """
+    assert hot_at(code.format(call=f"{name}(x)")) is not None
+    assert hot_at(code.format(call="x")) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "target", "call", "hot"),
+    [
+        ("run_single_epoch", "batch", "step_fn(batch)", True),
+        ("train", "(i, batch)", "train_step(batch)", True),
+        ("evaluate", "batch", "self.eval_step(batch)", True),
+        ("train", "item", "step_fn(item)", False),
+        ("train", "batch", "print(batch)", False),
+        ("collect", "batch", "step_fn(batch)", False),
+    ],
+)
+def test_a_loop_that_hands_each_batch_to_a_step_is_hot_whatever_it_iterates(function, target, call, hot):
+    code = f"""
+        def {function}(self, iterator, step_fn):
+            for {target} in iterator:
+                {call}  # <-
+        """
+    found = hot_at(code)
+    assert (found is not None) is hot
+    assert found is None or found.confidence is Confidence.LIKELY

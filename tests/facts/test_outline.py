@@ -339,7 +339,12 @@ def test_what_a_loop_iterates(code, expected):
         ("typing.Optional['Net']", "Net"),
         ("'Net | None'", "Net"),
         ("'Optional[Net]'", "Net"),
-        ("list[Tensor]", "list[]"),
+        ("list[Tensor]", "list[Tensor]"),
+        ("Optional[tuple[torch.Tensor, ...]]", "tuple[torch.Tensor, ...]"),
+        ("tuple[torch.Tensor, int]", "tuple[]"),
+        ("dict[str, Tensor]", "dict[str, Tensor]"),
+        ("dict[Tensor, Tensor]", "dict[]"),
+        ("list[str]", "list[]"),
         ("int | str", ""),
     ],
 )

@@ -9,6 +9,7 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.held import changed_in
+from torchperf_lint.facts.hints import numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.results import argument_of
@@ -34,7 +35,6 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
-_NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
 
 
 def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
@@ -74,33 +74,35 @@ class _Look:
     """One question, asked in a frame; `bound` are the variables of comprehensions around it."""
 
     def __init__(
-        self, values: Values, frame: Frame, bound: frozenset[str] = frozenset(), constructs: bool = False
+        self,
+        values: Values,
+        frame: Frame,
+        bound: frozenset[str] = frozenset(),
+        constructs: bool = False,
+        tests: bool = False,
     ) -> None:
         self.values = values
         self.frame = frame
         self.bound = bound
         self.constructs = constructs
         """Whether the code runs once, in a constructor: its parameters are configuration."""
+        self.tests = tests
+        """Whether numbers are only tested against it: then it need not hold numbers itself."""
 
     def of(self, node: ast.expr, depth: int) -> str | None:
         if depth > _MAX_DEPTH:
             return None
         if isinstance(node, ast.Constant):
-            return LITERAL if isinstance(node.value, int | float | complex) else None
-        if isinstance(node, ast.UnaryOp):
-            return self.of(node.operand, depth + 1)
-        if isinstance(node, ast.BinOp):
-            return self.all((node.left, node.right), depth)
-        if isinstance(node, ast.List | ast.Tuple):
-            return self.all(node.elts, depth)
-        if isinstance(node, ast.Starred):
-            return self.of(node.value, depth + 1)
+            return LITERAL if self.tests or isinstance(node.value, int | float | complex) else None
+        parts = _parts(node)
+        if parts is not None:
+            return self.all(parts, depth)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self.comprehension(node, depth)
         if isinstance(node, ast.Subscript):
             return self.item(node, depth)
-        if isinstance(node, ast.IfExp):
-            return self.all((node.body, node.orelse), depth)
+        if isinstance(node, ast.Compare):
+            return self.test(node, depth)
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.Attribute):
@@ -117,9 +119,14 @@ class _Look:
         over = self.all([g.iter for g in node.generators], depth)
         if over is None:
             return None
-        inner = _Look(self.values, self.frame, self.bound | names, self.constructs)
+        inner = _Look(self.values, self.frame, self.bound | names, self.constructs, self.tests)
         made = inner.all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
         return max((over, made), key=_ORDER.index) if made is not None else None
+
+    def test(self, node: ast.Compare, depth: int) -> str | None:
+        """`i not in self.ignored`, `i > 0`."""
+        inner = _Look(self.values, self.frame, self.bound, self.constructs, tests=True)
+        return inner.all((node.left, *node.comparators), depth)
 
     def item(self, node: ast.Subscript, depth: int) -> str | None:
         """Of a shape any part; of a list only one that no step chooses."""
@@ -148,7 +155,7 @@ class _Look:
 
     def attribute(self, node: ast.Attribute, depth: int) -> str | None:
         if node.attr in ("shape", "ndim"):
-            return SHAPE if self.is_tensor(node.value) else None
+            return SHAPE if self.is_tensor(node.value, node.attr == "shape") else None
         thing = self.values.thing(node, self.frame)
         if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
             return LITERAL
@@ -179,7 +186,8 @@ class _Look:
     def set_in_constructor(self, path: str, function: int, value: ast.expr, depth: int) -> str | None:
         body = self.values.body(path)
         assert body is not None
-        return _Look(self.values, self.frame.hop(path, function, body.at(value)), constructs=True).of(value, depth + 1)
+        frame = self.frame.hop(path, function, body.at(value))
+        return _Look(self.values, frame, constructs=True, tests=self.tests).of(value, depth + 1)
 
     def name(self, name: str, depth: int) -> str | None:
         if name in self.bound:
@@ -195,13 +203,16 @@ class _Look:
                 return None if filled else self.defined(reaching, scope, body, depth)
             if any(parameter.name == name for parameter in functions[scope].parameters):
                 if self.constructs:
-                    return CONFIGURED if _numeric_parameter(body, scope, name) else None
+                    return CONFIGURED if self.tests or numeric_parameter(body, scope, name) else None
                 return self.passed(scope, name) if scope == self.frame.function else None
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
 
     def passed(self, function: int, name: str) -> str | None:
-        """SHAPE for a parameter that every caller in the project gives the size of a tensor, such as `h` and `w`."""
+        """What a parameter is that every caller in the project gives what no step changes: sizes, a configuration.
+
+        None where all of them leave it to a default: nobody knows who else calls.
+        """
         key = FunctionKey(self.frame.path, function)
         callers = self.values.hotness.callers.get(key, ())
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
@@ -210,50 +221,43 @@ class _Look:
         method = record.class_index >= 0 and "staticmethod" not in record.decorators
         position = [parameter.name for parameter in record.parameters].index(name) - method
         found = [self.given(site, position, name) for site in callers]
-        return SHAPE if all(kind == SHAPE for kind in found) else None
+        given = [kind for kind in found if kind]
+        return max(given, key=_ORDER.index) if given and None not in found else None
 
     def given(self, site: CallSite, position: int, name: str) -> str | None:
+        """What one call gives a parameter; empty where it leaves it to the default."""
         call = site.call
         body = self.values.body(site.path)
         node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
-        argument = argument_of(node, position, name) if node is not None else None
+        if node is None or any(k.arg is None for k in node.keywords):
+            return None
+        argument = argument_of(node, position, name)
+        if argument is None:
+            return "" if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))
-        return _Look(self.values, frame).of(argument, 0) if argument is not None else None
+        return _Look(self.values, frame, tests=self.tests).of(argument, 0)
 
     def defined(self, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
         if len(reaching) != 1 or reaching[0].value is None or reaching[0].how not in ("assign", "item"):
             return None
         value = reaching[0].value
         frame = self.frame.hop(self.frame.path, scope, body.at(value))
-        inner = _Look(self.values, frame, self.bound, self.constructs)
+        inner = _Look(self.values, frame, self.bound, self.constructs, self.tests)
         return inner.of(value, depth + 1)
 
-    def is_tensor(self, node: ast.expr) -> bool:
-        return self.values.of(node, self.frame).kind in ("tensor", "batch")
+    def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
+        """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
+        return self.values.of(node, self.frame).kind in ("tensor", "batch", "unknown" if likely else "tensor")
 
 
-def _numeric_parameter(body: Body, function: int, name: str) -> bool:
-    """A parameter that its annotation or default shows to be a number or a list of them."""
-    node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    plain = [*node.args.posonlyargs, *node.args.args]
-    defaults: dict[str, ast.expr | None] = {}
-    for argument, default in zip(reversed(plain), reversed(node.args.defaults), strict=False):
-        defaults[argument.arg] = default
-    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        defaults[argument.arg] = given
-    hint = next((a.annotation for a in [*plain, *node.args.kwonlyargs] if a.arg == name), None)
-    if hint is not None:
-        words = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
-        words |= {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)} - {"typing"}
-        return words - {"typing", "Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
-    return _is_numbers(defaults.get(name))
-
-
-def _is_numbers(node: ast.expr | None) -> bool:
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(_is_numbers(element) for element in node.elts)
+        return node.elts
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
     if isinstance(node, ast.UnaryOp):
-        return _is_numbers(node.operand)
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+        return [node.operand]
+    return [node.value] if isinstance(node, ast.Starred) else None

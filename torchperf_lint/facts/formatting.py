@@ -69,6 +69,8 @@ def _complains(place: Place) -> bool:
     for parent in enclosing.ancestors(place.expression):
         if isinstance(parent, ast.Raise) or (isinstance(parent, ast.Assert) and parent.msg is node):
             return True
+        if isinstance(parent, ast.IfExp) and any(_is_text(arm) for arm in (parent.body, parent.orelse)):
+            return True  # `check(fine, "must be positive" if fine else f"must be positive, got {x}")`
         if isinstance(parent, ast.Call) and (_FOR_TROUBLE.match(last_part(chain(parent.func))) or _fails(parent)):
             return True
         node = parent

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loops import Loop, Loops
+from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
@@ -78,6 +79,7 @@ class Hotness:
         self.types = types
         self._kept = kept
         self.loops = Loops(index, types)
+        self.namesakes = Namesakes(index, types)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -212,7 +214,8 @@ class Hotness:
         table: dict[FunctionKey, list[CallSite]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
-                for target in self.types.targets(path, call.function, call.callee):
+                targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
+                for target in targets:
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
 
@@ -232,20 +235,21 @@ class Hotness:
         """Loops' callees first, then roles, then what these call."""
         hot: dict[FunctionKey, Hot] = {}
         queue: deque[FunctionKey] = deque()
-        for key, reason in [*self._called_from_loops(), *self._by_role()]:
-            if key not in hot and not self._never_hot(key):
-                hot[key] = reason
-                queue.append(key)
+        for called, found in ((True, self._called_from_loops()), (False, self._by_role())):
+            for key, reason in found:
+                if key not in hot and not self._never_hot(key, called):
+                    hot[key] = reason
+                    queue.append(key)
         while queue:
             key = queue.popleft()
             for target, reason in self._passed_on(key, hot[key]):
-                if target not in hot and not self._never_hot(target):
+                if target not in hot and not self._never_hot(target, called=True):
                     hot[target] = reason
                     queue.append(target)
         return hot
 
-    def _never_hot(self, key: FunctionKey) -> bool:
-        return is_cold(self.index, key)
+    def _never_hot(self, key: FunctionKey, called: bool) -> bool:
+        return is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []

@@ -45,6 +45,11 @@ _MODEL_NAME = re.compile(
 )
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
+_BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
+_STEP_CALL = re.compile(
+    r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
+    r"|(?:^|[._])step_(?:fn|func|function)$"
+)
 _ON_DEVICE = {"to", "cuda"}
 _KEPT = ("cached_property", "lru_cache", "cache")
 _IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?range\([^,]+,[^,]+, *(?:bs|bsz)\b")
@@ -228,12 +233,13 @@ class Loops:
 
     def _over_loader(self, path: str, index: int) -> Loop | None:
         region = self.index.outlines[path].regions[index]
-        evidence = self.loader_evidence(path, region.function, region.iterable)
+        evidence = self.loader_evidence(path, region.function, region.iterable) or self._batch_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
         calls = self.calls_directly_in(path, index)
-        if confidence is not Confidence.CERTAIN and not any(last_part(c.callee) in _ON_DEVICE for c in calls):
+        steps = any(last_part(c.callee) in _ON_DEVICE or _STEP_CALL.search(c.callee) for c in calls)
+        if confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):
             return Loop("eval", because, confidence, region.head, _EVALUATION)
@@ -254,6 +260,18 @@ class Loops:
         for binding in self.types.bindings(path).get((function, chain), ()):
             if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):
                 return f"iterates `{chain}`, a DataLoader by the name of `{binding.value}`", Confidence.LIKELY
+        return None
+
+    def _batch_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
+        """`for batch in iterator: step_fn(batch)`, whatever the iterator is called and whoever handed it in."""
+        region = self.index.outlines[path].regions[index]
+        target = _BATCH_TARGET.match(region.detail)
+        if target is None or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
+            return None
+        for call in self.calls_directly_in(path, index):
+            if _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
+                because = f"hands each `{target.group(1)}` to `{call.callee}` (line {call.line})"
+                return because, Confidence.LIKELY
         return None
 
     def is_loader(self, thing: Thing) -> bool:

@@ -20,7 +20,7 @@ class Repeated(NamedTuple):
     """What is moved again at every step."""
 
     kind: str
-    """module or tensor."""
+    """module, tensor, or made: a module that the code makes anew, of nothing but constants."""
     value: Value
 
 
@@ -31,7 +31,8 @@ def repeated_move(site: Site) -> Repeated | None:
     """
     if site.receiver is None or site.hot is None:
         return None
-    found = _settled_tensor(site, site.receiver) or _settled_module(site, site.receiver)
+    settled = _settled_tensor(site, site.receiver) or _settled_module(site, site.receiver)
+    found = settled or _made_module(site, site.receiver)
     if found is None or not is_moved_to_device(site.file.project.values, site.call, site.frame):
         return None
     return found
@@ -91,6 +92,31 @@ def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
         return None
     value = site.file.value(receiver, site)
     return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver) else None
+
+
+def _made_module(site: Site, receiver: ast.expr) -> Repeated | None:
+    """`LPIPS(net="vgg").to(x.device)`, not kept: the same module each time, weights read and copied.
+
+    Of `nn.Linear(8, 8)` and what takes variables each may be meant to be another.
+    """
+    if not isinstance(receiver, ast.Call) or any(not _is_constant(argument) for argument in _arguments(receiver)):
+        return None
+    statement = site.file.enclosing(site.function).statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    if isinstance(statement, ast.Return | ast.AnnAssign) or not all(isinstance(t, ast.Name) for t in targets):
+        return None
+    thing = site.file.project.values.thing(receiver.func, site.frame)
+    made = thing is not None and thing.kind == "class" and site.file.project.types.is_module_class(thing)
+    loss = thing is not None and thing.dotted.startswith("torch.nn.") and thing.dotted.endswith("Loss")
+    return Repeated("made", site.file.value(receiver, site)) if made or loss else None
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant)
 
 
 def _is_settled(site: Site, receiver: ast.expr) -> bool:

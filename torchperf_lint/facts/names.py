@@ -17,7 +17,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.results import argument_of
-from torchperf_lint.facts.usage import from_uses, used_as_module
+from torchperf_lint.facts.usage import counter, counts_steps, from_uses, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -94,7 +94,8 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
         used = used_as_module(name, frame, body)
         value = used if used is not None else value
     if value.kind == "unknown":
-        used = from_uses(values, name, frame, body) if reaching or is_parameter else UNKNOWN
+        returned = any(d.how == "assign" and isinstance(d.value, ast.Call) for d in reaching)
+        used = from_uses(values, name, frame, body, returned) if reaching or is_parameter else UNKNOWN
         from_host = used.kind == "tensor" and used.device == ANYWHERE and _all_from_host(values, reaching, frame, body)
         return used.moved(HOST) if from_host else used
     return value
@@ -178,10 +179,12 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:
             return told_by_role
-    if value.kind not in ("unknown", "tensor", "torch_device"):
+    if value.kind == "sequence" and counts_steps(name):
+        return sequence(counter(name))
+    if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
     passed = _from_callers(values, function, parameter, frame)
-    if passed.kind not in ("unknown", "nothing"):
+    if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind == "batch"):
         return passed
     default = _default(body, frame.function, name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
@@ -233,6 +236,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if argument is None:
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
     value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
+    if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
+        return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value

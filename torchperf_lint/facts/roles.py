@@ -12,13 +12,15 @@ from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
 COLD_NAME = re.compile(
-    r"^__(?:init|new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
+    r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
     r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
-    r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^convert_|^on_\w*epoch_(?:end|start)$"
-    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_|^from_|^test_",
+    r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
+    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_",
     re.IGNORECASE,
 )
+_COLD_UNLESS_CALLED = re.compile(r"^(?:convert|from|test)_|^__init__$", re.IGNORECASE)
+"""Names of what runs once, in most programs; what hot code calls runs as often as that does."""
 
 NOT_TRAINING_NAME = re.compile(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)",
@@ -110,14 +112,33 @@ _DENOISING = frozenset({"step", "scale_model_input"})
 _ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
 
 
-def is_cold(index: Index, key: FunctionKey) -> bool:
-    """Whether a function is cold whoever calls it: by its name, or as what a meter does once an epoch."""
+def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool = False) -> bool:
+    """Whether a function is cold: by its name, as a constructor, or as what a meter does once an epoch.
+
+    `called`: whether hot code calls it. `trains`: whether it does a training step, as `warmup_actor` does.
+    """
     function = index.function(key)
-    if COLD_NAME.search(function.name):
+    if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
         return True
+    if COLD_NAME.search(function.name):
+        return not (trains and _WARM_UP.search(function.name))
     if function.class_index < 0 or function.name not in _ONCE_PER_EPOCH:
         return False
     return _is_meter(index, Thing("class", key.path, function.class_index))
+
+
+def _made_in_passing(index: Index, key: FunctionKey) -> bool:
+    """Whether a constructor is one of a plain object: a module, a data set or an optimizer is made once and kept."""
+    function = index.function(key)
+    if function.name != "__init__":
+        return True
+    bases = index.external_bases(Thing("class", key.path, function.class_index))
+    return all(base.startswith(_PLAIN_BASES) for base in bases)
+
+
+_PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
+_WARM_UP = re.compile(r"^_?warmup_\w")
+"""A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
 
 
 def _is_meter(index: Index, cls: Thing) -> bool:

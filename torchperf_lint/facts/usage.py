@@ -25,7 +25,20 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-_STEP_COUNTER = re.compile(r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$")
+_STEP_COUNTER = re.compile(
+    r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
+)
+_LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
+
+
+def counts_steps(name: str) -> bool:
+    """Whether a name is that of an optimizer's count of steps, or of what follows from the count."""
+    return bool(_STEP_COUNTER.search(name))
+
+
+def counter(name: str) -> Value:
+    """The value of a count of steps."""
+    return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
 
 
 def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
@@ -35,19 +48,19 @@ def value_by_uses(values: Values, node: ast.expr, frame: Frame) -> Value:
     return UNKNOWN if body is None or "?" in written else from_uses(values, written, frame, body)
 
 
-def from_uses(values: Values, name: str, frame: Frame, body: Body) -> Value:
-    """What a name must be, from the attributes that the function asks of it."""
-    if _STEP_COUNTER.search(name):
-        return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
+def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: bool = False) -> Value:
+    """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it."""
+    if counts_steps(name) and not returned:
+        return counter(name)
     used = used_as_module(name, frame, body)
     return used if used is not None else _tensor_or_loader(values, name, frame, body)
 
 
 def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Value:
     uses = body.uses(frame.function, name)
-    for attribute, line in uses:
-        if attribute == "backward":
-            return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
+    trained = _trained_on(name, uses)
+    if trained is not None:
+        return trained
     part_of = body.backward_operands(frame.function).get(name)
     if part_of is not None:
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
@@ -70,6 +83,18 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:
+    """What has gradients, or is a loss by its name and read by `.item()`."""
+    for attribute, line in uses:
+        if attribute == "backward":
+            return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
+    for attribute, line in uses if _LOSS.search(name) else ():
+        if attribute == "item":
+            because = f"`{name}`, a loss by its name: `{name}.item()` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    return None
 
 
 def used_as_module(name: str, frame: Frame, body: Body) -> Value | None:

@@ -20,7 +20,8 @@ class MovedInHotCode(SourceRule):
 
     ## What it does
     Flags `.to(device)` and `.cuda()` in code that runs every training step or forward pass, on a module, and on a
-    tensor in host memory that was made before the loop.
+    tensor in host memory that was made before the loop. A module that such code makes of constants alone, `LPIPS()`,
+    is the same each time.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
@@ -107,16 +108,15 @@ class MovedInHotCode(SourceRule):
     def _finding(self, file: SourceFile, site: Site, moved: Repeated) -> Finding:
         assert site.hot is not None and site.receiver is not None
         written = file.brief(site.receiver)
-        module = moved.kind == "module"
-        does = "visits every parameter of a module" if module else "copies the same tensor from the host"
+        does, then = _WHAT[moved.kind]
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` {does} {site.hot.when}",
-            instead=f"move `{written}` once, where it is made" if module else f"move `{written}` once, before the loop",
+            instead=then.format(written),
             value=moved.value.weaker(Confidence.POSSIBLE) if site.hot.optional else moved.value,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
-            fix=before_the_loop(site) if module else None,
+            fix=before_the_loop(site) if moved.kind == "module" else None,
             root_cause=f"{self.code}: {written} in function {site.function}",
         )
 
@@ -124,3 +124,11 @@ class MovedInHotCode(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+_WHAT = {
+    "module": ("visits every parameter of a module", "move `{}` once, where it is made"),
+    "made": ("makes the same module anew and copies it to the device", "make `{}` once, on the device, and keep it"),
+    "tensor": ("copies the same tensor from the host", "move `{}` once, before the loop"),
+}
+"""What such a move does, and what to do instead."""

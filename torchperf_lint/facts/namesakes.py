@@ -1,0 +1,78 @@
+"""Methods that few classes of the project have: what a call on an unknown object most likely runs.
+
+`self.flow.energy_score(z)` in a class that was handed `flow` says nothing of its class; where one or two classes
+define `energy_score`, theirs is what runs. Names of one word, and those that libraries use too, tell nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.types import Types
+
+_OF_SEVERAL_WORDS = re.compile(r"^_?[a-z0-9]+(?:_[a-z0-9]+)+$")
+_LIBRARIES = re.compile(
+    r"^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|index|masked|clip|zero|register)_"
+    r"|^(?:bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_|_as$"
+    r"|^(?:count_nonzero|expand_as|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
+    r"|^(?:split_with_sizes|take_along_dim|triangular_solve|unique_consecutive|data_ptr|grad_fn|sum_to_size)$"
+    r"|_dict$|_grad$|_parameters?$|_like$|_prob$|^(?:batch|convert|apply|clear|update|create)_\w+$"
+)
+"""How methods of torch, of tokenizers, loggers and their like are called as well."""
+_ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
+"""What annotations say of objects whose class is one of many."""
+_KEPT = re.compile(r"\(\)\.\w+$")
+"""An attribute that a base class of a library may hold: `self.base_dist` of a `TransformedDistribution`."""
+_FEW = 3
+"""Classes, unrelated to each other, that may define a method."""
+
+
+class Namesakes:
+    """Finds the methods of a name."""
+
+    def __init__(self, index: Index, types: Types) -> None:
+        self.index = index
+        self.types = types
+
+    def targets(self, path: str, call: Call) -> list[FunctionKey]:
+        """What a method call runs by its name alone; empty where the object is known, or the name common."""
+        name = last_part(call.callee)
+        own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
+        if own is not None:
+            return self._in_subclasses(own, name)
+        found = self._few.get(name, ())
+        receiver = call.callee[: -len(name) - 1]
+        if not found or not call.callee.endswith(f".{name}") or receiver.endswith(")"):
+            return []
+        known = self.types.things(path, call.function, receiver)
+        if not all(thing.dotted in _ANY or _KEPT.search(thing.dotted) for thing in known):
+            return []
+        return [override for key in found for override in self.index.overrides(key)]
+
+    def _in_subclasses(self, own: Thing, name: str) -> list[FunctionKey]:
+        """`self.compute(x)` of a base class that leaves `compute` to its subclasses."""
+        below = self.index.subclasses.get((own.path, own.index), ())
+        methods = ((cls.path, self.index.record(cls).methods.get(name)) for cls in below)
+        return [FunctionKey(path, method) for path, method in methods if method is not None]
+
+    @cached_property
+    def _few(self) -> dict[str, list[FunctionKey]]:
+        """Method name -> where it is defined, if in few places; overrides do not count."""
+        defined: dict[str, list[FunctionKey]] = {}
+        for path, outline in self.index.outlines.items():
+            for cls in outline.classes:
+                for name, method in cls.methods.items():
+                    if _OF_SEVERAL_WORDS.match(name) and not _LIBRARIES.search(name):
+                        defined.setdefault(name, []).append(FunctionKey(path, method))
+        found = {name: [key for key in keys if not self._overrides_one(key)] for name, keys in defined.items()}
+        return {name: keys for name, keys in found.items() if len(keys) <= _FEW}
+
+    def _overrides_one(self, key: FunctionKey) -> bool:
+        function = self.index.function(key)
+        own = Thing("class", key.path, function.class_index)
+        bases = (base for base in self.index.ancestry(own) if base.kind == "class" and base != own)
+        return any(function.name in self.index.record(base).methods for base in bases)
