@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.masking import asks_if_empty
+from torchperf_lint.facts.masking import Known, asks_if_empty
 
 
 def asked(source):
@@ -14,14 +14,15 @@ def asked(source):
     node, *rest = ast.parse(source).body
     assert isinstance(node, ast.If)
     first = next(n for n in ast.walk(node.test) if isinstance(n, ast.Call | ast.Compare))
-    return asks_if_empty(node, first, lambda name: name, rest)
+    known = Known(lambda name: name, lambda value: isinstance(value, ast.Constant))
+    return asks_if_empty(node, first, known, rest)
 
 
 @pytest.mark.parametrize(
     "source",
     [
         "if m.any(): x[m] = 0",
-        "if torch.any(m): x[:, m] += 1",
+        "if torch.any(m): x[:, m] = 1",
         "if bool(m.any().item()): x = torch.where(m, a, x)",
         "if flag and m.any(): x[0] = torch.where(m[:, None], a, b)",
         "if m.sum() > 0: x = x.masked_fill(m.unsqueeze(-1), 0)",
@@ -30,7 +31,7 @@ def asked(source):
         "if (x < 0).any(): x[x < 0] = 0",
         "if m.any(): x = x & ~m",
         "if m.any(): done |= m.view(-1)",
-        "if m.any():\n  part = a[m].clamp(min=self.get_epsilon())\n  x[m] = part",
+        "if m.any():\n  part = a.clamp(min=self.get_epsilon())\n  x = torch.where(m, part, x)",
         "if not m.any(): return x\nx[m] = 0\nreturn x",
         "if m.sum() == 0: continue\nx[m] = 0",
         "if m.all(): return x\npart = x.mean()\nx = torch.where(~m, part, x)\nreturn x",
@@ -44,6 +45,9 @@ def test_nothing_is_left_out(source):
     "source",
     [
         "if m.any(): x[m] = self.expert(x[m])",
+        "if m.any(): x[m] = y",
+        "if m.any(): x[m] += 1",
+        "if m.any():\n  part = a[m].clamp(min=self.get_epsilon())\n  x[m] = part",
         "if m.any(): x[m] = expert(x[m])",
         "if m.any(): x = x + 1",
         "if m.any(): part = x[m]",

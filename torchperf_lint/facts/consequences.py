@@ -9,7 +9,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
-from torchperf_lint.facts.masking import asks_if_empty
+from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
@@ -28,6 +28,8 @@ INSTEAD = {
 }
 """What to write instead where a rule's own advice would not help."""
 
+_WANTS_HOST = frozenset({"pack_padded_sequence"})
+"""Functions of torch that take anything but their first argument on the host only."""
 _SAYS = frozenset(
     "print warn warning info error critical debug exception log write append warn_once warning_once "
     "rank_zero_warn rank_zero_info rank_zero_debug".split()
@@ -58,11 +60,7 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.BoolOp) and _asked_for_by_word(parent, node):
         return DECIDES
     if isinstance(parent, ast.If) and parent.test is node:
-        if isinstance(place.expression, ast.expr) and asks_if_empty(
-            parent, place.expression, _bound_in(place), _rest(place, parent)
-        ):
-            return SPARES
-        return _of_branch(parent)
+        return _of_test(place, parent)
     if isinstance(parent, ast.While) and parent.test is node:
         return DECIDES
     if isinstance(parent, ast.Assert):
@@ -73,6 +71,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
         return DECIDES
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
         return DECIDES
+    if isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _WANTS_HOST and node not in parent.args[:1]:
+        return DECIDES
     if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
         return DECIDES
     if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
@@ -81,6 +81,14 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Assign):
         return DECIDES if _assigned_decides(place, parent) else RECORDS
     return None
+
+
+def _of_test(place: Place, branch: ast.If) -> str:
+    known = Known(_bound_in(place), lambda node: place.file.value(node, place).kind == "plain")
+    asked = place.expression
+    if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
+        return SPARES
+    return _of_branch(branch)
 
 
 def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:

@@ -18,7 +18,7 @@ _SIZED = frozenset(
 """Functions whose arguments are sizes, counts or bounds."""
 _METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten tile".split())
 """Methods whose arguments are; of `torch.split(x, n)` all but the first."""
-_OF_DATA = frozenset("pad interpolate resize crop bincount one_hot".split())
+_OF_DATA = frozenset("pad interpolate resize crop bincount one_hot pack_padded_sequence".split())
 """Functions whose arguments are, but for the first, which is data."""
 _ABOUT = api.PLAIN_ATTRIBUTES | {"device", "dtype"}
 _ASKS_ABOUT = frozenset(

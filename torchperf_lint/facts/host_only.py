@@ -10,12 +10,14 @@ _LIBRARIES = frozenset(
     "sacrebleu rouge_score gym gymnasium".split()
 )
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments."""
-_FUNCTIONS = ("scipy.optimize.", "scipy.sparse.", "scipy.spatial.")
+_FUNCTIONS = ("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io.")
 
 
 def feeds_host_only(file: SourceFile, site: Site) -> bool:
     """Whether the function around a copy, or a function of the file that it calls, calls such an algorithm."""
-    if not any(dotted.partition(".")[0] in _LIBRARIES | {"scipy"} for dotted in file.outline.imports.values()):
+    if not any(
+        dotted.partition(".")[0] in _LIBRARIES | {"scipy", "torchvision"} for dotted in file.outline.imports.values()
+    ):
         return False
     functions = {site.function}
     called = {last_part(call.callee) for call in file.outline.calls if call.function == site.function}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 
@@ -12,26 +13,32 @@ _SHAPING = frozenset("unsqueeze view reshape expand expand_as view_as bool to sq
 _FILLING = frozenset({"masked_fill", "masked_scatter"})
 
 
-def asks_if_empty(
-    node: ast.If, asked: ast.expr, bound: Callable[[ast.Name], ast.expr], rest: Sequence[ast.stmt] = ()
-) -> bool:
+class Known(NamedTuple):
+    """What is known of the expressions around a branch."""
+
+    bound: Callable[[ast.Name], ast.expr]
+    """What a name was bound to."""
+    is_number: Callable[[ast.expr], bool]
+    """Whether an expression is a plain number: `x[m] = 0` fills, where `x[m] = y` waits for the size of `m` anyway."""
+
+
+def asks_if_empty(node: ast.If, asked: ast.expr, known: Known, rest: Sequence[ast.stmt] = ()) -> bool:
     """Whether `asked`, a part of the branch's test, is of a mask without which the whole branch does nothing.
 
     Or, where the branch leaves, the `rest` of its block: `if not m.any(): return x`, then `x[m] = 0` and `return x`.
-    `bound` gives what a name in the test was bound to.
     """
     if node.orelse:
         return False
     if len(node.body) == 1 and isinstance(node.body[0], ast.Return | ast.Continue):
-        mask = _empty(_resolved(node.test, bound)) if _holds(node.test, asked) else ""
-        return _does_nothing(_before_same_exit(rest, node.body[0]), mask)
+        mask = _empty(_resolved(node.test, known.bound)) if _holds(node.test, asked) else ""
+        return _does_nothing(_before_same_exit(rest, node.body[0]), mask, known)
     parts = (part for part in _conjuncts(node.test) if _holds(part, asked))
-    return _does_nothing(node.body, next((_mask(_resolved(part, bound)) for part in parts), ""))
+    return _does_nothing(node.body, next((_mask(_resolved(part, known.bound)) for part in parts), ""), known)
 
 
-def _does_nothing(block: Sequence[ast.stmt], mask: str) -> bool:
+def _does_nothing(block: Sequence[ast.stmt], mask: str, known: Known) -> bool:
     """Whether a block only writes through a mask."""
-    written = [bool(mask) and _is_through(statement, mask) for statement in block]
+    written = [bool(mask) and _is_through(statement, mask, known) for statement in block]
     return any(written) and all(w or _only_prepares(s) for w, s in zip(written, block, strict=True))
 
 
@@ -110,18 +117,17 @@ def _reduced(node: ast.expr, by: set[str]) -> str:
 # -- what is written through it ------------------------------------------------------------------------
 
 
-def _is_through(statement: ast.stmt, mask: str) -> bool:
+def _is_through(statement: ast.stmt, mask: str, known: Known) -> bool:
     """Whether a statement changes nothing where the mask is empty."""
     if isinstance(statement, ast.Expr):
         call = statement.value
         return isinstance(call, ast.Call) and _fills(call, mask, "_") and _is_cheap(call)
     if isinstance(statement, ast.AugAssign):
-        return _is_cheap(statement.value) and (
-            _is_selected(statement.target, mask) or _joins(statement.op, statement.value, mask)
-        )
+        return _is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _is_cheap(statement.value):
         return False
-    return _is_selected(statement.targets[0], mask) or _keeps_the_rest(statement.targets[0], statement.value, mask)
+    filled = _is_selected(statement.targets[0], mask) and known.is_number(statement.value)
+    return filled or _keeps_the_rest(statement.targets[0], statement.value, mask)
 
 
 def _is_selected(target: ast.expr, mask: str) -> bool:

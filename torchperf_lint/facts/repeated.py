@@ -27,7 +27,7 @@ from torchperf_lint.model import Confidence
 
 _PREPARES = re.compile(
     r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|parse|read|build|make|create|convert|"
-    r"tokeni[sz]e|tojson|write|draw|show|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
+    r"tokeni[sz]e|tojson|write|draw|show|plot|render|display|animate|visuali[sz]e|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
     r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
     re.IGNORECASE,
 )
