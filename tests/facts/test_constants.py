@@ -236,7 +236,7 @@ def test_what_set_up_code_sets(answer, kind):
 
 
 @pytest.mark.parametrize(
-    ("given", "kind"), [("self.kernel", CONFIGURED), ("None", None), ("x", None), ("(1, 2)", LITERAL), ("", None)]
+    ("given", "kind"), [("self.kernel", CONFIGURED), ("x", None), ("(1, 2)", LITERAL), ("", LITERAL)]
 )
 def test_a_parameter_that_is_only_sometimes_bound_again(given, kind):
     text = f"""{IMPORTS}

@@ -212,8 +212,7 @@ class _Look:
                 filled = changed or bool(body.stored_items(scope, name))
                 found = None if filled else self.defined(reaching, scope, body, depth)
                 if is_parameter and found is not None and not _always(body, reaching, scope, at):
-                    given = self.passed(scope, name) if scope == self.frame.function else None
-                    return max((found, given), key=_ORDER.index) if given is not None else None
+                    return self.passed(scope, name, found) if scope == self.frame.function else None
                 return found
             if is_parameter:
                 if self.constructs:
@@ -222,20 +221,21 @@ class _Look:
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
 
-    def passed(self, function: int, name: str) -> str | None:
+    def passed(self, function: int, name: str, instead: str | None = None) -> str | None:
         """What a parameter is that every caller in the project gives what no step changes: sizes, a configuration.
 
-        None where all of them leave it to a default: nobody knows who else calls.
+        None where all of them leave it to a default, as nobody knows who else calls; `instead` where the function
+        then puts something in its place.
         """
         key = FunctionKey(self.frame.path, function)
         callers = self.values.hotness.callers.get(key, ())
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
-            return None
+            return None if callers else instead
         record = self.values.index.function(key)
         method = record.class_index >= 0 and "staticmethod" not in record.decorators
         position = [parameter.name for parameter in record.parameters].index(name) - method
         found = [self.given(site, position, name) for site in callers]
-        given = [kind for kind in found if kind]
+        given = [kind for kind in (*found, instead) if kind]
         return max(given, key=_ORDER.index) if given and None not in found else None
 
     def given(self, site: CallSite, position: int, name: str) -> str | None:
@@ -265,7 +265,7 @@ class _Look:
 
 
 def _always(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:
-    """Whether some definition is made on every way to a place: `if kernel is None: kernel = [1]` keeps what was given."""
+    """Whether a definition is made on every way to a place; `if kernel is None: kernel = [1]` keeps what is given."""
     around = body.block_of(scope, at)
     return any(around[: len(definition.block)] == definition.block for definition in reaching)
 

@@ -107,9 +107,12 @@ def _asked(test: ast.Call, site: Site) -> bool | None:
 
 def _compared(test: ast.Compare) -> bool | None:
     operator, right = test.ops[0], test.comparators[0]
-    if not _counts(test.left) or not isinstance(right, ast.Constant) or right.value not in (0, 1, 2):
+    if not _counts(test.left) or not isinstance(right, ast.Constant) or not isinstance(right.value, int | float):
         return None
-    if isinstance(test.left, ast.Name) and isinstance(operator, ast.Eq | ast.NotEq) and right.value != 0:
+    if right.value not in (0, 1, 2):
+        return None
+    same = isinstance(operator, ast.Eq | ast.NotEq)
+    if isinstance(test.left, ast.Name) and right.value > (0 if same else 1):
         return None  # `order == 2` tells cases apart
     if isinstance(operator, ast.Eq | ast.LtE | ast.Lt):
         return True
