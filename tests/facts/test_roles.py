@@ -122,6 +122,11 @@ class Agent:
         "forward",
         CALLABLE.format(base="Matcher", call="return self.forward(x)"),
     ),
+    "the forward that a base calls": (
+        "forward",
+        CALLABLE.format(base="Base", call="return self.forward(x)").replace("  # <-", "")
+        + method("class Guidance(Base)", "forward(self, x)"),
+    ),
     "a diffusion scheduler's step": (
         "rollout",
         SCHEDULER.format(step="print(sample)  # <-", scale="pass", inner="pass", noise="pass"),

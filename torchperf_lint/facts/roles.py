@@ -238,12 +238,12 @@ def _is_attention_processor(index: Index, cls: Thing) -> bool:
 
 
 def _is_called_as_forward(index: Index, cls: Thing) -> bool:
-    """A plain class that does as modules do: its own `__call__` hands on to `forward`, and it computes with torch."""
-    key = index.record(cls).methods.get("__call__")
-    if key is None or not _uses_torch(index, FunctionKey(cls.path, key)):
+    """A plain class that does as modules do: its `__call__` hands on to `forward`, and it computes with torch."""
+    key = index.method(cls, "__call__")
+    if key is None or not any(name.partition(".")[0] == "torch" for name in index.outlines[cls.path].imports.values()):
         return False
-    calls = index.outlines[cls.path].calls
-    return any(call.function == key and call.callee == "self.forward" for call in calls)
+    calls = index.outlines[key.path].calls
+    return any(call.function == key.index and call.callee == "self.forward" for call in calls)
 
 
 def _engine_role(function: Function) -> Role | None:
