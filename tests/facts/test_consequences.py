@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.consequences import COUNTED, DECIDES, KEEPS, RAISES, RECORDS, SPARES, consequence
+from torchperf_lint.facts.consequences import AGAIN, COUNTED, DECIDES, KEEPS, RAISES, RECORDS, SPARES, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.truths import truths
@@ -99,3 +99,26 @@ def test_branches(branch, expected):
 def test_branches_that_only_speak(branch, expected):
     source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor, best):\n        {}\n        return x\n"
     assert consequence_in(source.format(branch)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if not m:\n            n += 1\n        y = f(x)\n        if m:\n            n += 2", AGAIN),
+        ("if not m:\n            n += 1\n        m = x.any()\n        if m:\n            n += f(x)", DECIDES),
+        ("if n:\n            y = 1 if m else 2\n        if m:\n            n += self.f(x)", DECIDES),
+        ("if n and m:\n            n += 1\n        if m:\n            n += self.f(x)", DECIDES),
+    ],
+)
+def test_the_same_question_again(body, expected):
+    source = f"""
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, n: int):
+        m = (x > 0).any()
+        {body}
+        return x * n
+"""
+    files = texts(source)
+    asked = truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    last = max((spot for spot in asked if getattr(spot.expression, "id", "") == "m"), key=lambda spot: spot.start)
+    assert (consequence(last) == AGAIN) is (expected == AGAIN)

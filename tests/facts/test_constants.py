@@ -183,3 +183,84 @@ def helper(limit=1.0):
 def test_a_constant_of_the_module_that_is_bound_again_is_none():
     assert asked("answer = LATER") == LITERAL  # imported or set elsewhere, by its name
     assert asked("answer = later") is None
+
+
+IMAGES = """
+class Settings:
+    def __init__(self, scale: float = 2.0):
+        self.scale = scale
+        self.seen = 0
+
+    def count(self, n: int):
+        self.seen = n
+
+class Similarity(nn.Module):
+    def __init__(self, settings: Settings):
+        super().__init__()
+        self.settings = settings
+        self.height = None
+        self.width = None
+        self.turn = None
+
+    def set_image_shape(self, height: int, width):
+        self.height = height
+        self.width = width
+
+    def forward(self, x: torch.Tensor, settings: Settings):
+        self.advance(1)
+        answer = {answer}
+
+    def advance(self, n: int):
+        self.turn = n
+
+def register(model: Similarity, x: torch.Tensor):
+    model.set_image_shape(x.shape[-2], x.shape[-1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("self.height", CONFIGURED),
+        ("self.width", None),  # nobody says that it is a number
+        ("self.turn", None),  # set in every forward pass
+        ("settings.scale", CONFIGURED),
+        ("settings.seen", None),
+        ("self.settings.scale", CONFIGURED),
+        ("x.scale", None),
+    ],
+)
+def test_what_set_up_code_sets(answer, kind):
+    text = IMPORTS + IMAGES.format(answer=answer)
+    assert _answer(text, "forward") == kind
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [("self.kernel", CONFIGURED), ("x", None), ("(1, 2)", LITERAL), ("", LITERAL)]
+)
+def test_a_parameter_that_is_only_sometimes_bound_again(given, kind):
+    text = f"""{IMPORTS}
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernel = (1, 3, 3, 1)
+
+    def forward(self, x: torch.Tensor):
+        return helper({given})
+
+def helper(kernel=None):
+    if kernel is None:
+        kernel = [1] * 2
+    answer = kernel
+"""
+    assert _answer(text, "helper") == kind
+
+
+def _answer(text, function):
+    project = Project.of_texts({"a.py": text})
+    node = next(
+        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "answer"
+    )
+    outline = project.index.outlines["a.py"]
+    index = next(i for i, record in enumerate(outline.functions) if record.name == function)
+    return constancy(project.values, node.value, Frame("a.py", index, project.body("a.py").at(node.value)))

@@ -37,6 +37,17 @@ class DDIMScheduler:
         {noise}
         return x
 """
+CALLABLE = """
+import torch
+
+
+class {base}:
+    def __call__(self, x):
+        {call}
+
+    def forward(self, x):
+        print(x)  # <-
+"""
 HOOKS = {
     "a hook of fastai": (
         "step",
@@ -103,6 +114,19 @@ class Agent:
         self.optimizer.step()
 """,
     ),
+    "an attention processor": (
+        "forward",
+        method("class AttnProcessor2_0", "__call__(self, attn, hidden_states, encoder_hidden_states=None)"),
+    ),
+    "the forward of what is called as a module is": (
+        "forward",
+        CALLABLE.format(base="Matcher", call="return self.forward(x)"),
+    ),
+    "the forward that a base calls": (
+        "forward",
+        CALLABLE.format(base="Base", call="return self.forward(x)").replace("  # <-", "")
+        + method("class Guidance(Base)", "forward(self, x)"),
+    ),
     "a diffusion scheduler's step": (
         "rollout",
         SCHEDULER.format(step="print(sample)  # <-", scale="pass", inner="pass", noise="pass"),
@@ -118,6 +142,9 @@ class Agent:
 }
 
 COLD = {
+    "a processor of text": method("class TextProcessor", "__call__(self, text, hidden_states)"),
+    "something else that is called with a layer": method("class Inspector", "__call__(self, attn, hidden_states)"),
+    "a forward that no call comes to": CALLABLE.format(base="Matcher", call="return self.run(x)"),
     "after_batch of no callback": method("class Loader", "after_batch(self)"),
     "a callback's end of an epoch": CALLBACK + method("class A(Callback)", "after_epoch(self)"),
     "a callback's set-up": CALLBACK + method("class A(Callback)", "before_fit(self)"),

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.held import changed_in
+from torchperf_lint.facts.held import builds, changed_in
 from torchperf_lint.facts.hints import numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
-from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -159,24 +159,33 @@ class _Look:
         thing = self.values.thing(node, self.frame)
         if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
             return LITERAL
+        own = self.owner(node.value)
+        return self.set_once(own, node.attr, depth) if own is not None else None
+
+    def owner(self, node: ast.expr) -> Thing | None:
+        """The class of the project that `self`, or another object, is of."""
         own = self.values.index.class_of(self.frame.path, self.frame.function)
-        if own is None or not isinstance(node.value, ast.Name) or self.values.thing(node.value, self.frame) != own:
-            return None
-        return self.set_once(own, node.attr, depth)
+        if own is not None and isinstance(node, ast.Name) and self.values.thing(node, self.frame) == own:
+            return own
+        value = self.values.of(node, self.frame)
+        thing = value.thing if value.kind in ("object", "module") else None
+        return Thing("class", thing.path, thing.index) if thing is not None and thing.kind == "instance" else None
 
     def set_once(self, own: Thing, name: str, depth: int) -> str | None:
-        """`self.name`, where constructors alone set it, to numbers."""
+        """`self.name`, where constructors alone set it, or what the project calls from no step, to numbers."""
         found: list[str | None] = []
         if any(call.callee in {f"self.{name}.{change}" for change in _CHANGES} for call in self.calls_in(own)):
             return None
         for cls in self.values.index.ancestry(own):
             if cls.kind != "class":
                 continue
-            if any(self.values.index.function(key).name != "__init__" for key in changed_in(self.values, cls, name)):
+            if not all(builds(self.values, key) for key in changed_in(self.values, cls, name)):
                 return None
             for function, value, buffer in setters(self.values, cls, name):
                 if buffer:
                     return None
+                if isinstance(value, ast.Constant) and value.value is None:
+                    continue  # not there yet
                 found.append(self.set_in_constructor(cls.path, function, value, depth))
         return CONFIGURED if found and all(found) else None
 
@@ -197,31 +206,36 @@ class _Look:
         scope, at = self.frame.function, self.frame.at
         while body is not None and scope >= 0:
             reaching = body.reaching(scope, name, at)
+            is_parameter = any(parameter.name == name for parameter in functions[scope].parameters)
             if reaching is not None:
                 changed = any(attribute in _CHANGES for attribute, _ in body.uses(scope, name))
                 filled = changed or bool(body.stored_items(scope, name))
-                return None if filled else self.defined(reaching, scope, body, depth)
-            if any(parameter.name == name for parameter in functions[scope].parameters):
+                found = None if filled else self.defined(reaching, scope, body, depth)
+                if is_parameter and found is not None and not _always(body, reaching, scope, at):
+                    return self.passed(scope, name, found) if scope == self.frame.function else None
+                return found
+            if is_parameter:
                 if self.constructs:
                     return CONFIGURED if self.tests or numeric_parameter(body, scope, name) else None
                 return self.passed(scope, name) if scope == self.frame.function else None
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
 
-    def passed(self, function: int, name: str) -> str | None:
+    def passed(self, function: int, name: str, instead: str | None = None) -> str | None:
         """What a parameter is that every caller in the project gives what no step changes: sizes, a configuration.
 
-        None where all of them leave it to a default: nobody knows who else calls.
+        None where all of them leave it to a default, as nobody knows who else calls; `instead` where the function
+        then puts something in its place.
         """
         key = FunctionKey(self.frame.path, function)
         callers = self.values.hotness.callers.get(key, ())
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
-            return None
+            return None if callers else instead
         record = self.values.index.function(key)
         method = record.class_index >= 0 and "staticmethod" not in record.decorators
         position = [parameter.name for parameter in record.parameters].index(name) - method
         found = [self.given(site, position, name) for site in callers]
-        given = [kind for kind in found if kind]
+        given = [kind for kind in (*found, instead) if kind]
         return max(given, key=_ORDER.index) if given and None not in found else None
 
     def given(self, site: CallSite, position: int, name: str) -> str | None:
@@ -248,6 +262,12 @@ class _Look:
     def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
         """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
         return self.values.of(node, self.frame).kind in ("tensor", "batch", "unknown" if likely else "tensor")
+
+
+def _always(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:
+    """Whether a definition is made on every way to a place; `if kernel is None: kernel = [1]` keeps what is given."""
+    around = body.block_of(scope, at)
+    return any(around[: len(definition.block)] == definition.block for definition in reaching)
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:

@@ -56,7 +56,7 @@ def _returns_a_number(node: ast.AST) -> bool:
 
 
 def _rare_when(test: ast.expr, site: Site) -> bool | None:
-    empty = _empty_when(test)
+    empty = _empty_when(test, site)
     return empty if empty is not None else _tracing_when(test, site)
 
 
@@ -69,36 +69,51 @@ def _tracing_when(test: ast.expr, site: Site) -> bool | None:
     return last_part(chain(test.args[1])) == "Tensor"
 
 
-def _empty_when(test: ast.expr) -> bool | None:
+def _empty_when(test: ast.expr, site: Site) -> bool | None:
     """The outcome of a test that means "nothing there"; None where it asks something else."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _empty_when(test.operand)
+        inner = _empty_when(test.operand, site)
         return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        found = {_empty_when(part) for part in test.values}
+        found = {_empty_when(part, site) for part in test.values}
         return True if True in found else False if False in found else None
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(test)
     if isinstance(test, ast.Call):
-        return _asked(test)
+        return _asked(test, site)
     # `if boxes:` asks whether there are any, `if self.flag:` is configuration.
-    return False if isinstance(test, ast.Name) else None
+    return _named(test, site) if isinstance(test, ast.Name) else None
 
 
-def _asked(test: ast.Call) -> bool | None:
+def _named(test: ast.Name, site: Site) -> bool | None:
+    """`if boxes:`; a number or truth value means what it was bound to: `found = len(boxes) > 0`, `fast = order > 2`."""
+    if site.file.value(test, site).kind != "plain":
+        return False
+    body = site.file.project.body(site.file.path)
+    reaching = body.reaching(site.function, test.id, site.start) if body is not None else None
+    only = reaching[0].value if reaching and len(reaching) == 1 else None
+    return _empty_when(only, site) if isinstance(only, ast.Compare | ast.Call | ast.UnaryOp) else None
+
+
+def _asked(test: ast.Call, site: Site) -> bool | None:
     name = last_part(chain(test.func))
     if name in ("isnan", "isinf", "is_nan"):
         return True
     if name in ("any", "all") and isinstance(test.func, ast.Attribute):
-        inner = _empty_when(test.func.value)
+        inner = _empty_when(test.func.value, site)
         return inner if inner is not None else False
     return False if name in ("isfinite", "is_finite", "any", "len", "sum", "numel", "count_nonzero") else None
 
 
 def _compared(test: ast.Compare) -> bool | None:
     operator, right = test.ops[0], test.comparators[0]
-    if not _counts(test.left) or not isinstance(right, ast.Constant) or right.value not in (0, 1, 2):
+    if not _counts(test.left) or not isinstance(right, ast.Constant) or not isinstance(right.value, int | float):
         return None
+    if right.value not in (0, 1, 2):
+        return None
+    same = isinstance(operator, ast.Eq | ast.NotEq)
+    if isinstance(test.left, ast.Name) and right.value > (0 if same else 1):
+        return None  # `order == 2` tells cases apart
     if isinstance(operator, ast.Eq | ast.LtE | ast.Lt):
         return True
     return False if isinstance(operator, ast.Gt | ast.GtE | ast.NotEq) else None

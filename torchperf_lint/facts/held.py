@@ -34,7 +34,7 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
         return False
     setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
     return (
-        bool(setters) and all(_builds(values, key) for key in setters) and not set_from_outside(values, own, attribute)
+        bool(setters) and all(builds(values, key) for key in setters) and not set_from_outside(values, own, attribute)
     )
 
 
@@ -77,7 +77,7 @@ def _augments(statement: ast.stmt, written: str) -> bool:
     )
 
 
-def _builds(values: Values, key: FunctionKey) -> bool:
+def builds(values: Values, key: FunctionKey) -> bool:
     """A constructor, or set-up code: what the project calls, and from no step."""
     if values.index.function(key).name == "__init__":
         return True

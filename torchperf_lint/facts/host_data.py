@@ -144,11 +144,12 @@ def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     at = body.at(made.call)
     if isinstance(bottom, ast.Name) and body.block_of(frame.function, at) != body.block_of(frame.function, frame.at):
         return None
-    device, written = _destination(values, node, frame)
-    return _constant(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
+    device, written = destination(values, node, frame)
+    return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
 
 
-def _destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
+def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
+    """Where `.to`, `.cuda` or `.type_as` moves to: the device as it is known, and as written."""
     assert isinstance(node.func, ast.Attribute)
     target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
     if node.func.attr == "cuda":
@@ -168,7 +169,7 @@ def _beside(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     base = values.of(node.func.value, frame)
     if base.kind != "tensor" or base.device == HOST or any(k.arg in (None, "device") for k in node.keywords):
         return None
-    return _constant(values, node, frame, f"{ast.unparse(node.func.value)}.device")
+    return constant_upload(values, node, frame, f"{ast.unparse(node.func.value)}.device")
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
@@ -177,16 +178,17 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
         return None
     name = thing.dotted.removeprefix("torch.")
     if name.removeprefix("cuda.") in api.LEGACY_TYPES and name.startswith("cuda."):
-        return _constant(values, node, frame, '"cuda"')
+        return constant_upload(values, node, frame, '"cuda"')
     device = next((k.value for k in node.keywords if k.arg == "device"), None)
     if name not in ("tensor", "as_tensor", "asarray") or device is None or any(k.arg is None for k in node.keywords):
         return None
     if target_device(values, node, frame) != DEVICE:
         return None
-    return _constant(values, node, frame, ast.unparse(device))
+    return constant_upload(values, node, frame, ast.unparse(device))
 
 
-def _constant(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
+def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
+    """The upload of what a call makes of data, where no step changes that; `device` as written."""
     data = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "data"), None)
     if data is None or isinstance(data, ast.Starred):
         return None

@@ -52,6 +52,15 @@ _STEP_BY_NAME = Role(
 _EVAL_BY_NAME = Role(
     "eval", "is by its name what a loop calls every evaluation batch", "every evaluation batch", Confidence.LIKELY
 )
+_FORWARD_OF_CALLABLE = _FORWARD._replace(
+    because="is the `forward` that calling such an object runs, as of a module", confidence=Confidence.LIKELY
+)
+_ATTENTION = Role(
+    "forward",
+    "is an attention processor, which the attention layer that it is handed runs",
+    "in every forward pass",
+    Confidence.LIKELY,
+)
 _FUNCTION = Role(
     "forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN
 )
@@ -171,7 +180,9 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     if name == "forward":
         if types.is_module_class(cls):
             return _METER if _is_meter(index, cls) and "Loss" not in index.record(cls).name else _FORWARD
-        return _FUNCTION if "torch.autograd.Function" in bases else None
+        if "torch.autograd.Function" in bases:
+            return _FUNCTION
+        return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
     if name == "step" and any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
@@ -200,6 +211,8 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
+        if _is_attention_processor(index, cls):
+            return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
     if name in _DENOISING:
         key = index.method(cls, "step")
@@ -215,6 +228,22 @@ def _is_loop_block(index: Index, cls: Thing) -> bool:
     parameters = {p.name for p in index.function(key).parameters} if key is not None else set()
     blocks = any(base.endswith("PipelineBlocks") for base in _class_names(index, cls))
     return blocks and {"block_state", "t"} <= parameters
+
+
+def _is_attention_processor(index: Index, cls: Thing) -> bool:
+    """A processor of diffusers' attention layers: it is called with the layer itself, `attn`, and its input."""
+    key = index.method(cls, "__call__")
+    parameters = [p.name for p in index.function(key).parameters] if key is not None else []
+    return parameters[1:3] == ["attn", "hidden_states"] and "Processor" in index.record(cls).name
+
+
+def _is_called_as_forward(index: Index, cls: Thing) -> bool:
+    """A plain class that does as modules do: its `__call__` hands on to `forward`, and it computes with torch."""
+    key = index.method(cls, "__call__")
+    if key is None or not any(name.partition(".")[0] == "torch" for name in index.outlines[cls.path].imports.values()):
+        return False
+    calls = index.outlines[key.path].calls
+    return any(call.function == key.index and call.callee == "self.forward" for call in calls)
 
 
 def _engine_role(function: Function) -> Role | None:

@@ -24,7 +24,8 @@ class TensorTruthiness(SourceRule):
     ## What it does
     Flags device tensors that Python asks for their truth (tests of `if`, `while`, `assert` and `a if t else b`,
     operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host) where the line runs
-    every training step, forward pass or evaluation batch (the last is reported as info).
+    every training step, forward pass or evaluation batch (the last is reported as info). A test that decides what runs
+    next is only `possible`; one that asks again what the host has asked before is shown in any case.
 
     ## Why it is slow
     A branch on the host needs the number on the host: `bool(t)` copies it there and waits until everything queued on

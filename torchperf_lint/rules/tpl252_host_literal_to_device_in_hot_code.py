@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, repeated
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
 from torchperf_lint.facts.host_data import READ_BACK, REPEATED, Upload, upload_at
@@ -108,7 +109,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         for site in file.hot_calls("tensor", "as_tensor", "asarray", "new_tensor", "to", "cuda", "type_as", *_LEGACY):
             if site.hot is None or site.hot.kind == "data":
                 continue
-            upload = upload_at(project.values, site.call, site.frame)
+            values = project.values
+            upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
             if upload is None or is_kept(site) or is_fallback(site):
                 continue
             yield self._finding(file, site, upload)
