@@ -53,6 +53,8 @@ SURE = [
     "for row in x:\n    row[row > 1] = 0\n    row[:2] = row.max()",
     "for i in range(x.size(0)):\n    for j in range(x.size(1)):\n        out[i, j] = x[i, j] * y[i, j]",
     "for row in x.flatten(1):\n    total += row.sum()",
+    "low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]",
+    "low, best = x.max(1)\nfor v in low:\n    total += v * 2",
 ]
 DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
@@ -68,6 +70,7 @@ DOUBTFUL = [
     ("for row in x:\n    if row.sum() > 1:\n        break", "left early"),
     ("# one by one, to save memory\nfor row in x:\n    out.append(row * 2)", "memory"),
     ("for i in range(x.size(0)):\n    out.append((x[i, :, None] - y).sum())", "memory"),
+    ("low, best = x.max(1)\nout = [pairs[i] for i in best]", "comes from a list"),
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
@@ -83,6 +86,8 @@ NONE = [
     "for part in self.encode(x):\n    total += part.sum()",
     "for i in range(len(pairs)):\n    total += pairs[i].sum()",
     "for row in x.cpu():\n    total += row.sum()",
+    "out = [pairs[i] for i in x.max(1)[1].tolist()]",
+    "first, rest = self.encode(x)\nfor part in first:\n    total += part.sum()",
 ]
 
 
@@ -108,4 +113,5 @@ def test_other_loops(code):
 
 def test_turns_that_read_numbers():
     assert found("for i in range(len(x)):\n    table[x[i, 0].item()] += 1").reads
+    assert found("low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]").reads
     assert not found("for i in range(len(x)):\n    total += x[i].sum()").reads

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from calls_in import site_of
 from snippets import texts
 
 from torchperf_lint.facts.held import held_since_construction
@@ -116,3 +117,41 @@ def test_what_only_building_sets_no_step_changes(expression, made, method, held)
 
 def test_only_modules_are_built_once():
     assert not asked(held_since_construction, "self.w", base="object", made="self.w = weights")
+
+
+CONTAINERS = [
+    ("self.w['a']", "self.w = {'a': torch.rand(3)}", True),
+    ("self.w[name].view(-1)", "self.w = {}; self.w[name] = torch.rand(3)", True),
+    ("self.w[0]", "self.w = []; self.w.append(torch.arange(3))", True),
+    ("self.w[0]", "self.w = [torch.zeros(1)] * 3", True),
+    ("self.w[0]", "self.w = torch.rand(3, 3); self.w[0] = 1", True),
+    ("self.w[name]", "self.w = {}; self.w[name] = torch.rand(3, device='cuda')", False),
+    ("self.w[name]", "self.w = {}; self.w[name] = name", False),
+    ("self.w[name]", "self.w = {'a': torch.rand(3)}; self.w[name] = self.w[name].to(device)", False),
+    ("self.w[name]", "self.w = {}", False),
+]
+
+
+@pytest.mark.parametrize(("expression", "made", "behind"), CONTAINERS)
+def test_what_a_container_holds_stays_behind_as_well(expression, made, behind):
+    assert (asked(left_behind, expression, made=made) is not None) is behind
+
+
+def test_a_mixin_of_modules_holds_what_they_do():
+    code = """
+        class Indexed:
+            def add(self, n):
+                self.order = torch.randperm(n)
+
+            def pick(self, x):
+                return x[self.order.to(x.device)]
+
+        class Picks({}Indexed):
+            pass
+        """
+    for base, in_module in (("nn.Linear, ", True), ("", False)):
+        site = site_of(code.format(base), "self.order.to(x.device)")
+        assert site.receiver is not None
+        held = left_behind(site.file.project.values, site.receiver, site.frame)
+        assert held is not None
+        assert held.in_module is in_module

@@ -200,3 +200,32 @@ def test_a_class_that_gets_its_base_from_a_star_import_is_a_module():
     hot = project.hotness.at("net.py", (6, 9))
     assert hot is not None
     assert hot.kind == "forward"
+
+
+@pytest.mark.parametrize(
+    ("head", "signature", "kind"),
+    [
+        ("class Model(nn.Module)", "prepare_inputs_for_generation(self, input_ids)", "rollout"),
+        ("class Ban(transformers.LogitsProcessor)", "__call__(self, input_ids, scores)", "rollout"),
+        ("class Ban(object)", "__call__(self, input_ids, scores)", None),
+    ],
+)
+def test_what_generate_calls_for_every_token(head, signature, kind):
+    hot = hot_at("import transformers\n\n\n" + method(head, signature))
+    assert (hot.kind if hot else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "call", "kind"),
+    [
+        ("nn.Module", "detect", "self(x)", "eval"),
+        ("nn.Module", "detect", "self.forward(x)", "eval"),
+        ("nn.Module", "detect", "self.head(x)", None),
+        ("nn.Module", "on_fit_start", "self(x)", None),
+        ("nn.Module", "export", "self(x)", None),
+        ("object", "detect", "self(x)", None),
+    ],
+)
+def test_a_method_that_runs_its_own_module_runs_with_every_input(base, name, call, kind):
+    hot = hot_at(f"class Net({base}):\n    def {name}(self, x):\n        return {call}  # <-\n")
+    assert (hot.kind if hot else None) == kind

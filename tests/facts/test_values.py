@@ -185,6 +185,7 @@ EXPRESSIONS = [
     ("nothing_known.item()", "unknown", None),
     ("nothing_known[0]", "unknown", None),
     ("nothing_known > 1", "unknown", None),
+    ("(nothing_known == 1).type_as(gpu_tensor)", "tensor", ANYWHERE),
     ("lambda: 1", "unknown", None),
 ]
 

@@ -22,6 +22,11 @@ BETWEEN = frozenset(
 )
 """Methods after which the tensor is still only what the factory made."""
 
+_COMPUTED = frozenset(
+    "exp log sqrt rsqrt sin cos abs neg square reciprocal pow clamp cumsum triu tril flip roll".split()
+)
+"""Functions and methods that the device computes as well, from what the factory made and from numbers."""
+
 
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 _STEPS = 12
@@ -60,6 +65,17 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     because = f"made on the host by `torch.{factory}` ({place})"
     confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
     return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call, path)
+
+
+def fresh_index(values: Values, node: ast.expr, device: str, frame: Frame) -> Fresh | None:
+    """What an index of a tensor on `device` is, when that was just made on the host: indexing copies it; else None."""
+    made = _origin(values, node, frame)
+    if made is None:
+        return None
+    call, factory, path = made
+    place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
+    because = f"made on the host by `torch.{factory}` ({place})"
+    return Fresh(factory, device, _is_random(factory), tensor(HOST, because, Confidence.LIKELY), call, path)
 
 
 def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
@@ -116,11 +132,41 @@ def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.exp
         return node.operand, frame
     if isinstance(node, ast.BinOp):
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(other.operand if isinstance(other, ast.UnaryOp) else other, ast.Constant):
+            if _is_number(values, other, frame):
                 return one, frame
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn):
+        return (node.left if _is_threshold(values, node, frame) else None), frame
+    if isinstance(node, ast.Subscript) and _cuts(values, node.slice, frame):
+        return node.value, frame
     if isinstance(node, ast.Name):
         return _assigned_before(values, node, frame)
     return None, frame
+
+
+def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an operand is a number of the host."""
+    if isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant):
+        return True
+    return values.of(node, frame).kind == "plain"
+
+
+def _is_threshold(values: Values, node: ast.Compare, frame: Frame) -> bool:
+    """Whether a comparison is with a number; random numbers are not compared with anything else."""
+    other = values.of(node.comparators[0], frame)
+    drawn = isinstance(node.left, ast.Call) and chain(node.left.func).startswith("torch.rand")
+    return other.kind == "plain" or (drawn and other.kind == "unknown")
+
+
+def _cuts(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether a subscript only takes a piece of a tensor or adds a dimension: `[:n]`, `[:, None]`, `[..., 0]`."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    numbers = [
+        bound
+        for part in parts
+        for bound in ((part.lower, part.upper, part.step) if isinstance(part, ast.Slice) else (part,))
+        if bound is not None
+    ]
+    return all(_is_number(values, number, frame) for number in numbers)
 
 
 def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:
@@ -131,9 +177,10 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
         return None
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or "()" in thing.dotted:
-        return node.func.value if node.func.attr in BETWEEN else None
+        return node.func.value if node.func.attr in BETWEEN | _COMPUTED else None
     name = thing.dotted.removeprefix("torch.")
-    return node.args[0] if name in BETWEEN and node.args and thing.dotted.startswith("torch.") else None
+    kept = name in BETWEEN | _COMPUTED and thing.dotted.startswith("torch.")
+    return node.args[0] if kept and node.args else None
 
 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Call, Position
@@ -279,7 +279,7 @@ class Hotness:
                 key = FunctionKey(path, index)
                 role = role_of(self.index, self.types, key, bool(self.callers.get(key)))
                 if role is None:
-                    role = self._steps_itself(key)
+                    role = self._steps_itself(key) or self._runs_itself(key)
                 if role is not None:
                     yield key, self._from_role(key, role)
 
@@ -295,6 +295,20 @@ class Hotness:
         itself = action in self.loops.calls_directly_in(key.path, self.index.function(key).region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
+
+    def _runs_itself(self, key: FunctionKey) -> Role | None:
+        """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
+        function = self.index.function(key)
+        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith("on_"):
+            return None
+        if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
+            return None
+        calls = self.loops.calls_directly_in(key.path, function.region)
+        own = next((call for call in calls if call.callee in ("self", "self.forward")), None)
+        if own is None:
+            return None
+        because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
+        return Role("eval", because, "with every input", Confidence.LIKELY)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)

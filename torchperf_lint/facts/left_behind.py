@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.attributes import setters
@@ -30,6 +31,8 @@ class LeftBehind(NamedTuple):
     in_module: bool
     """Whether its object is an nn.Module, which could hold it as a buffer."""
     value: Value
+    several: bool = False
+    """Whether the attribute holds several of them, in a dict or list."""
 
 
 def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | None:
@@ -40,21 +43,71 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     own = values.index.class_of(frame.path, frame.function)
     if own is None or values.thing(attribute.value, frame) != own or _moves_its_own(values, own):
         return None
+    several = _has_subscript(node)
     found: list[LeftBehind] = []
     for cls in values.index.ancestry(own):
-        for function, value, buffer in setters(values, cls, attribute.attr) if cls.kind == "class" else ():
+        for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
                 told = None if buffer else _set_to(values, cls, function, part, attribute.attr)
                 if told is None:
                     return None
                 found.append(told)
-    in_module = values.types.is_module_class(own)
+    in_module = _belongs_to_module(values, own)
     # What a constructor is given may be on the device already; where a buffer is at hand, that is no excuse.
     if any(one.value.confidence is not Confidence.CERTAIN for one in found) and not in_module:
         return None
     if not found or _set_from_outside(values, frame.path, attribute.attr):
         return None
-    return max(found, key=lambda one: one.value.confidence.rank)._replace(in_module=in_module)
+    held = max(found, key=lambda one: one.value.confidence.rank)
+    return held._replace(in_module=in_module, several=several and _is_container(values, own, attribute.attr))
+
+
+def _has_subscript(node: ast.expr) -> bool:
+    """Whether what is moved is an element of its attribute: `self.tables[name].view(-1)`."""
+    return any(isinstance(part, ast.Subscript) for part in ast.walk(node))
+
+
+def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tuple[int, ast.expr, bool]]:
+    """(method, value, is registered) of each `self.name = value`; of a container, of each tensor put into it."""
+    body = values.body(cls.path)
+    for function, value, buffer in setters(values, cls, name):
+        items = _items(value) if several else None
+        yield from ((function, item, buffer) for item in ([value] if items is None else items))
+    if body is None or not several or not _is_container(values, cls, name):
+        return
+    for function in values.index.record(cls).methods.values():
+        for value in body.stored_items(function, f"self.{name}"):
+            if chain(value).startswith(f"self.{name}") or f"self.{name}[" not in ast.unparse(value):
+                yield function, value, False  # what is computed from an entry is where that was
+
+
+def _is_container(values: Values, own: Thing, name: str) -> bool:
+    set_to = (v for c in values.index.ancestry(own) if c.kind == "class" for _, v, _ in setters(values, c, name))
+    return any(_items(value) is not None for value in set_to)
+
+
+def _items(value: ast.expr) -> list[ast.expr] | None:
+    """What a dict or list is made of, as written; None for anything else."""
+    if isinstance(value, ast.Dict):
+        return list(value.values)
+    if isinstance(value, ast.List | ast.Tuple):
+        return value.elts
+    if isinstance(value, ast.ListComp):
+        return [value.elt]
+    if isinstance(value, ast.DictComp):
+        return [value.value]
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return _items(value.left)
+    empty = isinstance(value, ast.Call) and chain(value.func) in ("dict", "list", "OrderedDict") and not value.args
+    return [] if empty else None
+
+
+def _belongs_to_module(values: Values, own: Thing) -> bool:
+    """Whether a class is a module, or a mixin that modules of the project derive from."""
+    if values.types.is_module_class(own):
+        return True
+    below = values.index.subclasses.get((own.path, own.index), ())
+    return any(values.types.is_module_class(cls) for cls in below)
 
 
 def own_attribute(node: ast.expr) -> ast.Attribute | None:

@@ -76,6 +76,9 @@ _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
+_DECODING = Role(
+    "rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY
+)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
@@ -98,6 +101,9 @@ _STEP_HOOKS = {
     "train_on_batch",
 }
 _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
+_DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
+"""What `generate` of transformers calls for every token."""
+_DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
@@ -194,6 +200,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _STEP if framework else _STEP_BY_NAME
     if name in _EVAL_HOOKS:
         return _EVAL if framework else _EVAL_BY_NAME
+    if name in _DECODING_HOOKS or (name == "__call__" and any(_DECODING_BASE.search(base) for base in bases)):
+        return _DECODING
     if name in _METER_METHODS and _is_meter(index, cls):
         return _METER
     named = _role_by_names(index, cls, name)

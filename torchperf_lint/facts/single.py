@@ -44,8 +44,16 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
     if reaching is None:
         parameters = file.outline.functions[place.function].parameters
         return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
-    values = [value for value in map(_bound_value, reaching) if value is not None]
-    return bool(values) and len(values) == len(reaching) and all(_makes_one(file, place, value) for value in values)
+    return bool(reaching) and all(_binds_one(file, place, definition) for definition in reaching)
+
+
+def _binds_one(file: SourceFile, place: Place, definition: Definition) -> bool:
+    """Whether a name is bound to one tensor here; `values, indices = x.max(1)` gives one to each."""
+    call = definition.value
+    if definition.how == "item" and isinstance(call, ast.Call) and last_part(chain(call.func)) in api.PAIR_METHODS:
+        return len(definition.index) == 1
+    value = _bound_value(definition)
+    return value is not None and _makes_one(file, place, value)
 
 
 def _bound_value(definition: Definition) -> ast.expr | None:

@@ -58,7 +58,7 @@ TENSOR_ONLY_METHODS = frozenset(
 """Methods and attributes that tensors have and arrays, dicts and numbers have not (`cuda`, `half`: modules too)."""
 TENSOR_MARKS = frozenset(
     "detach detach_ unsqueeze contiguous masked_fill permute log_softmax backward requires_grad_ new_zeros "
-    "index_select".split()
+    "index_select type_as expand_as masked_fill_ masked_select scatter_ scatter_add_ index_add_ new_tensor".split()
 )
 """Methods that show the object they are called on to be a tensor."""
 SEQUENCE_METHODS = frozenset(["unbind", "split", "chunk", "tensor_split", "unsafe_chunk", "unsafe_split"])

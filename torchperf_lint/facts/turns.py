@@ -92,7 +92,13 @@ class Turn:
 
     def reads(self) -> bool:
         """Whether a turn waits for numbers."""
-        return any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
+        asks = any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
+        return asks or self._looks_up()
+
+    def _looks_up(self) -> bool:
+        """Whether the element itself is an index, which has to be a number on the host: `table[i] for i in order`."""
+        indices = [subscript.slice for subscript in self.indexed if isinstance(subscript.slice, ast.Name)]
+        return any(self.is_tensor(index) for index in indices)
 
     def works(self) -> bool:
         """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods."""

@@ -245,6 +245,8 @@ _BUILTINS = frozenset(
 )
 _MODULES = re.compile(
     r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
+    r"|^transformers\.modeling_utils\.PreTrainedModel$"
+    r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
     r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
 )
 _NOT_MODULES = frozenset(

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host
+from torchperf_lint.facts.host_indices import MAKES_INDEX, host_indices
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -20,11 +21,11 @@ class FactoryThenDevice(SourceRule):
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, and over two statements) where the line runs every
-    training step or forward pass.
+    training step or forward pass; and what is made on the host to index a tensor on the device: `x[torch.randperm(n)]`.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
-    would have filled it on the device.
+    would have filled it on the device. Indexing with a tensor of the host does the same without saying so.
 
     ## Example
     ```python
@@ -88,7 +89,7 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(")
+    triggers = (".to(", ".cuda(", ".type_as(", *MAKES_INDEX)
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -108,6 +109,17 @@ class FactoryThenDevice(SourceRule):
                 related=_made_elsewhere(file, site, fresh),
                 fix=onto_device(site, fresh),
             )
+        for spot, fresh in host_indices(file):
+            if spot.hot.kind != "data":
+                yield self.found(
+                    spot,
+                    message=f"`torch.{fresh.factory}(...)` fills host memory, and indexing copies it to the device "
+                    f"{spot.hot.when}",
+                    instead=_instead(fresh),
+                    value=fresh.value,
+                    hot=spot.hot,
+                    related=_made_elsewhere(file, spot, fresh),
+                )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""
@@ -115,10 +127,10 @@ class FactoryThenDevice(SourceRule):
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
 
 
-def _made_elsewhere(file: SourceFile, site: Site, fresh: Fresh) -> list[Related]:
+def _made_elsewhere(file: SourceFile, place: Place, fresh: Fresh) -> list[Related]:
     """Where the tensor is made, when that is not the line that moves it."""
     line = fresh.call.lineno
-    if fresh.path == file.path and site.record.line <= line <= (site.call.end_lineno or line):
+    if fresh.path == file.path and place.expression.lineno <= line <= (place.expression.end_lineno or line):
         return []
     body = file.project.body(fresh.path)
     assert body is not None

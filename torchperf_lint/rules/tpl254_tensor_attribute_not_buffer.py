@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
-from torchperf_lint.facts.left_behind import is_moved_to_device, left_behind
+from torchperf_lint.facts.left_behind import LeftBehind, is_moved_to_device, left_behind
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -99,8 +99,7 @@ class TensorAttributeNotBuffer(SourceRule):
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies a tensor that stayed on the host {site.hot.when}",
-                instead=f'hold it as a buffer, which follows the module: `self.register_buffer("{held.name}", ..., '
-                "persistent=False)`",
+                instead=_instead(held),
                 value=held.value.weaker(Confidence.POSSIBLE if site.hot.optional else Confidence.CERTAIN),
                 hot=site.hot,
                 severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
@@ -112,3 +111,14 @@ class TensorAttributeNotBuffer(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+def _instead(held: LeftBehind) -> str:
+    if held.several:
+        return (
+            "hold each as a buffer, which follows the module: `self.register_buffer(name, ..., persistent=False)`, or "
+            f"put the moved one back into `self.{held.name}`"
+        )
+    return (
+        f'hold it as a buffer, which follows the module: `self.register_buffer("{held.name}", ..., persistent=False)`'
+    )
