@@ -838,3 +838,34 @@ def test_an_answer_does_not_depend_on_what_was_asked_before():
     alone = value_of(code, "on_host")
     value_of(code, "on_device")
     assert value_of(code, "on_host") == alone
+
+
+# -- torch's pairs, and arguments that are spread --------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["x.max(1)", "torch.sort(x, dim=1)", "x.topk(3)", "torch.max(x, 0)"])
+@pytest.mark.parametrize("half", ["values", "indices"])
+def test_the_halves_of_a_pair_have_names(call, half):
+    check(f"def f(x: torch.Tensor):\n    best = {call}\n    return best.{half}", f"best.{half}", "tensor", ANYWHERE)
+
+
+def test_other_sequences_have_no_halves():
+    check("def f(x: torch.Tensor):\n    parts = x.split(3)\n    return parts.values", "parts.values", "unknown", None)
+
+
+def test_what_is_spread_over_parameters():
+    code = """
+        def flat(scores: torch.Tensor, size: int):
+            return scores.view(-1), size
+        def loss(scores, size):
+            return scores.sum() * size
+        def f(scores: torch.Tensor):
+            return loss(*flat(scores, 3))
+    """
+    check(code, "scores.sum()", "tensor", ANYWHERE)
+    check(code, "size", "plain", None)
+
+
+def test_columns_of_tensors():
+    code = "def f(a: torch.Tensor, b: torch.Tensor):\n    for row in zip(*[a, b]):\n        for one in row:\n            return one"
+    check(code, "one", "tensor", ANYWHERE)

@@ -51,12 +51,20 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
+    if base.kind == "sequence":
+        return _of_pair(base, name)
     if base.kind == "plain":
         return PLAIN
     if base.kind == "unknown":
         found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return UNKNOWN
+
+
+def _of_pair(base: Value, name: str) -> Value:
+    """`x.max(0).values`, `torch.sort(x).indices`: what torch's pairs call their halves."""
+    position = api.PAIR_NAMES.get(name)
+    return base.items[position] if position is not None and len(base.items) == len(api.PAIR_NAMES) else UNKNOWN
 
 
 def _timesteps(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:

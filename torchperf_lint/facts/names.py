@@ -234,6 +234,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return UNKNOWN
     argument = argument_of(node, position, parameter.name)
     if argument is None:
+        spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
+        if spread is not None:
+            return spread
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
     value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
@@ -241,6 +244,15 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
+
+
+def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:
+    """What `f(*pair)` passes for one parameter, where it is known what `pair` holds, one by one."""
+    first = next((i for i, argument in enumerate(node.args) if isinstance(argument, ast.Starred)), None)
+    if first is None or position < first:
+        return None
+    held = values.of(node.args[first], frame)
+    return held.items[position - first] if position - first < len(held.items) else None
 
 
 def _default(body: Body, function: int, name: str) -> ast.expr | None:
