@@ -867,5 +867,10 @@ def test_what_is_spread_over_parameters():
 
 
 def test_columns_of_tensors():
-    code = "def f(a: torch.Tensor, b: torch.Tensor):\n    for row in zip(*[a, b]):\n        for one in row:\n            return one"
+    code = """
+        def f(a: torch.Tensor, b: torch.Tensor):
+            for row in zip(*[a, b]):
+                for one in row:
+                    return one
+    """
     check(code, "one", "tensor", ANYWHERE)

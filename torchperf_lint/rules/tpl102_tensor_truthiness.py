@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, RAISES, REPLACES, consequence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, hot_read
+from torchperf_lint.facts.reads import cause, hot_read, one_copy
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -121,15 +121,16 @@ class TensorTruthiness(SourceRule):
         statement = file.enclosing(place.function).statement(place.expression)
         then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
         assert isinstance(place.expression, ast.expr)
+        excused = then in EXCUSED and read.repeated is None
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
-            instead=_instead(then),
+            instead=one_copy(file, read) or _instead(then),
             value=read.value,
             hot=read.hot,
-            severity=_severity(read, then),
-            confidence=Confidence.POSSIBLE if then in EXCUSED else None,
+            severity=Severity.INFO if excused else read.severity,
+            confidence=Confidence.POSSIBLE if excused else None,
             root_cause=cause(place),
             leads=False,
         )
@@ -162,6 +163,3 @@ def _instead(then: str) -> str:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
 
-
-def _severity(read: Read, then: str) -> Severity:
-    return Severity.INFO if then in EXCUSED else read.severity
