@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import returned
@@ -144,6 +145,8 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     body = values.body(cls.path)
     assert body is not None
     value = values.of(expression, frame.hop(cls.path, function, body.at(expression)))
+    if is_empty_container(value, expression):
+        return filled_attribute(values, cls, name, frame)
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:

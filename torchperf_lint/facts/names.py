@@ -13,6 +13,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
@@ -128,7 +129,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     place = body.at(d.value)
     place = place if d.how != "augmented" else d.at
     value = values.of(d.value, frame.hop(frame.path, frame.function, place))
-    if d.how == "assign" and _is_empty_container(value, d.value):
+    if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)
     if d.how == "loop":
         value = values.element(value, frame, d.index)
@@ -139,18 +140,6 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(name, value.because, d.at[0]))
     return value
-
-
-def _is_empty_container(value: Value, node: ast.expr) -> bool:
-    if isinstance(node, ast.List | ast.Dict):
-        return not (node.elts if isinstance(node, ast.List) else node.values)
-    callee = chain(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-    return callee in ("dict", "list", "OrderedDict", "defaultdict", "deque") and value.kind in (
-        "sequence",
-        "unknown",
-        "plain",
-        "object",
-    )
 
 
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
