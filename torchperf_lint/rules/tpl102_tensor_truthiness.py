@@ -83,8 +83,9 @@ class TensorTruthiness(SourceRule):
     ```
     An algorithm that goes on until it has converged needs the answer. Tests that decide what runs next are only
     `possible`: shown with `--confidence possible`. Shown in any case is what spares nothing: to ask whether a mask is
-    empty before a write through it (`if mask.any(): x[mask] = 0`), and to ask for a counter or flag in a buffer that
-    only the host writes.
+    empty before a write through it (`if mask.any(): x[mask] = 0`), to ask for a counter or flag in a buffer that
+    only the host writes, and to ask a tensor for one element after the other (`if scores[i] > 0.5:` in a loop over
+    `i`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.
