@@ -139,7 +139,9 @@ def test_a_property_is_what_it_returns():
 
 
 @pytest.mark.parametrize("made", ["{}", "[]", "collections.defaultdict(None)"])
-@pytest.mark.parametrize("stored", ["self.losses[k] = loss", "self.losses.append(loss)", "self.losses.update({k: loss})"])
+@pytest.mark.parametrize(
+    "stored", ["self.losses[k] = loss", "self.losses.append(loss)", "self.losses.update({k: loss})"]
+)
 def test_what_methods_put_into_an_empty_attribute(made, stored):
     code = f"""
         import collections

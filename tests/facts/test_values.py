@@ -874,3 +874,62 @@ def test_columns_of_tensors():
                     return one
     """
     check(code, "one", "tensor", ANYWHERE)
+
+
+# -- what annotations of results and fields promise ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hint", "expression", "kind"),
+    [
+        ("torch.Tensor", "made", "tensor"),
+        ("Optional[torch.Tensor]", "made", "tensor"),
+        ("tuple[torch.Tensor, int]", "made[0]", "tensor"),
+        ("tuple[torch.Tensor, int]", "made[1]", "plain"),
+        ("dict[str, torch.Tensor]", "made['loss']", "tensor"),
+        ("Net", "made", "unknown"),
+    ],
+)
+def test_what_a_result_is_annotated_as(hint, expression, kind):
+    code = f"""
+        def make(x) -> {hint}:
+            return library.make(x)
+        def f(x):
+            made = make(x)
+            return {expression}
+    """
+    check(code, expression, kind, None)
+
+
+def test_an_annotated_result_is_where_the_arguments_are():
+    code = """
+        def make(x) -> torch.Tensor:
+            return library.make(x)
+        def f(x):
+            made = make(torch.zeros(3))
+            return made
+    """
+    check(code, "made", "tensor", HOST)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [("b.x", "tensor"), ("b.y", "tensor"), ("b.z[0]", "tensor"), ("b.n", "unknown"), ("b.set", "plain")],
+)
+@pytest.mark.parametrize("base", ["object", "typing.NamedTuple"])
+def test_annotated_fields(base, expression, kind):
+    code = f"""
+        import typing
+        class Batch({base}):
+            x: torch.Tensor
+            y: torch.Tensor | None = None
+            z: list[torch.Tensor] = ()
+            n: int = 0
+            set: torch.Tensor
+            def fill(self):
+                self.set = 3
+        def f(b: Batch):
+            return {expression}
+    """
+    if (base, expression) != ("typing.NamedTuple", "b.n"):
+        check(code, expression, kind, None)

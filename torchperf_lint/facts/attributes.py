@@ -10,9 +10,10 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -25,6 +26,7 @@ from torchperf_lint.facts.value import (
     join,
     tensor,
 )
+from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -117,9 +119,24 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         property_ = _property(values, thing, name)
         if property_ is not None:
             return returned(values, property_, frame)
+        promised = _field(values, thing, name, frame)
+        if promised is not None:
+            return promised
         things = values.types.attribute(thing, name, 0)
         return from_thing(values, things[0] if things else None, name)
     return join(found)
+
+
+def _field(values: Values, thing: Thing, name: str, frame: Frame) -> Value | None:
+    """The tensor, or container of tensors, that a dataclass or NamedTuple annotates its field as."""
+    for cls in values.index.ancestry(thing):
+        body = values.body(cls.path) if cls.kind == "class" else None
+        annotation = body.fields(values.index.record(cls).name).get(name) if body is not None else None
+        if annotation is not None:
+            at = frame.hop(cls.path, 0, (annotation.lineno, 1))
+            value = from_annotation(values, annotation_chain(annotation), at, name, annotation.lineno)
+            return value.weaker(Confidence.LIKELY) if value.kind in ("tensor", "sequence") else None
+    return None
 
 
 def _property(values: Values, thing: Thing, name: str) -> FunctionKey | None:

@@ -89,15 +89,18 @@ def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.
     for node in turn.nodes:
         if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
             continue
-        if isinstance(node.slice, ast.Name) and node.slice.id in turn.variables and isinstance(node.value, ast.Name):
-            if _has_length(file, place, node.value, bound) and on_device(file, place, node.value) is not None:
-                return node.value
+        index, whole = node.slice, node.value
+        one = isinstance(index, ast.Name) and index.id in turn.variables and isinstance(whole, ast.Name)
+        if one and _has_length(file, place, whole, bound) and on_device(file, place, whole) is not None:
+            return whole
     return None
 
 
-def _has_length(file: SourceFile, place: Place, name: ast.Name, length: ast.expr) -> bool:
+def _has_length(file: SourceFile, place: Place, name: ast.expr, length: ast.expr) -> bool:
     """Whether a name was bound to a tensor made with just this first size."""
     body = file.project.body(file.path)
+    if not isinstance(name, ast.Name):
+        return False
     reaching = body.reaching(place.function, name.id, file.span(name)[0]) or [] if body is not None else []
     made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
     if len(made) != 1 or last_part(chain(made[0].func)) not in _MAKERS or not made[0].args:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.attributes import told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing

@@ -163,4 +163,3 @@ def _instead(then: str) -> str:
     if then == REPLACES:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
-
