@@ -26,6 +26,7 @@ from torchperf_lint.facts.deciding import decisive_names
         ("if x.shape[0] != w.size(0): f()", False),
         ("if len(x) > 3 or x.dtype == w or x.dim() == 2: f()", False),
         ("if x is None or isinstance(x, int): f()", False),
+        ("if np.ndim(x) != 1 or np.shape(x) == w: f()", False),
         ("n = x.shape[0]\nif n > 3: f()", False),
         ("w[i] = x\nif i > 3: f()", False),
         ("w[i] = x\nif i in w: f()", False),

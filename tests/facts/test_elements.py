@@ -36,6 +36,8 @@ def found(code):
 
 
 SURE = [
+    "out = torch.zeros(k, device=x.device)\nfor i in range(k):\n    out[i] = (x == i).sum()",
+    "out = x.new_zeros((k, 3))\nfor i in range(k):\n    out[i] = torch.sum(x * i)",
     "n = x.size(0) // k\nfor i in range(n):\n    for j in range(k):\n"
     "        total += y[i, j] / x[i * k + j, i * k : (i + 1) * k].sum()",
     "wanted = y != 0\nfor i in range(x.size(1)):\n    total += x[:, i][wanted].sum()",

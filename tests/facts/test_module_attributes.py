@@ -136,3 +136,34 @@ def test_a_property_is_what_it_returns():
     assert value_of(NET.format("self.n = n", count, "self.count"), "self.count").kind == "plain"
     scale = "@property\n    def scale(self):\n        return self.linear.weight.mean()"
     assert value_of(NET.format("self.n = n", scale, "self.scale"), "self.scale").kind == "tensor"
+
+
+@pytest.mark.parametrize("made", ["{}", "[]", "collections.defaultdict(None)"])
+@pytest.mark.parametrize(
+    "stored", ["self.losses[k] = loss", "self.losses.append(loss)", "self.losses.update({k: loss})"]
+)
+def test_what_methods_put_into_an_empty_attribute(made, stored):
+    code = f"""
+        import collections
+        class Meter:
+            def __init__(self):
+                self.losses = {made}
+            def add(self, loss: torch.Tensor, k):
+                {stored}
+            def last(self):
+                return self.losses[0]
+    """
+    assert value_of(code, "self.losses[0]").kind == "tensor"
+
+
+def test_an_empty_attribute_that_holds_numbers():
+    code = """
+        class Meter:
+            def __init__(self):
+                self.losses = []
+            def add(self, loss: torch.Tensor):
+                self.losses.append(loss.item())
+            def last(self):
+                return self.losses[-1]
+    """
+    assert value_of(code, "self.losses[-1]").kind == "plain"

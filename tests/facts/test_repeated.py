@@ -30,6 +30,9 @@ def found(code, head="def measure(x: torch.Tensor, y: torch.Tensor, names, model
         ("for i, name in enumerate(names):\n    out[name] = x[i].item()", "x"),
         ("for i in range(n):\n    for j in range(m):\n        out.append(x[i, j].item())", "x"),
         ("for row in x:\n    row = row[row > 0]\n    out.append(row.cpu().numpy())", "x"),
+        ("for i in range(n):\n    out.append((x[i] > 3).item())", "x"),
+        ("for i in range(n):\n    out.append((0.5 <= x[i]).item())", "x"),
+        ("best = x.max(dim=1)\nfor i in range(n):\n    out.append(best.values[i].item())", "best.values"),
         ("return {name: x[i].item() for i, name in enumerate(names)}", "x"),
         ("if isinstance(names, torch.Tensor):\n    for item in names:\n        out.append(item.item())", "names"),
     ],
@@ -54,6 +57,7 @@ def test_the_same_numbers_are_read_once(code, whole):
     [
         "for i in range(3):\n    out.append(x[i].item())",
         "for axis in range(n):\n    out.append(x[axis].item())",
+        "for i in range(n):\n    out.append((x[i] > y).item())",
         "for _ in names:\n    x = x * y\n    out.append(x.sum().item())",
         "for _ in names:\n    x += y\n    out.append(x.sum().item())",
         "for i in range(n):\n    x[i] = y[i] * 2\n    out.append(x[0].item())",

@@ -839,3 +839,98 @@ def test_an_answer_does_not_depend_on_what_was_asked_before():
     alone = value_of(code, "on_host")
     value_of(code, "on_device")
     assert value_of(code, "on_host") == alone
+
+
+# -- torch's pairs, and arguments that are spread --------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["x.max(1)", "torch.sort(x, dim=1)", "x.topk(3)", "torch.max(x, 0)"])
+@pytest.mark.parametrize("half", ["values", "indices"])
+def test_the_halves_of_a_pair_have_names(call, half):
+    check(f"def f(x: torch.Tensor):\n    best = {call}\n    return best.{half}", f"best.{half}", "tensor", ANYWHERE)
+
+
+def test_other_sequences_have_no_halves():
+    check("def f(x: torch.Tensor):\n    parts = x.split(3)\n    return parts.values", "parts.values", "unknown", None)
+
+
+def test_what_is_spread_over_parameters():
+    code = """
+        def flat(scores: torch.Tensor, size: int):
+            return scores.view(-1), size
+        def loss(scores, size):
+            return scores.sum() * size
+        def f(scores: torch.Tensor):
+            return loss(*flat(scores, 3))
+    """
+    check(code, "scores.sum()", "tensor", ANYWHERE)
+    check(code, "size", "plain", None)
+
+
+def test_columns_of_tensors():
+    code = """
+        def f(a: torch.Tensor, b: torch.Tensor):
+            for row in zip(*[a, b]):
+                for one in row:
+                    return one
+    """
+    check(code, "one", "tensor", ANYWHERE)
+
+
+# -- what annotations of results and fields promise ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("hint", "expression", "kind"),
+    [
+        ("torch.Tensor", "made", "tensor"),
+        ("Optional[torch.Tensor]", "made", "tensor"),
+        ("tuple[torch.Tensor, int]", "made[0]", "tensor"),
+        ("tuple[torch.Tensor, int]", "made[1]", "plain"),
+        ("dict[str, torch.Tensor]", "made['loss']", "tensor"),
+        ("Net", "made", "unknown"),
+    ],
+)
+def test_what_a_result_is_annotated_as(hint, expression, kind):
+    code = f"""
+        def make(x) -> {hint}:
+            return library.make(x)
+        def f(x):
+            made = make(x)
+            return {expression}
+    """
+    check(code, expression, kind, None)
+
+
+def test_an_annotated_result_is_where_the_arguments_are():
+    code = """
+        def make(x) -> torch.Tensor:
+            return library.make(x)
+        def f(x):
+            made = make(torch.zeros(3))
+            return made
+    """
+    check(code, "made", "tensor", HOST)
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [("b.x", "tensor"), ("b.y", "tensor"), ("b.z[0]", "tensor"), ("b.n", "unknown"), ("b.set", "plain")],
+)
+@pytest.mark.parametrize("base", ["object", "typing.NamedTuple"])
+def test_annotated_fields(base, expression, kind):
+    code = f"""
+        import typing
+        class Batch({base}):
+            x: torch.Tensor
+            y: torch.Tensor | None = None
+            z: list[torch.Tensor] = ()
+            n: int = 0
+            set: torch.Tensor
+            def fill(self):
+                self.set = 3
+        def f(b: Batch):
+            return {expression}
+    """
+    if (base, expression) != ("typing.NamedTuple", "b.n"):
+        check(code, expression, kind, None)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -24,6 +26,7 @@ from torchperf_lint.facts.value import (
     join,
     tensor,
 )
+from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -51,12 +54,20 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
+    if base.kind == "sequence":
+        return _of_pair(base, name)
     if base.kind == "plain":
         return PLAIN
     if base.kind == "unknown":
         found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return UNKNOWN
+
+
+def _of_pair(base: Value, name: str) -> Value:
+    """`x.max(0).values`, `torch.sort(x).indices`: what torch's pairs call their halves."""
+    position = api.PAIR_NAMES.get(name)
+    return base.items[position] if position is not None and len(base.items) == len(api.PAIR_NAMES) else UNKNOWN
 
 
 def _timesteps(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:
@@ -108,9 +119,24 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         property_ = _property(values, thing, name)
         if property_ is not None:
             return returned(values, property_, frame)
+        promised = _field(values, thing, name, frame)
+        if promised is not None:
+            return promised
         things = values.types.attribute(thing, name, 0)
         return from_thing(values, things[0] if things else None, name)
     return join(found)
+
+
+def _field(values: Values, thing: Thing, name: str, frame: Frame) -> Value | None:
+    """The tensor, or container of tensors, that a dataclass or NamedTuple annotates its field as."""
+    for cls in values.index.ancestry(thing):
+        body = values.body(cls.path) if cls.kind == "class" else None
+        annotation = body.fields(values.index.record(cls).name).get(name) if body is not None else None
+        if annotation is not None:
+            at = frame.hop(cls.path, 0, (annotation.lineno, 1))
+            value = from_annotation(values, annotation_chain(annotation), at, name, annotation.lineno)
+            return value.weaker(Confidence.LIKELY) if value.kind in ("tensor", "sequence") else None
+    return None
 
 
 def _property(values: Values, thing: Thing, name: str) -> FunctionKey | None:
@@ -136,6 +162,8 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     body = values.body(cls.path)
     assert body is not None
     value = values.of(expression, frame.hop(cls.path, function, body.at(expression)))
+    if is_empty_container(value, expression):
+        return filled_attribute(values, cls, name, frame)
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:

@@ -22,7 +22,7 @@ _OF_DATA = frozenset("pad interpolate resize crop bincount one_hot pack_padded_s
 """Functions whose arguments are, but for the first, which is data."""
 _ABOUT = api.PLAIN_ATTRIBUTES | {"device", "dtype"}
 _ASKS_ABOUT = frozenset(
-    "len isinstance hasattr callable type is_tensor size dim ndimension numel nelement stride is_contiguous "
+    "len isinstance hasattr callable type is_tensor size dim ndim shape ndimension numel nelement stride is_contiguous "
     "is_floating_point is_complex get_device element_size".split()
 )
 """What the host knows of a tensor without waiting for its elements, nor for those of a copy of it."""

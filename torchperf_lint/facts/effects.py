@@ -74,7 +74,7 @@ def operands(node: ast.expr | None) -> Iterator[str]:
 
 
 def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """(container, value) for each `container[...] = value` and `container.append(value)`."""
+    """(container, value) for each `container[...] = v`, `container.append(v)` and `container.update({k: v})`."""
     for node in statements(body):
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -84,6 +84,17 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
             callee = chain(node.value.func)
             if callee.endswith(".append"):
                 yield callee.removesuffix(".append"), node.value.args[0]
+            elif callee.endswith(".update") and isinstance(node.value.args[0], ast.Dict):
+                yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
+
+
+def annotated_fields(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
+    """Field -> annotation, for each `field: Annotation` of a class body."""
+    return {
+        node.target.id: node.annotation
+        for node in body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

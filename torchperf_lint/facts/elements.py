@@ -16,6 +16,7 @@ from torchperf_lint.facts.value import Value
 
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter"})
+_MAKERS = frozenset("zeros ones empty full new_zeros new_ones new_empty new_full".split())
 
 
 class ElementLoop(NamedTuple):
@@ -72,12 +73,41 @@ def _by_index(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) ->
     """`for i in range(x.size(0))`, and `x[i]` in its body: what is indexed."""
     ranged = _unwrapped(iterated)[0]
     assert isinstance(ranged, ast.Call)
-    if not ranged.args or not isinstance(turn.target, ast.Name) or not turn.indexed:
+    if not ranged.args or not isinstance(turn.target, ast.Name):
         return None
-    if not is_length(file, place, ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]):
+    bound = ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]
+    if len(ranged.args) == 1 and not turn.indexed:
+        return _filled(file, place, turn, bound)
+    if not turn.indexed or not is_length(file, place, bound):
         return None
     found = (s for s in turn.indexed if isinstance(s.slice, ast.Tuple) or is_one_tensor(file, place, s.value))
     return next((s.value for s in found if on_device(file, place, s.value) is not None), None)
+
+
+def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.expr | None:
+    """`out = torch.zeros(n)`, and `out[i] = ...` in the body of `for i in range(n)`: what is filled."""
+    for node in turn.nodes:
+        if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+            continue
+        index, whole = node.slice, node.value
+        one = isinstance(index, ast.Name) and index.id in turn.variables and isinstance(whole, ast.Name)
+        if one and _has_length(file, place, whole, bound) and on_device(file, place, whole) is not None:
+            return whole
+    return None
+
+
+def _has_length(file: SourceFile, place: Place, name: ast.expr, length: ast.expr) -> bool:
+    """Whether a name was bound to a tensor made with just this first size."""
+    body = file.project.body(file.path)
+    if not isinstance(name, ast.Name):
+        return False
+    reaching = body.reaching(place.function, name.id, file.span(name)[0]) or [] if body is not None else []
+    made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+    if len(made) != 1 or last_part(chain(made[0].func)) not in _MAKERS or not made[0].args:
+        return False
+    size = made[0].args[0]
+    first = size.elts[0] if isinstance(size, ast.Tuple | ast.List) and size.elts else size
+    return ast.dump(first) == ast.dump(length)
 
 
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:

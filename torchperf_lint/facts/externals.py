@@ -190,6 +190,8 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
         return arguments[-1] if name == "filter" else first
     if name == "enumerate":
         return sequence(sequence(UNKNOWN, (PLAIN, values.element(first, frame))))
+    if name == "zip" and isinstance(node.args[0], ast.Starred):
+        return sequence(sequence(values.element(values.element(first, frame), frame)))
     if name == "zip":
         items = tuple(values.element(argument, frame) for argument in arguments)
         return sequence(sequence(join(items), items))

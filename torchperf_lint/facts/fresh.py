@@ -57,14 +57,22 @@ class Fresh(NamedTuple):
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a call of `to`, `cuda` or `type_as`, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
-    made = _origin(values, node.func.value, frame)
-    if made is None or not _leaves_the_host(values, node, frame):
+    evident = node.func.attr == "cuda" or _evident(values, node, frame)
+    found = just_made(values, node.func.value, frame, _written(node))
+    if found is None or not _leaves_the_host(values, node, frame):
+        return None
+    return found if evident else found._replace(value=found.value.weaker(Confidence.LIKELY))
+
+
+def just_made(values: Values, node: ast.expr, frame: Frame, device: str) -> Fresh | None:
+    """What is about to be moved to `device`, when it was just made on the host; else None."""
+    made = _origin(values, node, frame)
+    if made is None:
         return None
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"
-    confidence = Confidence.CERTAIN if node.func.attr == "cuda" or _evident(values, node, frame) else Confidence.LIKELY
-    return Fresh(factory, _written(node), _is_random(factory), tensor(HOST, because, confidence), call, path)
+    return Fresh(factory, device, _is_random(factory), tensor(HOST, because), call, path)
 
 
 def fresh_index(values: Values, node: ast.expr, device: str, frame: Frame) -> Fresh | None:

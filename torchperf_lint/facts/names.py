@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.attributes import told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
@@ -128,7 +128,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     place = body.at(d.value)
     place = place if d.how != "augmented" else d.at
     value = values.of(d.value, frame.hop(frame.path, frame.function, place))
-    if d.how == "assign" and _is_empty_container(value, d.value):
+    if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)
     if d.how == "loop":
         value = values.element(value, frame, d.index)
@@ -139,18 +139,6 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(name, value.because, d.at[0]))
     return value
-
-
-def _is_empty_container(value: Value, node: ast.expr) -> bool:
-    if isinstance(node, ast.List | ast.Dict):
-        return not (node.elts if isinstance(node, ast.List) else node.values)
-    callee = chain(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-    return callee in ("dict", "list", "OrderedDict", "defaultdict", "deque") and value.kind in (
-        "sequence",
-        "unknown",
-        "plain",
-        "object",
-    )
 
 
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
@@ -234,6 +222,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return UNKNOWN
     argument = argument_of(node, position, parameter.name)
     if argument is None:
+        spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
+        if spread is not None:
+            return spread
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
     value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
@@ -241,6 +232,15 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
+
+
+def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:
+    """What `f(*pair)` passes for one parameter, where it is known what `pair` holds, one by one."""
+    first = next((i for i, argument in enumerate(node.args) if isinstance(argument, ast.Starred)), None)
+    if first is None or position < first:
+        return None
+    held = values.of(node.args[first], frame)
+    return held.items[position - first] if position - first < len(held.items) else None
 
 
 def _default(body: Body, function: int, name: str) -> ast.expr | None:

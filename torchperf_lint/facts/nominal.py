@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.promised import contents
 from torchperf_lint.facts.types import is_module_name
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -17,7 +18,6 @@ from torchperf_lint.facts.value import (
     UNKNOWN,
     Frame,
     Value,
-    sequence,
     tensor,
 )
 
@@ -35,11 +35,6 @@ _ARRAY_CLASSES = re.compile(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLik
 
 
 _PLAIN_CLASSES = re.compile(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|tuple|set)\b|^torch\.(?:Size|dtype)$")
-
-
-_SEQUENCE_OF_TENSORS = re.compile(
-    r"(?:List|list|Tuple|tuple|Sequence|Iterable|Dict|dict|Mapping)\[(?:str,\s*)?(?:torch\.)?Tensor"
-)
 
 
 def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
@@ -84,8 +79,9 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     """The value that an annotation promises."""
     if not annotation:
         return UNKNOWN
-    if _SEQUENCE_OF_TENSORS.search(annotation):
-        return sequence(tensor(ANYWHERE, f"`{name}` is annotated `{annotation}` (line {line})"))
+    container = contents(annotation, f"`{name}` is annotated `{annotation}` (line {line})")
+    if container is not None:
+        return container
     things = values.types.things(frame.path, 0, annotation)
     thing = things[0] if things else None
     if thing is None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -175,9 +176,31 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     yielded = body.yields(key.index)
     if yielded:
         return _generated(values, key, yielded, frame)
-    if not found:
+    value = join(found) if found else UNKNOWN
+    return _as_annotated(values, key, hint, frame) if value.kind == "unknown" and hint is not None else value
+
+
+def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:
+    """The tensor, or container of tensors, that a function is annotated to return, where its arguments are."""
+    function = values.index.function(key)
+    annotation = annotation_chain(hint)
+    at = frame.hop(key.path, key.index, (function.header_line, 1))
+    value = from_annotation(values, annotation, at, function.name, function.header_line)
+    if value.kind not in ("tensor", "sequence"):
         return UNKNOWN
-    return join(found)
+    because = f"`{function.name}` is annotated to return `{annotation}` (line {function.header_line})"
+    return _given_back(value, because)
+
+
+def _given_back(value: Value, because: str) -> Value:
+    if value.kind == "sequence":
+        item = _given_back(value.item, because) if value.item is not None else None
+        return replace(value, item=item, items=tuple(_given_back(part, because) for part in value.items))
+    return (
+        replace(value, because=because, confidence=Confidence.LIKELY, borrowed=True)
+        if value.kind == "tensor"
+        else value
+    )
 
 
 def _generated(values: Values, key: FunctionKey, yielded: list[tuple[ast.expr, bool]], frame: Frame) -> Value:

@@ -6,14 +6,13 @@ import ast
 import re
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.promised import holds_tensors
 from torchperf_lint.facts.records import Parameter
 
 _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
 _PROGRESS = re.compile(
     r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE
 )
-_CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
-_MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
 _ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})
 _BARS = re.compile(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
 
@@ -63,19 +62,10 @@ def annotation_chain(node: ast.expr) -> str:
         return annotation_chain(node.left)
     if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
         return annotation_chain(node.slice)
-    if isinstance(node, ast.Subscript) and _holds_tensors(node):
+    if isinstance(node, ast.Subscript) and holds_tensors(node):
         return ast.unparse(node)
     name = chain(node)
     return "" if "?" in name else name
-
-
-def _holds_tensors(node: ast.Subscript) -> bool:
-    """Whether an annotation names a container all of whose elements are tensors; a dict's keys are text."""
-    held = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if last_part(chain(node.value)) in _MAPPINGS:
-        return len(held) == 2 and chain(held[0]) == "str" and last_part(chain(held[1])) == "Tensor"
-    tensors = [e for e in held if not (isinstance(e, ast.Constant) and e.value is Ellipsis)]
-    return last_part(chain(node.value)) in _CONTAINERS and all(last_part(chain(e)) == "Tensor" for e in tensors)
 
 
 def off_by_default(args: ast.arguments) -> frozenset[str]:

@@ -32,6 +32,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
         return True
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
+    if isinstance(node, ast.Attribute) and node.attr in api.PAIR_NAMES and is_tensor(file, place, node):
+        return True
     body = file.project.body(file.path)
     written = chain(node)
     if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):

@@ -64,6 +64,8 @@ TENSOR_MARKS = frozenset(
 SEQUENCE_METHODS = frozenset(["unbind", "split", "chunk", "tensor_split", "unsafe_chunk", "unsafe_split"])
 PAIR_METHODS = frozenset(["max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"])
 """Return (values, indices) when given a dimension; both are tensors on the same device."""
+PAIR_NAMES = {"values": 0, "indices": 1}
+"""What the halves of such a pair are called."""
 
 MODULE_SELF_METHODS = frozenset(
     "to cuda cpu train eval half float double bfloat16 requires_grad_ apply type to_empty share_memory compile".split()

@@ -46,6 +46,12 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
             denoted = file.denotes(node, place) or ""
             if "()" not in denoted and denoted.partition(".")[0] in ("torch", "numpy", "math"):
                 return []  # a module of functions is no tensor
+        elif isinstance(node, ast.Compare):
+            compared = _compared(file, place, node)
+            if compared is None:
+                return []
+            node, other = compared
+            same = same and not _names(other) & bound
         elif isinstance(node, ast.Name):
             made = _made_in(body.reaching(place.function, node.id, at), bound, node.id) if hops < _MAX_HOPS else None
             if made is None or any(made is step.node for step in steps):
@@ -54,6 +60,15 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
         else:
             return steps if isinstance(node, ast.Attribute) else []
     return []
+
+
+def _compared(file: SourceFile, place: Place, node: ast.Compare) -> tuple[ast.expr, ast.expr] | None:
+    """What is compared with a number of the host, and that number: `x[i] > 0.5`."""
+    sides = [node.left, *node.comparators]
+    if len(sides) != 2:
+        return None
+    plain = [side for side in sides if file.value(side, place).kind == "plain"]
+    return (sides[plain[0] is sides[0]], plain[0]) if len(plain) == 1 else None
 
 
 def bound_by(file: SourceFile, function: int, loop: Loop) -> set[str]:

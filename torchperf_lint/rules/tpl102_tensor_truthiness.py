@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, RAISES, REPLACES, consequence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, hot_read
+from torchperf_lint.facts.reads import cause, hot_read, one_copy
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -84,8 +84,9 @@ class TensorTruthiness(SourceRule):
     ```
     An algorithm that goes on until it has converged needs the answer. Tests that decide what runs next are only
     `possible`: shown with `--confidence possible`. Shown in any case is what spares nothing: to ask whether a mask is
-    empty before a write through it (`if mask.any(): x[mask] = 0`), and to ask for a counter or flag in a buffer that
-    only the host writes.
+    empty before a write through it (`if mask.any(): x[mask] = 0`), to ask for a counter or flag in a buffer that
+    only the host writes, and to ask a tensor for one element after the other (`if scores[i] > 0.5:` in a loop over
+    `i`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.
@@ -122,15 +123,16 @@ class TensorTruthiness(SourceRule):
         statement = file.enclosing(place.function).statement(place.expression)
         then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
         assert isinstance(place.expression, ast.expr)
+        excused = then in EXCUSED and read.repeated is None
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
-            instead=_instead(then),
+            instead=one_copy(file, read) or _instead(then),
             value=read.value,
             hot=read.hot,
-            severity=_severity(read, then),
-            confidence=Confidence.POSSIBLE if then in EXCUSED else None,
+            severity=Severity.INFO if excused else read.severity,
+            confidence=Confidence.POSSIBLE if excused else None,
             root_cause=cause(place),
             leads=False,
         )
@@ -162,7 +164,3 @@ def _instead(then: str) -> str:
     if then == REPLACES:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
-
-
-def _severity(read: Read, then: str) -> Severity:
-    return Severity.INFO if then in EXCUSED else read.severity

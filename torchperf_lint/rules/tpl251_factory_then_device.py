@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.fresh import Fresh, fresh_on_host
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.host_indices import MAKES_INDEX, host_indices
+from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.model import Finding, Related, Verdict
+from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -20,8 +22,9 @@ class FactoryThenDevice(SourceRule):
 
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
-    through `.float()`, `.view()` and other methods in between, and over two statements) where the line runs every
-    training step or forward pass; and what is made on the host to index a tensor on the device: `x[torch.randperm(n)]`.
+    through `.float()`, `.view()` and other methods in between, over two statements, and by a function such as
+    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass; and what is made on the
+    host to index a tensor on the device: `x[torch.randperm(n)]`.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -89,15 +92,15 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", *MAKES_INDEX)
+    triggers = (".to(", ".cuda(", ".type_as(", *(f"{name}(" for name in MOVERS), *MAKES_INDEX)
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda", "type_as"):
-            if site.receiver is None or site.hot is None or site.hot.kind == "data":
+        for site in file.hot_calls("to", "cuda", "type_as", *MOVERS):
+            if site.hot is None or site.hot.kind == "data":
                 continue
-            fresh = fresh_on_host(project.values, site.call, site.frame)
+            fresh = _fresh(project, site)
             if fresh is None:
                 continue
             yield self.found(
@@ -107,7 +110,7 @@ class FactoryThenDevice(SourceRule):
                 value=fresh.value,
                 hot=site.hot,
                 related=_made_elsewhere(file, site, fresh),
-                fix=onto_device(site, fresh),
+                fix=onto_device(site, fresh) if _is_method(site) else None,
             )
         for spot, fresh in host_indices(file):
             if spot.hot.kind != "data":
@@ -125,6 +128,22 @@ class FactoryThenDevice(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+def _is_method(site: Site) -> bool:
+    """`x.to(device)`; else `to_device(x, device)`."""
+    return last_part(site.record.callee) not in MOVERS
+
+
+def _fresh(project: Project, site: Site) -> Fresh | None:
+    """What a site moves, where it was just made on the host."""
+    if _is_method(site):
+        return fresh_on_host(project.values, site.call, site.frame) if site.receiver is not None else None
+    moved = moved_by_function(project.values, site.call, site.frame)
+    if moved is None:
+        return None
+    found = just_made(project.values, moved.data, site.frame, moved.device)
+    return found._replace(value=found.value.weaker(Confidence.LIKELY)) if found is not None else None
 
 
 def _made_elsewhere(file: SourceFile, place: Place, fresh: Fresh) -> list[Related]:

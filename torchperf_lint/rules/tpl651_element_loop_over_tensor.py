@@ -18,9 +18,10 @@ class ElementLoopOverTensor(SourceRule):
     """A Python loop over the elements of a device tensor in code that runs every step.
 
     ## What it does
-    Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, and comprehensions of these shapes,
-    where the loop stands in hot code and its turns do a few operations on the element. Where a turn runs a module,
-    needs the turn before it, or works on elements of different lengths, it is only `possible`.
+    Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, comprehensions of these shapes, and
+    `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
+    turns do a few operations on the element. Where a turn runs a module, needs the turn before it, or works on
+    elements of different lengths, it is only `possible`.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however

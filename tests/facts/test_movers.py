@@ -1,0 +1,56 @@
+"""Functions that move what they are given to a device."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from calls_in import site_of
+
+from torchperf_lint.facts.movers import moved_by_function
+
+MOVER = """
+    from accelerate.utils import send_to_device
+
+    def to_device(x, like=None, device=None):
+        x = x.to(device if device is not None else like.device)
+        return x
+
+    def to_gpu(x):
+        return x.cuda()
+
+    def move_to(x, place):
+        return x + place
+
+    class Batches:
+        def to_device(self, batch, device):
+            return batch.to(device)
+
+        def f(self, x: torch.Tensor, device):
+            return {}
+"""
+
+
+def moved(call):
+    site = site_of(MOVER.format(call), call)
+    found = moved_by_function(site.file.project.values, site.call, site.frame)
+    return (ast.unparse(found.data), found.device) if found is not None else None
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("to_device(torch.arange(3), x)", ("torch.arange(3)", "x.device")),
+        ("to_device(torch.arange(3), device=x.device)", ("torch.arange(3)", "x.device")),
+        ("self.to_device(torch.ones(3), device)", ("torch.ones(3)", "device")),
+        ("to_gpu(torch.ones(3))", ("torch.ones(3)", '"cuda"')),
+        ("send_to_device(torch.ones(3), device)", ("torch.ones(3)", "device")),
+        ("to_device(torch.arange(3), 'cpu')", None),
+        ("to_device(torch.arange(3), x.cpu())", None),
+        ("to_device(*pair)", None),
+        ("move_to(torch.ones(3), x)", None),
+        ("unknown.to_device(torch.ones(3), device)", None),
+    ],
+)
+def test_what_a_function_moves(call, expected):
+    assert moved(call) == expected

@@ -1,0 +1,59 @@
+"""Functions that move what they are given to a device: a project's own `to_device(x, device)`, and public ones."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.value import DEVICE, HOST, Frame
+from torchperf_lint.facts.values import Values
+
+MOVERS = ("to_device", "to_cuda", "to_gpu", "move_to", "move_to_device", "send_to_device", "move_data_to_device")
+"""What such functions are called."""
+_PUBLIC = ("accelerate.", "lightning.", "fastai.")
+_MOVES = frozenset({"to", "cuda"})
+
+
+class Moved(NamedTuple):
+    """What a function moves, and where to."""
+
+    data: ast.expr
+    device: str
+    """The device as written, `x.device` where the function is given a tensor that is there."""
+
+
+def moved_by_function(values: Values, node: ast.Call, frame: Frame) -> Moved | None:
+    """What a call of one of MOVERS moves to an accelerator; None where the function does not, or it is not clear."""
+    given = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+    if not node.args or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return None
+    if not _moves_its_first(values, node, frame):
+        return None
+    if last_part(chain(node.func)) in ("to_cuda", "to_gpu") and not given:
+        return Moved(node.args[0], '"cuda"')
+    written = next((found for argument in given if (found := _device(values, argument, frame)) is not None), None)
+    return Moved(node.args[0], written) if written is not None else None
+
+
+def _device(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """The device that an argument names, or is on, as written; None for the host and for anything else."""
+    value = values.of(node, frame)
+    if value.kind == "tensor":
+        return f"{ast.unparse(node)}.device" if value.device != HOST else None
+    return ast.unparse(node) if device_of(values, node, frame) == DEVICE else None
+
+
+def _moves_its_first(values: Values, node: ast.Call, frame: Frame) -> bool:
+    targets = values.types.targets(frame.path, frame.function, chain(node.func))
+    if not targets:
+        thing = values.thing(node.func, frame)
+        return thing is not None and thing.kind == "external" and thing.dotted.startswith(_PUBLIC)
+    key = targets[0]
+    record, body = values.index.function(key), values.body(key.path)
+    own = record.class_index >= 0 and "staticmethod" not in record.decorators
+    names = [parameter.name for parameter in record.parameters][own:]
+    if len(targets) > 1 or body is None or not names:
+        return False
+    return any(attribute in _MOVES for attribute, _ in body.uses(key.index, names[0]))
