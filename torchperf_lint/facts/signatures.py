@@ -6,13 +6,17 @@ import ast
 import re
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.promised import holds_tensors
 from torchperf_lint.facts.records import Parameter
 
 _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
 _PROGRESS = re.compile(
     r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE
 )
+CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
+MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
+PLAIN_TYPES = frozenset({"int", "float", "bool", "str"})
+DEPTH = 5
+"""Containers within each other; what is further in counts as unknown."""
 _ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})
 _BARS = re.compile(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
 
@@ -66,6 +70,44 @@ def annotation_chain(node: ast.expr) -> str:
         return ast.unparse(node)
     name = chain(node)
     return "" if "?" in name else name
+
+
+def holds_tensors(node: ast.expr, depth: int = 0) -> bool:
+    """Whether an annotation names a container that holds tensors, at some depth; a dict's keys are text or numbers."""
+    if not isinstance(node, ast.Subscript) or depth >= DEPTH:
+        return False
+    if last_part(chain(node.value)) not in CONTAINERS | MAPPINGS | ({"Optional"} if depth else set()):
+        return False
+    return any(is_tensor(part) or holds_tensors(part, depth + 1) for part in held(node))
+
+
+def held(node: ast.Subscript) -> list[ast.expr]:
+    """What the elements of a container are annotated as."""
+    parts = parts_of(node)
+    if last_part(chain(node.value)) in MAPPINGS:
+        return parts[1:] if len(parts) == 2 and chain(parts[0]) in PLAIN_TYPES else []
+    return [_not_none(part) for part in parts if not is_ellipsis(part)]
+
+
+def parts_of(node: ast.Subscript) -> list[ast.expr]:
+    """What stands between the brackets of an annotation."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _not_none(node: ast.expr) -> ast.expr:
+    """`X` of `X | None`."""
+    none = isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None
+    return node.left if none and isinstance(node, ast.BinOp) else node
+
+
+def is_tensor(node: ast.expr) -> bool:
+    """Whether an annotation is that of a tensor."""
+    return last_part(chain(node)) == "Tensor"
+
+
+def is_ellipsis(node: ast.expr) -> bool:
+    """Whether it is the `...` of `tuple[X, ...]`."""
+    return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
 def off_by_default(args: ast.arguments) -> frozenset[str]:
