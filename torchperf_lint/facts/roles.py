@@ -67,9 +67,7 @@ _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
-_DECODING = Role(
-    "rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY
-)
+_DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
