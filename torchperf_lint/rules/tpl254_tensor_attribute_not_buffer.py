@@ -19,7 +19,7 @@ class TensorAttributeNotBuffer(SourceRule):
 
     ## What it does
     Flags `self.table.to(x.device)` and its like in the hot methods of an `nn.Module` whose `self.table` is set to a
-    tensor on the host, and is neither a buffer nor a parameter.
+    tensor on the host, or to a dict or list of them, and is neither a buffer nor a parameter.
 
     ## Why it is slow
     `module.to(device)` moves parameters and buffers only. A plain attribute stays on the host, so every forward pass
