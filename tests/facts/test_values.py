@@ -838,3 +838,31 @@ def test_an_answer_does_not_depend_on_what_was_asked_before():
     alone = value_of(code, "on_host")
     value_of(code, "on_device")
     assert value_of(code, "on_host") == alone
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind"),
+    [("torch.Tensor", "tensor"), ("tuple[torch.Tensor, torch.Tensor]", "sequence"), ("object", "unknown")],
+)
+def test_an_annotated_result_is_believed_where_nothing_else_is_known(hint, kind):
+    code = f"import other\n\ndef f(x) -> {hint}:\n    return x.made_elsewhere()\n\nsee(f(other.x))"
+    check(code, "f(other.x)", kind, ANYWHERE)
+
+
+@pytest.mark.parametrize("hint", ["list", "tuple", "dict", "dict[str, list]"])
+def test_a_bare_container_says_nothing_of_what_is_in_it(hint):
+    code = f"def f(x) -> {hint}:\n    return [[torch.zeros(3).cuda()]]\n\nsee(f(1)[0][0])"
+    check(code, "f(1)[0][0]", "tensor", DEVICE)
+
+
+def test_one_of_several_classes_is_not_a_plain_value():
+    code = """
+        from typing import Union
+        class A:
+            def error(self): ...
+        class B:
+            def error(self): ...
+        def f(x: Union[A, B]):
+            see(x.error())
+        """
+    check(code, "x.error()", "unknown", None)

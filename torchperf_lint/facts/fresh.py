@@ -18,12 +18,14 @@ BETWEEN = frozenset(
     "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
     "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
     "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
-    "short repeat_interleave roll flip".split()
+    "short repeat_interleave roll flip eq ne lt le gt ge logical_not abs neg pow sqrt exp log sin cos cumsum clamp "
+    "masked_fill masked_fill_".split()
 )
-"""Methods after which the tensor is still only what the factory made."""
+"""Methods after which the tensor is still only what the factory made; a mask beside it is on the host as well."""
 
 
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+_ELEMENTWISE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
 
@@ -116,11 +118,31 @@ def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.exp
         return node.operand, frame
     if isinstance(node, ast.BinOp):
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(other.operand if isinstance(other, ast.UnaryOp) else other, ast.Constant):
+            if _is_number(values, other, frame):
                 return one, frame
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], _ELEMENTWISE):
+        return (node.left, frame) if _is_number(values, node.comparators[0], frame) else (None, frame)
+    if isinstance(node, ast.Subscript) and _only_reshapes(node.slice):
+        return node.value, frame
     if isinstance(node, ast.Name):
         return _assigned_before(values, node, frame)
     return None, frame
+
+
+def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether the host knows the other operand: a literal, or a number by what is known of it."""
+    written = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(written, ast.Constant) or values.of(node, frame).kind == "plain"
+
+
+def _only_reshapes(index: ast.expr) -> bool:
+    """`[None, :]`, `[..., None]`: all of the tensor, with other dimensions."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(part, ast.Constant) and part.value in (None, ...))
+        or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
+        for part in parts
+    )
 
 
 def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:

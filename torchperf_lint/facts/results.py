@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -42,6 +43,8 @@ MODULE_NAME = re.compile(
 _PLAIN_HINT = re.compile(
     r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
+_BARE_CONTAINER = re.compile(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
+"""`-> list` says nothing of what is in it."""
 
 
 def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -> Value:
@@ -166,8 +169,9 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return UNKNOWN
     annotated = body.functions.get(key.index)
     hint = getattr(annotated, "returns", None)
-    if hint is not None and _PLAIN_HINT.fullmatch(ast.unparse(hint)):
-        return sequence(PLAIN) if "[" in ast.unparse(hint) else PLAIN
+    promised = ast.unparse(hint) if hint is not None else ""
+    if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
+        return sequence(PLAIN) if "[" in promised else PLAIN
     found = [
         values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
@@ -175,9 +179,17 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     yielded = body.yields(key.index)
     if yielded:
         return _generated(values, key, yielded, frame)
-    if not found:
-        return UNKNOWN
-    return join(found)
+    value = join(found) if found else UNKNOWN
+    return _promised(values, key, hint, frame) if value.kind == "unknown" and hint is not None else value
+
+
+def _promised(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:
+    """The tensor, or container of tensors, that a function is annotated to return, where nothing else is known."""
+    record, at = values.index.function(key), frame._replace(path=key.path)
+    value = from_annotation(values, annotation_chain(hint), at, record.name, record.header_line)
+    if value.kind == "sequence" and value.item is not None:
+        return sequence(value.item.weaker(Confidence.LIKELY))
+    return value.weaker(Confidence.LIKELY) if value.kind == "tensor" else UNKNOWN
 
 
 def _generated(values: Values, key: FunctionKey, yielded: list[tuple[ast.expr, bool]], frame: Frame) -> Value:
