@@ -855,14 +855,33 @@ def test_a_bare_container_says_nothing_of_what_is_in_it(hint):
     check(code, "f(1)[0][0]", "tensor", DEVICE)
 
 
-def test_one_of_several_classes_is_not_a_plain_value():
+def test_an_annotated_tensor_is_believed_whatever_kind_of_object_made_it():
     code = """
         from typing import Union
         class A:
             def error(self): ...
         class B:
             def error(self): ...
-        def f(x: Union[A, B]):
-            see(x.error())
+        class Agent:
+            def __init__(self, errors: Union[A, B]):
+                self.errors = errors
+            def loss(self) -> torch.Tensor:
+                return self.errors.error()
+            def learn(self):
+                see(self.loss())
         """
-    check(code, "x.error()", "unknown", None)
+    check(code, "self.loss()", "tensor", ANYWHERE)
+
+
+ANNOTATED_ATTRIBUTES = [
+    ("class Batch:\n    masks: torch.Tensor\n    size: int", "masks", "tensor"),
+    ("class Batch:\n    masks: torch.Tensor\n    size: int", "size", "unknown"),
+    ("class Batch:\n    def __init__(self):\n        self.x: dict[str, torch.Tensor] = None", "x", "sequence"),
+    ("class Batch:\n    def __init__(self):\n        self.x = None", "x", "unknown"),
+    ("class Batch:\n    x: torch.Tensor\n    def __init__(self):\n        self.x = 3", "x", "plain"),
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "kind"), ANNOTATED_ATTRIBUTES)
+def test_an_annotated_attribute_that_nobody_fills_in_sight_is_believed(cls, name, kind):
+    check(f"{cls}\n\ndef f(batch: Batch):\n    see(batch.{name})", f"batch.{name}", kind, None)

@@ -40,8 +40,6 @@ _PLAIN_CLASSES = re.compile(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|t
 _SEQUENCE_OF_TENSORS = re.compile(
     r"(?:List|list|Tuple|tuple|Sequence|Iterable|Dict|dict|Mapping)\[(?:str,\s*)?(?:torch\.)?Tensor"
 )
-_ANY_OF_SEVERAL = ("typing.Union", "typing.Any", "typing.Optional", "typing_extensions.", "types.UnionType")
-"""What an annotation leaves open: the value is none of `typing`'s own."""
 
 
 def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
@@ -73,8 +71,6 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
             return Value("torch_device", DEVICE)
     if dotted.endswith(".device") and "()" in dotted:
         return Value("torch_device", DEVICE)
-    if dotted.startswith(_ANY_OF_SEVERAL):
-        return UNKNOWN
     head = dotted.partition(".")[0]
     if head in api.ARRAY_MODULES and "()" in dotted:
         return Value("array", HOST)

@@ -180,7 +180,10 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     if yielded:
         return _generated(values, key, yielded, frame)
     value = join(found) if found else UNKNOWN
-    return _promised(values, key, hint, frame) if value.kind == "unknown" and hint is not None else value
+    if hint is None or value.kind not in ("unknown", "plain"):
+        return value
+    told = _promised(values, key, hint, frame)
+    return told if told.kind != "unknown" else value
 
 
 def _promised(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:
