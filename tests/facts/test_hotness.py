@@ -422,6 +422,9 @@ GUARDS = {
     "set up once: not": 'if not state:\n    state["m"] = torch.zeros(3)  # <-',
     "set up once: not in": 'if "m" not in state:\n    state["m"] = torch.zeros(3)  # <-',
     "set up once: None": "if state.m is None:\n    state.m = torch.zeros(3)  # <-",
+    "set up once: None, or of another size": (
+        "if state.m is None or state.m.size(0) != size:\n    state.m = torch.zeros(size)  # <-"
+    ),
     "set up once: hasattr": 'if not hasattr(state, "m"):\n    state.m = torch.zeros(3)  # <-',
     "except": "try:\n    pass\nexcept RuntimeError:\n    print(loss)  # <-",
     "before raise": "if config.broken:\n    print(loss)  # <-\n    raise RuntimeError",

@@ -934,3 +934,50 @@ def test_annotated_fields(base, expression, kind):
     """
     if (base, expression) != ("typing.NamedTuple", "b.n"):
         check(code, expression, kind, None)
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind"),
+    [("torch.Tensor", "tensor"), ("tuple[torch.Tensor, torch.Tensor]", "sequence"), ("object", "unknown")],
+)
+def test_an_annotated_result_is_believed_where_nothing_else_is_known(hint, kind):
+    code = f"import other\n\ndef f(x) -> {hint}:\n    return x.made_elsewhere()\n\nsee(f(other.x))"
+    check(code, "f(other.x)", kind, ANYWHERE)
+
+
+@pytest.mark.parametrize("hint", ["list", "tuple", "dict", "dict[str, list]"])
+def test_a_bare_container_says_nothing_of_what_is_in_it(hint):
+    code = f"def f(x) -> {hint}:\n    return [[torch.zeros(3).cuda()]]\n\nsee(f(1)[0][0])"
+    check(code, "f(1)[0][0]", "tensor", DEVICE)
+
+
+def test_an_annotated_tensor_is_believed_whatever_kind_of_object_made_it():
+    code = """
+        from typing import Union
+        class A:
+            def error(self): ...
+        class B:
+            def error(self): ...
+        class Agent:
+            def __init__(self, errors: Union[A, B]):
+                self.errors = errors
+            def loss(self) -> torch.Tensor:
+                return self.errors.error()
+            def learn(self):
+                see(self.loss())
+        """
+    check(code, "self.loss()", "tensor", ANYWHERE)
+
+
+ANNOTATED_ATTRIBUTES = [
+    ("class Batch:\n    masks: torch.Tensor\n    size: int", "masks", "tensor"),
+    ("class Batch:\n    masks: torch.Tensor\n    size: int", "size", "unknown"),
+    ("class Batch:\n    def __init__(self):\n        self.x: dict[str, torch.Tensor] = None", "x", "sequence"),
+    ("class Batch:\n    def __init__(self):\n        self.x = None", "x", "unknown"),
+    ("class Batch:\n    x: torch.Tensor\n    def __init__(self):\n        self.x = 3", "x", "plain"),
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "kind"), ANNOTATED_ATTRIBUTES)
+def test_an_annotated_attribute_that_nobody_fills_in_sight_is_believed(cls, name, kind):
+    check(f"{cls}\n\ndef f(batch: Batch):\n    see(batch.{name})", f"batch.{name}", kind, None)

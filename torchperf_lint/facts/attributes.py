@@ -109,34 +109,45 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
     if thing.kind == "external":
         return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}"), name)
     found: list[Value] = []
+    written: list[tuple[int, ast.expr, bool]] = []
     for cls in values.index.ancestry(thing):
         if cls.kind != "class":
             continue
-        found += [_self_definition(values, cls, setter, name, frame) for setter in setters(values, cls, name)]
+        written = setters(values, cls, name)
+        found += [_self_definition(values, cls, setter, name, frame) for setter in written]
         if found:
             break
     if not found:
         property_ = _property(values, thing, name)
         if property_ is not None:
             return returned(values, property_, frame)
-        promised = _field(values, thing, name, frame)
-        if promised is not None:
+        promised = _promised(values, thing, name, frame)
+        if promised.kind != "unknown":
             return promised
         things = values.types.attribute(thing, name, 0)
         return from_thing(values, things[0] if things else None, name)
-    return join(found)
+    placeholder = all(_is_none(expression) and not buffer for _, expression, buffer in written)
+    return _promised(values, thing, name, frame) if placeholder else join(found)
 
 
-def _field(values: Values, thing: Thing, name: str, frame: Frame) -> Value | None:
-    """The tensor, or container of tensors, that a dataclass or NamedTuple annotates its field as."""
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _promised(values: Values, thing: Thing, name: str, frame: Frame) -> Value:
+    """What an annotation says of an attribute: of a record's field, or of one that begins as None."""
     for cls in values.index.ancestry(thing):
         body = values.body(cls.path) if cls.kind == "class" else None
-        annotation = body.fields(values.index.record(cls).name).get(name) if body is not None else None
-        if annotation is not None:
-            at = frame.hop(cls.path, 0, (annotation.lineno, 1))
-            value = from_annotation(values, annotation_chain(annotation), at, name, annotation.lineno)
-            return value.weaker(Confidence.LIKELY) if value.kind in ("tensor", "sequence") else None
-    return None
+        if body is None:
+            continue
+        field = body.annotated_fields(values.index.record(cls).line).get(name)
+        hints = [(b.value[1:], b.line) for b in values.types.self_bindings(cls, name) if b.value.startswith(":")]
+        if field is not None:
+            hints.append((annotation_chain(field.annotation), field.lineno))
+        if hints and hints[0][0]:
+            value = from_annotation(values, hints[0][0], frame._replace(path=cls.path), name, hints[0][1])
+            return value.weaker(Confidence.LIKELY) if value.kind in ("tensor", "sequence") else UNKNOWN
+    return UNKNOWN
 
 
 def _property(values: Values, thing: Thing, name: str) -> FunctionKey | None:

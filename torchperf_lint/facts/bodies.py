@@ -20,6 +20,8 @@ class Body:
         self.outline = outline
         self.ascii = text.isascii()
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
+        self.classes: dict[int, ast.ClassDef] = {}
+        """Line of `class` -> the class."""
         self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
@@ -45,6 +47,8 @@ class Body:
                 index = by_place.get((node.lineno, node.name))
                 if index is not None:
                     self.functions[index] = node
+            elif isinstance(node, ast.ClassDef):
+                self.classes[node.lineno] = node
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
                     stack.append(child)
@@ -56,6 +60,12 @@ class Body:
         if self.ascii:
             return (line, byte + 1)
         return (line, len(self.lines[line - 1].encode("utf-8", "replace")[:byte].decode("utf-8", "replace")) + 1)
+
+    def annotated_fields(self, line: int) -> dict[str, ast.AnnAssign]:
+        """Name -> `name: annotation` in the body of the class that begins on a line: a record's fields."""
+        cls = self.classes.get(line)
+        fields = [s for s in cls.body if isinstance(s, ast.AnnAssign)] if cls is not None else []
+        return {field.target.id: field for field in fields if isinstance(field.target, ast.Name)}
 
     # -- definitions -------------------------------------------------------------------------------
 

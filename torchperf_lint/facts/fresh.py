@@ -18,9 +18,10 @@ BETWEEN = frozenset(
     "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
     "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
     "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
-    "short repeat_interleave roll flip".split()
+    "short repeat_interleave roll flip eq ne lt le gt ge logical_not abs neg pow sqrt exp log sin cos cumsum clamp "
+    "masked_fill masked_fill_".split()
 )
-"""Methods after which the tensor is still only what the factory made."""
+"""Methods after which the tensor is still only what the factory made; a mask beside it is on the host as well."""
 
 _COMPUTED = frozenset(
     "exp log sqrt rsqrt sin cos abs neg square reciprocal pow clamp cumsum triu tril flip roll".split()

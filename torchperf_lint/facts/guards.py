@@ -108,7 +108,11 @@ def set_up_once(node: ast.If) -> bool:
 
 
 def _missing(test: ast.expr) -> str | None:
-    """What a test finds missing or empty, as a chain."""
+    """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        missing = _missing(test.values[0])
+        asked = [{chain(n) for n in ast.walk(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
+        return missing if missing is not None and all(missing in names for names in asked) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = test.operand
         if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:

@@ -10,6 +10,7 @@ from torchperf_lint.facts.fresh import Fresh, fresh_index
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.model import Confidence
 
 MAKES_INDEX = ("arange(", "randperm(", "randint(", "rand(", "_indices(")
 """How what makes an index, or a mask, is written."""
@@ -52,4 +53,5 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> Fresh 
     value = on_device(file, spot, base)
     if value is None or value.kind != "tensor":
         return None
-    return fresh._replace(value=fresh.value.weaker(value.confidence))
+    # An index is small, and reviewers are of two minds: shown to who asks for what is possible.
+    return fresh._replace(value=fresh.value.weaker(Confidence.POSSIBLE))

@@ -87,6 +87,8 @@ def _takes_numbers(site: Site, method: ast.Call) -> bool:
     """Whether no argument of a method can be a tensor, which may live on the host, or a type of tensors there."""
     if _name(method) in _ANY_DEVICE:
         return True
+    if _name(method).startswith("masked_fill"):
+        return False
     arguments = [*method.args, *(k.value for k in method.keywords)]
     if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in arguments):
         return False

@@ -43,6 +43,8 @@ MODULE_NAME = re.compile(
 _PLAIN_HINT = re.compile(
     r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
+_BARE_CONTAINER = re.compile(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
+"""`-> list` says nothing of what is in it."""
 
 
 def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -> Value:
@@ -167,8 +169,9 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return UNKNOWN
     annotated = body.functions.get(key.index)
     hint = getattr(annotated, "returns", None)
-    if hint is not None and _PLAIN_HINT.fullmatch(ast.unparse(hint)):
-        return sequence(PLAIN) if "[" in ast.unparse(hint) else PLAIN
+    promised = ast.unparse(hint) if hint is not None else ""
+    if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
+        return sequence(PLAIN) if "[" in promised else PLAIN
     found = [
         values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
@@ -177,7 +180,10 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     if yielded:
         return _generated(values, key, yielded, frame)
     value = join(found) if found else UNKNOWN
-    return _as_annotated(values, key, hint, frame) if value.kind == "unknown" and hint is not None else value
+    if hint is None or value.kind not in ("unknown", "plain"):
+        return value
+    told = _as_annotated(values, key, hint, frame)
+    return told if told.kind != "unknown" else value
 
 
 def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:

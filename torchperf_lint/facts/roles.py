@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
@@ -193,6 +194,18 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _OPTIMIZER
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
+    if name in _METER_METHODS and _is_meter(index, cls):
+        return _METER
+    told = _hook_role(bases, name) or _role_by_names(index, cls, name)
+    if told is not None:
+        return told
+    if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
+        return _LOSS
+    return None
+
+
+def _hook_role(bases: Collection[str], name: str) -> Role | None:
+    """What a framework calls a method for, by the method's name."""
     framework = any(_FRAMEWORK_BASE.search(base) for base in bases)
     if name in _STEP_HOOKS:
         return _STEP if framework else _STEP_BY_NAME
@@ -200,13 +213,6 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _EVAL if framework else _EVAL_BY_NAME
     if name in _DECODING_HOOKS or (name == "__call__" and any(_DECODING_BASE.search(base) for base in bases)):
         return _DECODING
-    if name in _METER_METHODS and _is_meter(index, cls):
-        return _METER
-    named = _role_by_names(index, cls, name)
-    if named is not None:
-        return named
-    if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
-        return _LOSS
     return None
 
 

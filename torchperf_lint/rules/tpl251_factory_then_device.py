@@ -23,8 +23,8 @@ class FactoryThenDevice(SourceRule):
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, over two statements, and by a function such as
-    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass; and what is made on the
-    host to index a tensor on the device: `x[torch.randperm(n)]`.
+    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass; and, as possible,
+    what is made on the host to index a tensor on the device: `x[torch.randperm(n)]`.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
