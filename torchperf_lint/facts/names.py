@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _SHALLOW = 8
 MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
+CALLER_HOPS = 2
+"""Hops that a step to a caller counts for: callers of callers say less, and are the many."""
 
 
 _NOT_A_TENSOR = re.compile(
@@ -226,7 +228,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         if spread is not None:
             return spread
         return None if parameter.default and not any(k.arg is None for k in node.keywords) else UNKNOWN
-    value = values.of(argument, frame.hop(path, call.function, (call.line, call.column)))
+    there = frame.hop(path, call.function, (call.line, call.column))
+    value = values.of(argument, there._replace(hops=frame.hops + CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind in ("tensor", "batch") and value.because:
