@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.fresh import BETWEEN
 from torchperf_lint.facts.host_data import Made, made_on_host, upload_at
 from torchperf_lint.facts.left_behind import is_moved_to_device
 from torchperf_lint.facts.source import Site, SourceFile
@@ -93,7 +92,7 @@ def _pin_below(values: Values, node: ast.expr, frame: Frame) -> ast.Call | None:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "pin_memory":
                 return node
-            if node.func.attr not in BETWEEN:
+            if node.func.attr not in api.DERIVING:
                 return None
             node = node.func.value
         else:

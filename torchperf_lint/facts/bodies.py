@@ -34,7 +34,6 @@ class Body:
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._decisive: dict[int, frozenset[str]] = {}
-        self._fields: dict[str, dict[str, ast.expr]] | None = None
         self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
         self._find_functions(tree, by_place)
@@ -220,13 +219,6 @@ class Body:
         if function not in self._self_assignments:
             self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
         return self._self_assignments[function]
-
-    def fields(self, name: str) -> dict[str, ast.expr]:
-        """Field -> annotation, for each `field: Annotation` in the body of a class of the module."""
-        if self._fields is None:
-            classes = [node for node in getattr(self.functions.get(0), "body", ()) if isinstance(node, ast.ClassDef)]
-            self._fields = {node.name: effects.annotated_fields(node.body) for node in classes}
-        return self._fields.get(name, {})
 
     def returns(self, function: int) -> list[ast.expr]:
         """The values of a function's return statements, in order."""

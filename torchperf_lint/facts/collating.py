@@ -8,6 +8,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.datasets import COLLATE_POSITION, data_of, held
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import Frame, Value
@@ -78,7 +79,7 @@ def _number(site: Site, node: ast.expr) -> int | None:
         if not isinstance(node, ast.Name) or body is None:
             return None
         definitions = [d for f in (site.function, 0) for d in body.definitions(f).get(node.id, ())]
-        default = _default(body.functions[site.function], node.id)
+        default = default_of(body.functions[site.function], node.id)
         if default is None and (len(definitions) != 1 or definitions[0].how != "assign"):
             return None
         value = definitions[0].value if default is None else None if definitions else default
@@ -86,18 +87,6 @@ def _number(site: Site, node: ast.expr) -> int | None:
             return None
         node = value
     return None
-
-
-def _default(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
-    """The default of a parameter as written."""
-    if isinstance(node, ast.Module):
-        return None
-    plain = [*node.args.posonlyargs, *node.args.args]
-    pairs = [
-        *zip(reversed(plain), reversed(node.args.defaults), strict=False),
-        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
-    ]
-    return next((default for argument, default in pairs if argument.arg == name), None)
 
 
 # -- what the samples are ------------------------------------------------------------------------------

@@ -12,9 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
-_SIZED = frozenset(
-    "range zeros ones empty full arange linspace randint randperm islice new_zeros new_ones new_empty new_full".split()
-)
+_SIZED = api.SIZED_FACTORIES | frozenset("range islice new_zeros new_ones new_empty new_full".split())
 """Functions whose arguments are sizes, counts or bounds."""
 _METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten tile".split())
 """Methods whose arguments are; of `torch.split(x, n)` all but the first."""

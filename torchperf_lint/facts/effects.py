@@ -88,15 +88,6 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
                 yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
 
 
-def annotated_fields(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
-    """Field -> annotation, for each `field: Annotation` of a class body."""
-    return {
-        node.target.id: node.annotation
-        for node in body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
-
-
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Every statement of a scope, nested blocks included, nested definitions left out."""
     stack: list[ast.AST] = list(reversed(body))

@@ -14,21 +14,6 @@ from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
-BETWEEN = frozenset(
-    "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
-    "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
-    "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
-    "short repeat_interleave roll flip eq ne lt le gt ge logical_not abs neg pow sqrt exp log sin cos cumsum clamp "
-    "masked_fill masked_fill_".split()
-)
-"""Methods after which the tensor is still only what the factory made; a mask beside it is on the host as well."""
-
-_COMPUTED = frozenset(
-    "exp log sqrt rsqrt sin cos abs neg square reciprocal pow clamp cumsum triu tril flip roll".split()
-)
-"""Functions and methods that the device computes as well, from what the factory made and from numbers."""
-
-
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
@@ -59,32 +44,22 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a call of `to`, `cuda` or `type_as`, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
     evident = node.func.attr == "cuda" or _evident(values, node, frame)
-    found = just_made(values, node.func.value, frame, _written(node))
-    if found is None or not _leaves_the_host(values, node, frame):
-        return None
-    return found if evident else found._replace(value=found.value.weaker(Confidence.LIKELY))
+    confidence = Confidence.CERTAIN if evident else Confidence.LIKELY
+    found = just_made(values, node.func.value, frame, _written(node), confidence)
+    return found if found is not None and _leaves_the_host(values, node, frame) else None
 
 
-def just_made(values: Values, node: ast.expr, frame: Frame, device: str) -> Fresh | None:
-    """What is about to be moved to `device`, when it was just made on the host; else None."""
+def just_made(
+    values: Values, node: ast.expr, frame: Frame, device: str, confidence: Confidence = Confidence.CERTAIN
+) -> Fresh | None:
+    """What is about to be copied to `device` (as written), when it was just made on the host; else None."""
     made = _origin(values, node, frame)
     if made is None:
         return None
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"
-    return Fresh(factory, device, _is_random(factory), tensor(HOST, because), call, path)
-
-
-def fresh_index(values: Values, node: ast.expr, device: str, frame: Frame) -> Fresh | None:
-    """What an index of a tensor on `device` is, when that was just made on the host: indexing copies it; else None."""
-    made = _origin(values, node, frame)
-    if made is None:
-        return None
-    call, factory, path = made
-    place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
-    because = f"made on the host by `torch.{factory}` ({place})"
-    return Fresh(factory, device, _is_random(factory), tensor(HOST, because, Confidence.LIKELY), call, path)
+    return Fresh(factory, device, _is_random(factory), tensor(HOST, because, confidence), call, path)
 
 
 def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
@@ -186,9 +161,9 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
         return None
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or "()" in thing.dotted:
-        return node.func.value if node.func.attr in BETWEEN | _COMPUTED else None
+        return node.func.value if node.func.attr in api.DERIVING else None
     name = thing.dotted.removeprefix("torch.")
-    kept = name in BETWEEN | _COMPUTED and thing.dotted.startswith("torch.")
+    kept = name in api.DERIVING and thing.dotted.startswith("torch.")
     return node.args[0] if kept and node.args else None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import is_configured
-from torchperf_lint.facts.fresh import BETWEEN
 from torchperf_lint.facts.host_data import Made, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.results import argument_of
@@ -15,7 +15,6 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
 _MAX_ENDS = 12
-_KEEPING = BETWEEN | {"type"}
 
 
 def converted(values: Values, node: ast.expr, frame: Frame) -> Made | None:
@@ -70,7 +69,7 @@ def _ends(values: Values, node: ast.expr, frame: Frame) -> list[Made | str | Non
 
 def _below(node: ast.expr) -> ast.Name | None:
     """The name below methods that keep a tensor where it is."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPING:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
         node = node.func.value
     return node if isinstance(node, ast.Name) else None
 

@@ -14,18 +14,25 @@ def numeric_parameter(body: Body, function: int, name: str) -> bool:
     node = body.functions.get(function)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    plain = [*node.args.posonlyargs, *node.args.args]
-    defaults: dict[str, ast.expr | None] = {}
-    for argument, default in zip(reversed(plain), reversed(node.args.defaults), strict=False):
-        defaults[argument.arg] = default
-    for argument, given in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-        defaults[argument.arg] = given
-    hint = next((a.annotation for a in [*plain, *node.args.kwonlyargs] if a.arg == name), None)
+    parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    hint = next((a.annotation for a in parameters if a.arg == name), None)
     if hint is not None:
         words = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
         words |= {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)} - {"typing"}
         return words - {"typing", "Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
-    return _is_numbers(defaults.get(name))
+    return _is_numbers(default_of(node, name))
+
+
+def default_of(node: ast.AST | None, name: str) -> ast.expr | None:
+    """The default of a parameter of a function as written; None for one without, and for what is no function."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    plain = [*node.args.posonlyargs, *node.args.args]
+    pairs = [
+        *zip(reversed(plain), reversed(node.args.defaults), strict=False),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    return next((default for argument, default in pairs if argument.arg == name), None)
 
 
 def _is_numbers(node: ast.expr | None) -> bool:

@@ -9,7 +9,6 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
-from torchperf_lint.facts.fresh import BETWEEN
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
@@ -60,7 +59,7 @@ def made_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
             factory = _maker(values, node, frame)
             if factory is not None:
                 return Made(node, factory, frame.function)
-            if not isinstance(node.func, ast.Attribute) or node.func.attr not in BETWEEN | {"cpu"}:
+            if not isinstance(node.func, ast.Attribute) or node.func.attr not in api.DERIVING | {"cpu"}:
                 return None
             if node.func.attr == "to" and target_device(values, node, frame) is not None:
                 return None
@@ -132,7 +131,7 @@ def upload_at(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     assert isinstance(node.func, ast.Attribute)
     bottom = node.func.value
-    while isinstance(bottom, ast.Call) and isinstance(bottom.func, ast.Attribute) and bottom.func.attr in BETWEEN:
+    while isinstance(bottom, ast.Call) and isinstance(bottom.func, ast.Attribute) and bottom.func.attr in api.DERIVING:
         bottom = bottom.func.value
     if not isinstance(bottom, ast.Call | ast.Name):
         return None

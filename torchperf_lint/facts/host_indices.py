@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.fresh import Fresh, fresh_index
+from torchperf_lint.facts.fresh import Fresh, just_made
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
@@ -47,11 +47,11 @@ def _indices(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> Fresh | None:
-    fresh = fresh_index(file.project.values, index, f"{ast.unparse(base)}.device", spot.frame)
+    # An index is small, and reviewers are of two minds: shown to who asks for what is possible.
+    fresh = just_made(
+        file.project.values, index, spot.frame, f"{ast.unparse(base)}.device", confidence=Confidence.POSSIBLE
+    )
     if fresh is None:
         return None
     value = on_device(file, spot, base)
-    if value is None or value.kind != "tensor":
-        return None
-    # An index is small, and reviewers are of two minds: shown to who asks for what is possible.
-    return fresh._replace(value=fresh.value.weaker(Confidence.POSSIBLE))
+    return fresh if value is not None and value.kind == "tensor" else None

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
-from torchperf_lint.facts.fresh import BETWEEN
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
@@ -115,7 +115,7 @@ def own_attribute(node: ast.expr) -> ast.Attribute | None:
     while True:
         if isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in BETWEEN:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
             node = node.func.value
         else:
             return node if isinstance(node, ast.Attribute) else None

@@ -13,6 +13,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.filling import is_empty_container
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
@@ -176,7 +177,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     passed = _from_callers(values, function, parameter, frame)
     if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind == "batch"):
         return passed
-    default = _default(body, frame.function, name)
+    default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
         return Value("torch_device", HOST)
     if value.kind != "unknown":
@@ -244,25 +245,3 @@ def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Valu
         return None
     held = values.of(node.args[first], frame)
     return held.items[position - first] if position - first < len(held.items) else None
-
-
-def _default(body: Body, function: int, name: str) -> ast.expr | None:
-    """The default of a parameter as written."""
-    node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return None
-    plain = [*node.args.posonlyargs, *node.args.args]
-    pairs = [
-        *zip(reversed(plain), reversed(node.args.defaults), strict=False),
-        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
-    ]
-    return next((default for argument, default in pairs if argument.arg == name), None)
-
-
-# -- uses ------------------------------------------------------------------------------------------
-
-
-# -- attributes ------------------------------------------------------------------------------------
-
-
-# -- things ----------------------------------------------------------------------------------------

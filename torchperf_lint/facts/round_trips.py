@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
@@ -13,7 +14,6 @@ from torchperf_lint.facts.value import HOST
 
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
-_SIZED = frozenset("zeros ones empty full arange linspace eye rand randn randint randperm".split())
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 
@@ -91,7 +91,7 @@ class _Trip:
             return node.func.attr not in _ENDS
         denoted = self.file.denotes(node.func, self.place) or ""
         known = denoted.startswith(("torch.", "numpy.")) and "()" not in denoted
-        return known and last_part(denoted) not in _SIZED and any(map(self.holds, _plain(node.args)))
+        return known and last_part(denoted) not in api.SIZED_FACTORIES and any(map(self.holds, _plain(node.args)))
 
 
 def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:

@@ -15,6 +15,8 @@ LIKE_FACTORIES = frozenset(
 HOST_DATA = frozenset(["tensor", "as_tensor", "from_numpy", "frombuffer", "asarray"])
 """Make tensors of data that is on the host already."""
 FACTORIES = FILL_FACTORIES | RANDOM_FACTORIES
+SIZED_FACTORIES = FACTORIES - {"normal"}
+"""Take sizes and bounds only: what they make is not made of another tensor."""
 LEGACY_TYPES = frozenset(
     "Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor ByteTensor BoolTensor".split()
 )
@@ -61,6 +63,14 @@ TENSOR_MARKS = frozenset(
     "index_select type_as expand_as masked_fill_ masked_select scatter_ scatter_add_ index_add_ new_tensor".split()
 )
 """Methods that show the object they are called on to be a tensor."""
+DERIVING = frozenset(
+    "float long half double int bool bfloat16 to type unsqueeze squeeze view reshape expand repeat t permute "
+    "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
+    "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
+    "short repeat_interleave roll flip eq ne lt le gt ge logical_not abs neg pow sqrt exp log sin cos cumsum clamp "
+    "masked_fill masked_fill_ rsqrt square reciprocal".split()
+)
+"""Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
 SEQUENCE_METHODS = frozenset(["unbind", "split", "chunk", "tensor_split", "unsafe_chunk", "unsafe_split"])
 PAIR_METHODS = frozenset(["max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"])
 """Return (values, indices) when given a dimension; both are tensors on the same device."""
