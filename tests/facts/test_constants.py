@@ -156,7 +156,7 @@ def test_a_parameter_that_every_caller_gives_a_size():
 
 @pytest.mark.parametrize(
     ("given", "kind"),
-    [("0.5", LITERAL), ("self.limit", CONFIGURED), ("x.shape[0]", SHAPE), ("n", None), ("", None), ("**n", None)],
+    [("0.5", LITERAL), ("self.limit", CONFIGURED), ("x.shape[0]", SHAPE), ("n", None), ("", CONFIGURED), ("**n", None)],
 )
 def test_a_parameter_is_what_callers_give_it(given, kind):
     text = f"""{IMPORTS}

@@ -6,7 +6,7 @@ import pytest
 from calls_in import site_of
 
 from torchperf_lint.facts.constants import LITERAL, SHAPE
-from torchperf_lint.facts.host_data import REPEATED, made_on_host, upload_at
+from torchperf_lint.facts.host_data import NUMBER, REPEATED, made_on_host, upload_at
 
 
 def moved(body, call):
@@ -61,6 +61,9 @@ def test_what_made_a_tensor(body, receiver, factory):
         ("", "torch.tensor(x.shape, device=x.device)", SHAPE, False),
         ("", "torch.tensor([0.5] * len(x), device=x.device)", REPEATED, False),
         ("t = torch.tensor([1, 2])", "t.to(device)", LITERAL, False),
+        ("k = len(a)", "torch.tensor(k, device=device)", NUMBER, True),
+        ("k = len(a)", "torch.tensor([k], device=device)", NUMBER, False),
+        ("k = len(a)", "torch.as_tensor(k, device=device)", None, None),
         ("", "torch.tensor([1, 2])", None, None),
         ("", "torch.tensor([1, 2], device='cpu')", None, None),
         ("", "torch.tensor([1, 2]).to(torch.float16)", None, None),

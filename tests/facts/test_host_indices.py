@@ -37,7 +37,7 @@ def indices_of(expression):
 def test_an_index_on_the_host_is_copied(expression, index):
     (found,) = indices_of(expression)
     assert ast.unparse(found.spot.expression) == index
-    assert found.fresh.value.confidence is Confidence.POSSIBLE
+    assert found.fresh.value.confidence is Confidence.LIKELY
 
 
 @pytest.mark.parametrize(

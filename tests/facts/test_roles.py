@@ -229,3 +229,46 @@ def test_what_generate_calls_for_every_token(head, signature, kind):
 def test_a_method_that_runs_its_own_module_runs_with_every_input(base, name, call, kind):
     hot = hot_at(f"class Net({base}):\n    def {name}(self, x):\n        return {call}  # <-\n")
     assert (hot.kind if hot else None) == kind
+
+
+OPERATION = """
+def warp(image: torch.Tensor, angle: float) -> torch.Tensor:
+    print(image)  # <-
+    return image
+"""
+
+
+def test_what_a_library_offers_for_tensors_is_called_in_every_step():
+    found = hot_at(OPERATION)
+    assert (found.kind, found.confidence) == ("forward", Confidence.LIKELY)
+    assert "nothing in the project calls it" in found.because
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("warp", "save"),
+        ("warp", "build_grid"),
+        ("image: torch.Tensor", "image"),
+        ("angle: float) -> torch.Tensor", "angle: float)"),
+        ("return image\n", "return image\n\n\nwarp(load(), 0.5)\n"),
+    ],
+)
+def test_other_functions_of_tensors_are_not_known_to_be_hot(old, new):
+    assert hot_at(OPERATION.replace(old, new)) is None
+
+
+def test_a_method_that_a_base_class_has_too_is_called_by_that():
+    code = "class Base:\n    def warp(self, image):\n        return image\n\n\nclass Warp({base}):\n" + "".join(
+        f"    {line}\n" for line in OPERATION.replace("warp(", "warp(self, ").strip().splitlines()
+    )
+    assert hot_at(code.format(base="object")) is not None
+    assert hot_at(code.format(base="Base")) is None
+    assert hot_at("from elsewhere import Base\n" + code.partition("\n\n\n")[2].format(base="Base")) is None
+
+
+def test_the_file_of_a_metric_holds_what_is_computed_once_an_evaluation():
+    text = "import torch\n" + OPERATION.replace("# <-", "")
+    for path, hot in (("a/ops.py", True), ("a/metrics.py", False), ("evaluation/ops.py", False)):
+        functions = Project.of_texts({path: text}).hotness.functions
+        assert bool(functions) is hot

@@ -981,3 +981,20 @@ ANNOTATED_ATTRIBUTES = [
 @pytest.mark.parametrize(("cls", "name", "kind"), ANNOTATED_ATTRIBUTES)
 def test_an_annotated_attribute_that_nobody_fills_in_sight_is_believed(cls, name, kind):
     check(f"{cls}\n\ndef f(batch: Batch):\n    see(batch.{name})", f"batch.{name}", kind, None)
+
+
+def test_a_device_that_falls_back_to_the_host_is_wherever_the_module_is():
+    code = """
+class Pipe:
+    @property
+    def device(self):
+        for part in self.parts:
+            return part.device
+        return torch.device("cpu")
+
+    def run(self, x):
+        y = x.unsqueeze(0).to(self.device)
+        return y
+"""
+    found = value_of(code, "y")
+    assert (found.kind, found.device) == ("tensor", DEVICE)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.held import builds, changed_in
-from torchperf_lint.facts.hints import numeric_parameter
+from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.results import argument_of
@@ -29,11 +30,15 @@ _MAX_CALLERS = 6
 _MAX_HOPS = 6
 _LATE = (10**9, 1)
 _SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
-_NUMBERS = frozenset("builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round".split())
+_NUMBERS = frozenset(
+    "builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round builtins.sum".split()
+)
 _OF_A_SEQUENCE = frozenset("builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed".split())
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
+_OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
+"""Parameters that hand on the shapes of inputs, as lists of numbers."""
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
 
 
@@ -207,7 +212,7 @@ class _Look:
         while body is not None and scope >= 0:
             reaching = body.reaching(scope, name, at)
             is_parameter = any(parameter.name == name for parameter in functions[scope].parameters)
-            if reaching is not None:
+            if reaching or (reaching is not None and not is_parameter):
                 changed = any(attribute in _CHANGES for attribute, _ in body.uses(scope, name))
                 filled = changed or bool(body.stored_items(scope, name))
                 found = None if filled else self.defined(reaching, scope, body, depth)
@@ -224,19 +229,30 @@ class _Look:
     def passed(self, function: int, name: str, instead: str | None = None) -> str | None:
         """What a parameter is that every caller in the project gives what no step changes: sizes, a configuration.
 
-        None where all of them leave it to a default, as nobody knows who else calls; `instead` where the function
-        then puts something in its place.
+        Where none gives anything, what the default is: numbers that are written there are a configuration. `instead`
+        is what the function puts in the place of a parameter that was not given.
         """
         key = FunctionKey(self.frame.path, function)
         callers = self.values.hotness.callers.get(key, ())
+        promised = instead or self.promised(function, name)
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
-            return None if callers else instead
+            return None if callers else promised
         record = self.values.index.function(key)
         method = record.class_index >= 0 and "staticmethod" not in record.decorators
         position = [parameter.name for parameter in record.parameters].index(name) - method
         found = [self.given(site, position, name) for site in callers]
-        given = [kind for kind in (*found, instead) if kind]
+        given = [kind for kind in (*found, promised if "" in found else instead) if kind]
         return max(given, key=_ORDER.index) if given and None not in found else None
+
+    def promised(self, function: int, name: str) -> str | None:
+        """CONFIGURED for a parameter whose default is numbers, written out; SHAPE for one that is a list of sizes."""
+        body = self.values.body(self.frame.path)
+        if body is None:
+            return None
+        default = default_of(body.functions.get(function), name)
+        if default is not None and are_numbers(default):
+            return CONFIGURED
+        return SHAPE if _OF_SHAPES.search(name) and numeric_parameter(body, function, name) else None
 
     def given(self, site: CallSite, position: int, name: str) -> str | None:
         """What one call gives a parameter; empty where it leaves it to the default."""

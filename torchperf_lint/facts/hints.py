@@ -7,20 +7,30 @@ import ast
 from torchperf_lint.facts.bodies import Body
 
 _NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
+_SCALARS = frozenset({"int", "float", "number", "Number"})
 
 
 def numeric_parameter(body: Body, function: int, name: str) -> bool:
     """A parameter that its annotation or default shows to be a number or a list of them."""
     node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return False
-    parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    hint = next((a.annotation for a in parameters if a.arg == name), None)
+    hint = _annotation(node, name)
     if hint is not None:
-        words = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
-        words |= {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)} - {"typing"}
-        return words - {"typing", "Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
-    return _is_numbers(default_of(node, name))
+        words = _words(hint)
+        return words - {"Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
+    return are_numbers(default_of(node, name))
+
+
+def _annotation(node: ast.AST | None, name: str) -> ast.expr | None:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return next((a.annotation for a in parameters if a.arg == name), None)
+
+
+def _words(hint: ast.expr) -> set[str]:
+    """The names in an annotation, without the module they are of."""
+    names = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
+    return (names | {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)}) - {"typing"}
 
 
 def default_of(node: ast.AST | None, name: str) -> ast.expr | None:
@@ -35,9 +45,21 @@ def default_of(node: ast.AST | None, name: str) -> ast.expr | None:
     return next((default for argument, default in pairs if argument.arg == name), None)
 
 
-def _is_numbers(node: ast.expr | None) -> bool:
+def scalar_parameter(body: Body, function: int, name: str) -> bool:
+    """A parameter that its annotation or default shows to be a single number: `n: int`, `eps: float | None = None`."""
+    node = body.functions.get(function)
+    hint = _annotation(node, name)
+    if hint is not None:
+        words = _words(hint)
+        return bool(words & _SCALARS) and words <= _SCALARS | {"Optional", "Union", "None"}
+    default = default_of(node, name)
+    return not isinstance(default, ast.List | ast.Tuple) and are_numbers(default)
+
+
+def are_numbers(node: ast.expr | None) -> bool:
+    """Whether an expression is a number that is written out, or a list of them."""
     if isinstance(node, ast.List | ast.Tuple):
-        return bool(node.elts) and all(_is_numbers(element) for element in node.elts)
+        return bool(node.elts) and all(are_numbers(element) for element in node.elts)
     if isinstance(node, ast.UnaryOp):
-        return _is_numbers(node.operand)
+        return are_numbers(node.operand)
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)

@@ -10,6 +10,7 @@ from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_nu
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.held import held_since_construction
+from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 
@@ -18,6 +19,8 @@ _MAX_STEPS = 12
 _LATE = (10**9, 1)
 REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
+NUMBER = "number"
+"""One number that the host has, whether it changes or not: a factory fills it in on the device."""
 READ_BACK = "read back"
 """A tensor of the device, repeated: read from there once for each element, then uploaded."""
 
@@ -39,7 +42,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, REPEATED or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, REPEATED, NUMBER or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -187,7 +190,7 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 
 
 def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
-    """The upload of what a call makes of data, where no step changes that; `device` as written."""
+    """The upload of what a call makes of data that no step changes, or of one number; `device` as written."""
     data = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "data"), None)
     if data is None or isinstance(data, ast.Starred):
         return None
@@ -202,9 +205,13 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     kind = constancy(values, data, frame)
     if kind is None and held_since_construction(values, data, frame):
         kind = CONFIGURED
-    if kind is None:
-        return None
-    return Upload(made, factory, kind, _is_number(data), device)
+    if kind is not None:
+        return Upload(made, factory, kind, _is_number(data), device)
+    listed = isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1
+    number = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and listed else data
+    if factory.endswith("tensor") and not factory.endswith("as_tensor") and is_host_number(values, number, frame):
+        return Upload(made, factory, NUMBER, not listed, device)
+    return None  # `as_tensor` takes tensors as well: that is what it is for
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -47,9 +47,8 @@ def _indices(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> Fresh | None:
-    # An index is small, and reviewers are of two minds: shown to who asks for what is possible.
     fresh = just_made(
-        file.project.values, index, spot.frame, f"{ast.unparse(base)}.device", confidence=Confidence.POSSIBLE
+        file.project.values, index, spot.frame, f"{ast.unparse(base)}.device", confidence=Confidence.LIKELY
     )
     if fresh is None:
         return None

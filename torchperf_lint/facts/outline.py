@@ -154,6 +154,7 @@ class _Outliner:
                 parameters(node.args),
                 tuple(chain(d) for d in node.decorator_list),
                 node.lineno,
+                annotation_chain(node.returns) if node.returns is not None else "",
             )
         )
         self.off_by_default[index] = off_by_default(node.args)

@@ -75,6 +75,8 @@ class Function:
     decorators: tuple[str, ...] = ()
     header_line: int = 0
     """The line of `def`."""
+    gives: str = ""
+    """The annotation of what it returns, as a parameter's."""
 
 
 @dataclass(slots=True)

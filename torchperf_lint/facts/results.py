@@ -173,7 +173,7 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
     if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
         return sequence(PLAIN) if "[" in promised else PLAIN
     found = [
-        values.of(expression, frame.hop(key.path, key.index, body.at(expression)))
+        _given(values, expression, frame.hop(key.path, key.index, body.at(expression)))
         for expression in body.returns(key.index)[:6]
     ]
     yielded = body.yields(key.index)
@@ -184,6 +184,13 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return value
     told = _as_annotated(values, key, hint, frame)
     return told if told.kind != "unknown" else value
+
+
+def _given(values: Values, node: ast.expr, frame: Frame) -> Value:
+    """What a function returns; of `return module.device` that it is a device, whatever stands for none."""
+    value = values.of(node, frame)
+    named = value.kind == "unknown" and isinstance(node, ast.Attribute) and node.attr == "device"
+    return Value("torch_device", ANYWHERE) if named else value
 
 
 def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame) -> Value:

@@ -80,6 +80,13 @@ _DENOISER = Role(
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
+_OPERATION = Role(
+    "forward",
+    "takes tensors and gives a tensor back, and nothing in the project calls it: who uses it does so in every step",
+    "in every call",
+    Confidence.LIKELY,
+)
+
 _STEP_HOOKS = {
     "training_step",
     "on_train_batch_start",
@@ -120,6 +127,15 @@ _CALLBACK_HOOK = re.compile(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch)$|^on_(?:sub)?step_(?:begin|end)$"
 )
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
+_TENSOR = re.compile(r"\bTensor\b")
+_NO_OPERATION = re.compile(
+    r"^(?:main|fit|train|evaluate|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
+    r"dequantize|generate|initiali[sz]e|init|make|create|build|get|prepare|preprocess|resize_pos)(?:_|$)|"
+    r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
+)
+"""Functions that are called once, or for a result that leaves the program."""
+_MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
+"""Files with what is computed of a whole evaluation, or of the results of one."""
 _DENOISING = frozenset({"step", "scale_model_input"})
 
 
@@ -170,14 +186,41 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     function = index.function(key)
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
-        return _method_role(index, types, cls, function.name, called) or _engine_role(function)
+        told = _method_role(index, types, cls, function.name, called) or _engine_role(function)
+        return told or (_OPERATION if not called and _is_operation(index, key) else None)
     if _engine_role(function) is not None:
         return _engine_role(function)
     if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not _without_grad(function):
         return _LOSS if _uses_torch(index, key) else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
-    return None
+    return _OPERATION if not called and _is_operation(index, key) else None
+
+
+def _is_operation(index: Index, key: FunctionKey) -> bool:
+    """A function of tensors that a library offers: it is annotated to take tensors and to give some back."""
+    function = index.function(key)
+    if function.parent > 0 or _MEASURES.search(key.path) or _NO_OPERATION.search(function.name):
+        return False
+    if function.class_index >= 0 and _is_inherited(index, Thing("class", key.path, function.class_index), function):
+        return False
+    own = function.class_index >= 0 and "staticmethod" not in function.decorators
+    takes = [p.annotation for p in function.parameters[own : own + 2]]
+    return any(map(_of_tensors, takes)) and _of_tensors(function.gives)
+
+
+def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:
+    """Whether a base class has the method too: that class, or who knows it, calls the method."""
+    bases = [base for base in index.ancestry(cls) if base != cls]
+    own = [base for base in bases if base.kind == "class"]
+    others = index.external_bases(cls)
+    return any(function.name in index.record(base).methods for base in own) or any(
+        not base.startswith((*_PLAIN_BASES, "torch.nn.")) for base in others
+    )
+
+
+def _of_tensors(annotation: str) -> bool:
+    return bool(_TENSOR.search(annotation))
 
 
 def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:

@@ -12,7 +12,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, repeated
 from torchperf_lint.facts.fallbacks import is_fallback, is_kept
-from torchperf_lint.facts.host_data import READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST, tensor
@@ -21,8 +21,9 @@ from torchperf_lint.rule import SourceRule
 
 _WHAT = {
     LITERAL: ("the same numbers", "literals"),
-    CONFIGURED: ("numbers that the constructor fixed", "what the constructor set"),
+    CONFIGURED: ("numbers that no step changes", "what was set before the first step"),
     SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
+    NUMBER: ("one number", "a number of the host"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
     READ_BACK: ("what it first reads from the device, element by element,", "a tensor of the device, repeated"),
 }
@@ -30,18 +31,19 @@ _WHAT = {
 
 
 class HostLiteralToDeviceInHotCode(SourceRule):
-    """Numbers written in the code, uploaded to the device again at every step.
+    """Numbers that the host has anyway, uploaded to the device again at every step.
 
     ## What it does
     Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
-    are literals, were fixed by the constructor, follow from the shapes of tensors, or are one number repeated. Also
+    are literals, were set before the first step, or follow from the shapes of tensors; and any single number
+    (`torch.tensor(i, device=...)`), or one number repeated, which the device can fill in by itself. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first.
 
     ## Why it is slow
     `torch.tensor` builds the values on the host, copies them from pageable memory and waits for the copy; there is no
-    `non_blocking` for it. The numbers are the same every time, so one upload, or a factory that fills on the device,
-    does the same without a wait.
+    `non_blocking` for it. Where the numbers are the same every time, one upload does; a single number is an argument
+    of a factory that fills on the device, without a wait.
 
     ## Example
     ```python
@@ -73,8 +75,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     `torch.full((), 0.5, device=x.device)` fills it on the device.
 
     ## When it is fine
-    In set-up code, for numbers that come from the host and differ at every step, and in what stands in for a result
-    where there is nothing to compute:
+    In set-up code, for lists of numbers that come from the host and differ at every step, and in what stands in for a
+    result where there is nothing to compute:
     ```python
     import torch
     from torch import nn
@@ -124,7 +126,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` uploads {what} and waits for the copy {site.hot.when}",
             instead=_instead(file, site, upload),
-            value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else known),
+            value=tensor(HOST, because, known),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
@@ -142,6 +144,8 @@ _LEGACY = tuple(sorted(api.LEGACY_TYPES))
 
 def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     filled = f"`torch.full({'()' if upload.scalar else '(n,)'}, number, device={upload.device})`, filled on the device"
+    if upload.kind == NUMBER and not upload.scalar:
+        return f"`torch.full((1,), number, device={upload.device})`, filled on the device"
     if upload.scalar:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
     if upload.kind == REPEATED:

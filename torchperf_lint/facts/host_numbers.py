@@ -1,0 +1,82 @@
+"""Whether an expression is one number that the host has: what `torch.full((), n, device=d)` can be given."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.hints import scalar_parameter
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+_MAX_DEPTH = 6
+_GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
+_OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
+_COUNTED = frozenset({"range", "enumerate"})
+
+
+def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
+    """Whether an expression is evidently a single number on the host, the same at every step or not."""
+    if depth > _MAX_DEPTH:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int | float)
+    if isinstance(node, ast.UnaryOp | ast.BinOp | ast.IfExp):
+        return all(is_host_number(values, part, frame, depth + 1) for part in _operands(node))
+    if isinstance(node, ast.Call):
+        return _gives_a_number(values, node, frame)
+    if isinstance(node, ast.Subscript):
+        return _of_a_shape(values, node, frame)
+    return _named(values, node, frame, depth) if isinstance(node, ast.Name) else False
+
+
+def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    return [node.operand] if isinstance(node, ast.UnaryOp) else [node.body, node.orelse]
+
+
+def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
+    thing = values.thing(node.func, frame)
+    dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
+    if dotted.startswith("math.") or dotted in _GIVE_NUMBERS:
+        return values.of(node, frame).kind in ("plain", "unknown")  # `sum` and `abs` of tensors are tensors
+    if not isinstance(node.func, ast.Attribute):
+        return False
+    counts = node.func.attr in _OF_TENSORS or (node.func.attr == "size" and bool(node.args))
+    return counts and values.of(node.func.value, frame).kind == "tensor"
+
+
+def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:
+    if isinstance(node.slice, ast.Slice) or not isinstance(node.value, ast.Attribute) or node.value.attr != "shape":
+        return False
+    return values.of(node.value.value, frame).kind in ("tensor", "batch", "unknown")
+
+
+def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
+    """A parameter that is promised to be a number, what counts the turns of a loop, or a local number."""
+    body = values.body(frame.path)
+    if body is None:
+        return False
+    reaching = body.reaching(frame.function, node.id, frame.at)
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    if any(parameter.name == node.id for parameter in parameters):
+        return not reaching and scalar_parameter(body, frame.function, node.id)
+    if not reaching:
+        return False
+    for d in reaching:
+        if d.value is None or d.how not in ("assign", "loop"):
+            return False
+        if d.how == "loop":
+            if not _counts_turns(values, d.value, d.index, frame):
+                return False
+        elif not is_host_number(values, d.value, frame.hop(frame.path, frame.function, body.at(d.value)), depth + 1):
+            return False
+    return True
+
+
+def _counts_turns(values: Values, node: ast.expr, index: tuple[int, ...], frame: Frame) -> bool:
+    """`for i in range(n)`, and the first of `for i, x in enumerate(xs)`."""
+    thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
+    if thing is None or thing.kind != "external":
+        return False
+    return (thing.dotted, index) in (("builtins.range", ()), ("builtins.enumerate", (0,)))
