@@ -14,7 +14,7 @@ from torchperf_lint.model import Confidence
 
 CODE = """
     class Net(nn.Module):
-        def forward(self, x: torch.Tensor, labels: torch.Tensor):
+        def forward(self, x: torch.Tensor, labels: torch.Tensor, n: int, given: list):
             x = x.cuda()
             order = torch.randperm(x.size(0))
             return {expression}
@@ -41,8 +41,32 @@ def test_an_index_on_the_host_is_copied(expression, index):
 
 
 @pytest.mark.parametrize(
+    ("expression", "index"),
+    [("x[[2, 0]]", "[2, 0]"), ("x[:, [n]]", "[n]"), ("x[[len(given)], 0]", "[len(given)]")],
+)
+def test_a_list_becomes_a_tensor_on_the_host(expression, index):
+    (found,) = indices_of(expression)
+    assert (ast.unparse(found.spot.expression), found.fresh, found.device) == (index, None, "x.device")
+
+
+@pytest.mark.parametrize(
     "expression",
-    ["x[torch.arange(x.size(0), device=x.device)]", "x[order[0]]", "torch.zeros(3)[order]", "x[labels]", "x[0]"],
+    [
+        "x[torch.arange(x.size(0), device=x.device)]",
+        "x[order[0]]",
+        "torch.zeros(3)[order]",
+        "torch.zeros(3)[[2, 0]]",
+        "x[labels]",
+        "x[0]",
+        "x[given]",
+        "x[[given, n]]",
+        "x[[]]",
+        "[[0, 1]]",
+    ],
 )
 def test_other_indices_are_left_alone(expression):
     assert indices_of(expression) == []
+
+
+def test_one_tensor_indexes_several_and_is_made_once():
+    assert len(indices_of("x[order] + x[order]")) == 1

@@ -8,7 +8,6 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
-from torchperf_lint.facts.host_indices import MAKES_INDEX, host_indices
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
@@ -23,12 +22,11 @@ class FactoryThenDevice(SourceRule):
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, over two statements, and by a function such as
-    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass; and, as possible,
-    what is made on the host to index a tensor on the device: `x[torch.randperm(n)]`.
+    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
-    would have filled it on the device. Indexing with a tensor of the host does the same without saying so.
+    would have filled it on the device.
 
     ## Example
     ```python
@@ -92,7 +90,7 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", *(f"{name}(" for name in MOVERS), *MAKES_INDEX)
+    triggers = (".to(", ".cuda(", ".type_as(", *(f"{name}(" for name in MOVERS))
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -112,17 +110,6 @@ class FactoryThenDevice(SourceRule):
                 related=_made_elsewhere(file, site, fresh),
                 fix=onto_device(site, fresh) if _is_method(site) else None,
             )
-        for spot, fresh in host_indices(file):
-            if spot.hot.kind != "data":
-                yield self.found(
-                    spot,
-                    message=f"`torch.{fresh.factory}(...)` fills host memory, and indexing copies it to the device "
-                    f"{spot.hot.when}",
-                    instead=_instead(fresh),
-                    value=fresh.value,
-                    hot=spot.hot,
-                    related=_made_elsewhere(file, spot, fresh),
-                )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""

@@ -1,0 +1,136 @@
+"""TPL111."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.host_indices import HostIndex, host_indices
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Related, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class HostIndexIntoDeviceTensor(SourceRule):
+    """A tensor on the device, indexed by what lies in host memory, in code that runs every step.
+
+    ## What it does
+    Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
+    `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
+    changes; on lines that run every training step or forward pass.
+
+    ## Why it is slow
+    A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
+    pageable memory, and the host waits for the copy. Nothing in the line says so.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Margin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor, labels: torch.Tensor):
+            cosine = self.proj(x.to("cuda"))
+            return cosine[torch.arange(x.size(0)), labels]
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    class Margin(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor, labels: torch.Tensor):
+            cosine = self.proj(x.to("cuda"))
+            return cosine.gather(1, labels[:, None])[:, 0]
+    ```
+    Or make the index on the device: `torch.arange(x.size(0), device=cosine.device)`. For a list of one number, take a
+    slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer.
+
+    ## When it is fine
+    Numbers, slices and masks need no copy; lists of numbers that come from the host and differ at every step have to
+    cross anyway; and on the host nothing is copied:
+    ```python
+    import torch
+    from torch import nn
+
+    class Pick(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 10)
+
+        def forward(self, x: torch.Tensor, kept: list[int]):
+            x = self.proj(x.to("cuda"))
+            return x[0], x[:, 1:2], x[x > 0], x[kept], torch.zeros(3)[[2, 0, 1]]
+    ```
+
+    ## Fix safety
+    There is no automatic fix: which of the ways to write it fits only the author knows, and random indices would be
+    drawn by another generator.
+
+    ## Confirmed by
+    A copy to the device, or a synchronisation, at the index in at least half of the recorded steps.
+
+    ## References
+    - PyTorch's indexing (`torch/csrc/autograd/python_variable_indexing.cpp`): lists become tensors in host memory.
+    - NVIDIA, "Writing sync-free code".
+    """
+
+    code, name, since = "TPL111", "host-index-into-device-tensor", "0.1.0"
+    triggers = ("[",)
+    probes = ("host-sync", "transfers")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot index in host memory of a tensor on the device."""
+        del project
+        for index in host_indices(file):
+            hot = index.spot.hot
+            if hot.kind == "data":
+                continue
+            what = f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else "a list is host memory"
+            yield self.found(
+                index.spot,
+                message=f"{what}, and indexing copies it to the device {hot.when}",
+                instead=_instead(index),
+                value=index.fresh.value if index.fresh is not None else index.base,
+                hot=hot,
+                severity=Severity.INFO,
+                related=_made_elsewhere(file, index),
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By waits and copies to the device at the line."""
+        seen = run.at(finding.location, "sync") or copies(run, finding.location, "h2d", lambda copy: True)
+        return by_events(finding, run, seen, "upload", probes=self.probes)
+
+
+def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
+    """Where the index is made, when that is not the line that uses it."""
+    fresh = index.fresh
+    if fresh is None or (fresh.path == file.path and fresh.call.lineno == index.spot.expression.lineno):
+        return []
+    body = file.project.body(fresh.path)
+    assert body is not None
+    return [file.related(fresh.path, *body.at(fresh.call), f"`torch.{fresh.factory}` makes it on the host")]
+
+
+def _instead(index: HostIndex) -> str:
+    if index.fresh is not None:
+        made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
+        return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")
+    node = index.spot.expression
+    if isinstance(node, ast.List) and len(node.elts) == 1:
+        number = ast.unparse(node.elts[0])
+        return f"take a slice, which needs no copy: `{number}:{number} + 1`"
+    return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
