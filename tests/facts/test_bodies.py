@@ -261,7 +261,7 @@ def test_iterators_callees_and_loops():
                 pass
         """)
     assert body.iterators(1) == {"self.loader", "loader"}
-    assert body.passed_to(1, "x") == [("g", 3), ("self.net", 4)]
+    assert body.passed_to(1, "x") == [("g", 3, 1), ("self.net", 4, 0)]
     iterable = body.loop_iterable(1, 6)
     assert iterable is not None and ast.unparse(iterable) == "enumerate(loader)"
     assert body.loop_iterable(1, 5) is None

@@ -998,3 +998,54 @@ class Pipe:
 """
     found = value_of(code, "y")
     assert (found.kind, found.device) == ("tensor", DEVICE)
+
+
+FORWARD = """
+class Net(nn.Module):
+    def {name}(self, target, mask=None):
+        {use}
+        return {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "use", "kind"),
+    [
+        ("forward", "pass", "unknown"),
+        ("forward", "n = target.max()", "tensor"),
+        ("forward", "n = target[:, 0]", "tensor"),
+        ("forward", "n = target[0, 1, 2]", "tensor"),
+        ("forward", "n = (target > 0).any()", "tensor"),
+        ("forward", "n = target[0]", "unknown"),
+        ("forward", "n = target['a', 1]", "unknown"),
+        ("forward", "n = ('%s' % target).upper()", "unknown"),
+        ("forward", "n = target.size", "unknown"),
+        ("forward", "n = target.size(0)", "tensor"),
+        ("forward", "n = F.relu(target)", "tensor"),
+        ("forward", "n = torch.any(target)", "tensor"),
+        ("forward", "n = torch.tensor(target)", "unknown"),
+        ("forward", "n = torch.full(mask, target)", "unknown"),
+        ("forward", "n = torch.stack(target)", "unknown"),
+        ("my_loss", "n = target.max()", "tensor"),
+        ("describe", "n = target.max()", "unknown"),
+        ("describe", "n = torch.any(target)", "tensor"),
+    ],
+)
+def test_what_a_module_is_given_is_a_tensor_where_it_is_used_as_one(name, use, kind):
+    found = value_of(FORWARD.format(name=name, use=use, read="(target,)"), "target")
+    assert found.kind == kind
+    assert kind == "unknown" or found.confidence is Confidence.LIKELY
+
+
+def test_what_stands_in_for_a_parameter_on_the_host_says_where_that_is():
+    use = "mask = torch.zeros(3) if mask is None else mask"
+    assert value_of(FORWARD.format(name="forward", use=use + "; n = mask.sum()", read="mask"), "mask").kind == "tensor"
+    code = """
+class Net(nn.Module):
+    def forward(self, x, lengths=None):
+        if lengths is None:
+            lengths = torch.full((3,), 4)
+        n = lengths.max()
+        return lengths.sum()
+"""
+    assert value_of(code, "lengths").device == HOST

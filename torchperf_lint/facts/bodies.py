@@ -30,6 +30,8 @@ class Body:
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._passed_on: dict[int, set[str]] = {}
+        self._passed: dict[int, dict[str, list[tuple[str, int, int]]]] = {}
+        self._array_like: dict[int, dict[str, int]] = {}
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
@@ -127,6 +129,12 @@ class Body:
         self._index(function)
         return self._calls[function].get((line, column, callee))
 
+    def asks(self, function: int, callee: str) -> int | None:
+        """The line of the first call in a function that is written so and given something: `x.size(2)`."""
+        self._index(function)
+        lines = [line for (line, _, name), call in self._calls[function].items() if name == callee and call.args]
+        return min(lines, default=None)
+
     def _index(self, function: int) -> None:
         if function in self._uses:
             return
@@ -184,12 +192,26 @@ class Body:
             self._backward[function] = found
         return self._backward[function]
 
-    def passed_to(self, function: int, name: str) -> list[tuple[str, int]]:
-        """(callee, line) of each call that a name is a positional argument of."""
+    def passed_to(self, function: int, name: str) -> list[tuple[str, int, int]]:
+        """(callee, line, 0-based position) of each call that a name is a positional argument of, in order of lines."""
         self._index(function)
-        calls = self._calls[function].items()
-        found = [(k[2], k[0]) for k, c in calls if any(isinstance(a, ast.Name) and a.id == name for a in c.args)]
-        return sorted(found, key=lambda pair: pair[1])
+        if function not in self._passed:
+            found: dict[str, list[tuple[str, int, int]]] = {}
+            for (line, _, callee), call in self._calls[function].items():
+                for position, argument in enumerate(call.args):
+                    if isinstance(argument, ast.Name):
+                        found.setdefault(argument.id, []).append((callee, line, position))
+            for uses in found.values():
+                uses.sort(key=lambda use: use[1])
+            self._passed[function] = found
+        return self._passed[function].get(name, [])
+
+    def array_like(self, function: int, name: str) -> int | None:
+        """The line where a function uses a name as only arrays and tensors are used: `x[:, 0]`, `(x > 0).any()`."""
+        if function not in self._array_like:
+            node = self.functions.get(function)
+            self._array_like[function] = dict(effects.array_uses(node.body if node is not None else ()))
+        return self._array_like[function].get(name)
 
     def decisive(self, function: int) -> frozenset[str]:
         """The names that decide what a function does next: in tests, bounds, slices and sizes."""

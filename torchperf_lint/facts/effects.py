@@ -88,6 +88,29 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
                 yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
 
 
+def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """(name, line) where a name has several indices, or is compared or computed with and the result asked a method."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
+            if not isinstance(node.slice.elts[0], ast.Constant) or len(node.slice.elts) > 2:
+                yield node.value.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
+            yield from _operand_names(node.value)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _operand_names(node: ast.Compare | ast.BinOp) -> Iterator[tuple[str, int]]:
+    """The name that a comparison is of, or an operator, but for `%` and `+`, which texts and lists know."""
+    if isinstance(node, ast.Compare):
+        parts = [node.left]
+    else:
+        parts = [node.left] if isinstance(node.op, ast.Mult | ast.Sub | ast.Div | ast.MatMult | ast.BitAnd) else []
+    yield from ((part.id, part.lineno) for part in parts if isinstance(part, ast.Name))
+
+
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Every statement of a scope, nested blocks included, nested definitions left out."""
     stack: list[ast.AST] = list(reversed(body))

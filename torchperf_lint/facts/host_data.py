@@ -209,9 +209,11 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
         return Upload(made, factory, kind, _is_number(data), device)
     listed = isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1
     number = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and listed else data
-    if factory.endswith("tensor") and not factory.endswith("as_tensor") and is_host_number(values, number, frame):
-        return Upload(made, factory, NUMBER, not listed, device)
-    return None  # `as_tensor` takes tensors as well: that is what it is for
+    # `as_tensor` takes tensors as well, which is what it is for; but a list is none.
+    makes = factory.endswith("tensor") and (listed or not factory.endswith("as_tensor"))
+    return (
+        Upload(made, factory, NUMBER, not listed, device) if makes and is_host_number(values, number, frame) else None
+    )
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -18,7 +18,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.results import argument_of
-from torchperf_lint.facts.usage import counter, counts_steps, from_uses, used_as_module
+from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -91,7 +91,10 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     is_parameter = any(parameter.name == name for parameter in functions[frame.function].parameters)
     at_start = not reaching or all(d.block or d.how == "augmented" for d in reaching)
     if is_parameter and at_start:
-        found.insert(0, _from_parameter(values, name, frame, body))
+        given = _from_parameter(values, name, frame, body)
+        on_host = any(value.kind == "tensor" and value.device == HOST for value in found)
+        # `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
+        found.insert(0, given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given)
     value = join(found)
     if value.kind == "tensor" and value.confidence is not Confidence.CERTAIN:
         used = used_as_module(name, frame, body)
@@ -186,7 +189,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return UNKNOWN
     if isinstance(default, ast.Constant) and default.value is not None:
         return PLAIN
-    return from_uses(values, name, frame, body)
+    used = from_uses(values, name, frame, body)
+    return used if used.kind != "unknown" else of_forward(values, name, frame, body)
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:

@@ -120,7 +120,8 @@ _METER_CLASS = re.compile(
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
 _METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed"})
 _LOSS_NAME = re.compile(
-    r"(?:^|_)(?:loss|losses)(?:_\dd|_with_logits|_fn|_func)?$|^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_",
+    r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
+    r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
     re.IGNORECASE,
 )
 _CALLBACK_HOOK = re.compile(

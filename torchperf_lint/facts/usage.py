@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loops import LOADER_NAME, is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.value import (
@@ -27,6 +28,25 @@ if TYPE_CHECKING:
 
 _STEP_COUNTER = re.compile(
     r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
+)
+_BUILTINS = frozenset({"len", "range", "print", "isinstance", "int", "float", "str", "list", "super", "hasattr", "zip"})
+_OF_LISTS = ("pad_sequence", "broadcast_shapes")
+_TAKE_A_TENSOR = frozenset(
+    "any all sum mean max min argmax argmin abs exp log log2 log10 log1p sqrt rsqrt sin cos tanh sigmoid softmax "
+    "log_softmax relu clamp clip norm std var matmul mm bmm mul add sub div eq ne gt lt ge le where isnan isinf "
+    "isfinite flatten reshape transpose permute squeeze unsqueeze gather index_select masked_select scatter topk sort "
+    "argsort cumsum cumprod unique nonzero roll flip zeros_like ones_like rand_like randn_like empty_like full_like "
+    "chunk split unbind triu tril diag logsumexp logical_and logical_or logical_not bitwise_not pow square round floor "
+    "ceil sign count_nonzero multinomial bernoulli repeat_interleave tile numel cdist cosine_similarity bincount take "
+    "amax amin median prod t nan_to_num clone is_nonzero swapaxes movedim unfold conj real imag allclose".split()
+)
+"""Functions of torch whose first argument is a tensor: not what makes one, nor what takes a list of them."""
+_OF_ARRAYS = frozenset(
+    "sum mean max min any all abs norm std var argmax argmin item float long int bool half eq ne gt lt ge le clamp "
+    "clip T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod softmax".split()
+)
+_COMPUTES = re.compile(
+    r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$"
 )
 _LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
 
@@ -68,21 +88,68 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
+    if any(attribute == "size" for attribute, _ in uses):
+        asked = body.asks(frame.function, f"{name}.size")  # of arrays and images it is a number, not a method
+        if asked is not None:
+            return tensor(
+                ANYWHERE, f"`{name}` is used as a tensor: `{name}.size(...)` (line {asked})", Confidence.LIKELY
+            )
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    for callee, line in body.passed_to(frame.function, name):
-        thing = values.types.thing(frame.path, frame.function, callee) if callee.startswith("self.") else None
-        if thing is not None and from_thing(values, thing, callee).kind == "module":
-            because = f"`{name}` is handed to the module `{callee}` (line {line})"
-            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    handed = _handed_on(values, name, frame, body)
+    if handed is not None:
+        return handed
     if not LOADER_NAME.search(name) or is_plural(name):
         return UNKNOWN
     iterated = any(r.iterable == name for r in values.index.outlines[frame.path].regions if r.kind == "loop")
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
+    """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
+    for callee, line, position in body.passed_to(frame.function, name):
+        head = callee.partition(".")[0]
+        if head != "self" and (position > 0 or head in _BUILTINS):
+            continue
+        thing = values.types.thing(frame.path, frame.function, callee)
+        if thing is None:
+            continue
+        if head == "self":
+            if from_thing(values, thing, callee).kind == "module":
+                because = f"`{name}` is handed to the module `{callee}` (line {line})"
+                return tensor(ANYWHERE, because, Confidence.LIKELY)
+        elif thing.kind == "external" and _computes_with(thing.dotted):
+            return tensor(ANYWHERE, f"`{name}` is handed to `{callee}` (line {line})", Confidence.LIKELY)
+    return None
+
+
+def _computes_with(dotted: str) -> bool:
+    """Whether the first argument of a function of torch is a tensor."""
+    if dotted.startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft.")):
+        return not dotted.endswith(_OF_LISTS)
+    name = dotted.removeprefix("torch.")
+    return dotted != name and name in _TAKE_A_TENSOR
+
+
+def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
+    """A parameter of a module's `forward`, or of a loss: a tensor, where it is used as tensors and arrays are."""
+    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
+    if (
+        hot is None
+        or hot.depth
+        or hot.kind not in ("forward", "step", "update")
+        or not _COMPUTES.search(values.index.outlines[frame.path].functions[frame.function].name)
+    ):
+        return UNKNOWN
+    line = next((line for attribute, line in body.uses(frame.function, name) if attribute in _OF_ARRAYS), None)
+    line = line if line is not None else body.array_like(frame.function, name)
+    if line is None:
+        return UNKNOWN
+    return tensor(ANYWHERE, f"`{name}` is given to the module and used as a tensor (line {line})", Confidence.LIKELY)
 
 
 def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:

@@ -121,7 +121,7 @@ class PerParameterRead(SourceRule):
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
-            confidence=Confidence.POSSIBLE if disputable else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
             root_cause=cause(place),
         )
 
