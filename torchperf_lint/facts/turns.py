@@ -38,6 +38,8 @@ HANDFUL = re.compile(
     re.IGNORECASE,
 )
 """Names of what there are a few of, whatever the tensor's shape says."""
+_INDEX = re.compile(r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|lens?|order|perm|pos|positions?)(?:_|$)")
+"""Names of tensors of indices, of which each element has the same shape; those of masks are left out."""
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
@@ -101,8 +103,19 @@ class Turn:
         return any(self.is_tensor(index) for index in indices)
 
     def works(self) -> bool:
-        """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods."""
-        return self.reads() or any(self._is_work(node) for node in self.nodes)
+        """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods, `x[i, order[i]]`."""
+        return self.reads() or any(self._is_work(node) for node in self.nodes) or any(map(self._gathers, self.indexed))
+
+    def _gathers(self, node: ast.Subscript) -> bool:
+        """Whether an element of one tensor says which of another is taken: `x[i, order[i]]`."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        return any(self._is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
+
+    def _is_order(self, node: ast.expr) -> bool:
+        """`order[i]`: an index by its name, no mask."""
+        if not isinstance(node, ast.Subscript) or not self._is_index(node.slice):
+            return False
+        return _INDEX.search(last_part(chain(node.value))) is not None
 
     def _is_work(self, node: ast.AST) -> bool:
         if isinstance(node, ast.BinOp):
@@ -250,7 +263,7 @@ class Turn:
             return True
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.Invert)
-        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute):
+        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self._is_order(node):
             return False
         return not (isinstance(node, ast.Name) and node.id in self.variables) and self.is_tensor(node)
 
