@@ -95,7 +95,13 @@ class Turn:
     def reads(self) -> bool:
         """Whether a turn waits for numbers."""
         asks = any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
-        return asks or self._looks_up()
+        return asks or self._looks_up() or any(self._decides(node) for node in self.nodes)
+
+    def _decides(self, node: ast.AST) -> bool:
+        """Whether the host asks an element which way to go: `if scores[i] > 0.5:`."""
+        test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert) else None
+        parts = test.values if isinstance(test, ast.BoolOp) else [] if test is None else [test]
+        return any(self._mentions(part) and self.is_tensor(_asked(part)) for part in parts)
 
     def _looks_up(self) -> bool:
         """Whether the element itself is an index, which has to be a number on the host: `table[i] for i in order`."""
@@ -105,6 +111,11 @@ class Turn:
     def works(self) -> bool:
         """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods, `x[i, order[i]]`."""
         return self.reads() or any(self._is_work(node) for node in self.nodes) or any(map(self._gathers, self.indexed))
+
+    def _is_scattered(self, node: ast.Subscript) -> bool:
+        """Whether an element of one tensor says which of another is set: `taken[order[i]] = i`."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return any(self._is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
 
     def _gathers(self, node: ast.Subscript) -> bool:
         """Whether an element of one tensor says which of another is taken: `x[i, order[i]]`."""
@@ -122,6 +133,8 @@ class Turn:
             return self.is_tensor(node.left) or self.is_tensor(node.right)
         if isinstance(node, ast.AugAssign):
             return self.is_tensor(node.value)
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.ctx, ast.Store) and self._is_scattered(node)
         if not isinstance(node, ast.Call):
             return False
         denoted = self.file.denotes(node.func, self.place) or ""
@@ -300,6 +313,10 @@ class Turn:
             "sequence",
             "batch",
         )
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
 
 
 def _carried(body: Sequence[ast.stmt]) -> Iterator[str]:
