@@ -181,6 +181,8 @@ def test_every_possible_answer_comes_back():
         ("diffusers.DDPMScheduler.from_pretrained(name)", "diffusers.DDPMScheduler.from_pretrained()"),
         ("transformers.AutoTokenizer.from_pretrained(name)", "transformers.AutoTokenizer.from_pretrained()"),
         ("Loaded.from_pretrained(name)", None),
+        ("transformers.AutoModel.from_pretrained(name).to(device).eval()", "transformers.AutoModel()"),
+        ("Own().cuda()", "instance Own"),
     ],
 )
 def test_a_model_that_is_loaded_is_one_of_its_class(made, expected):
