@@ -56,6 +56,9 @@ SURE = [
     "for i in range(x.size(0)):\n    for j in range(x.size(1)):\n        out[i, j] = x[i, j] * y[i, j]",
     "for row in x.flatten(1):\n    total += row.sum()",
     "low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]",
+    "for i in range(x.size(0)):\n    if x[i] > 0.5:\n        out[i] = y[i]",
+    "order = x.argsort()\nfor i in range(x.size(0)):\n    x[order[i]] = i",
+    "order = x.argsort(1)\nout = [y[i, order[i]] for i in range(x.size(0))]",
     "low, best = x.max(1)\nfor v in low:\n    total += v * 2",
 ]
 DOUBTFUL = [

@@ -178,6 +178,10 @@ def test_logged(body, expected):
         ("kept = [out[:n] for n in y]", [("n", True)]),
         ("out.view(y.max(), -1)", [("y.max()", False)]),
         ("model.view(y.max())", []),
+        ("for i in range(9):\n  if not kept[y[i]]:\n    out[:, y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
+        ("for i in range(9):\n  if kept[y[i]] > 1:\n    out[y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
+        ("for i in range(9):\n  out[y[i]] = kept[y[i]] > 1", []),
+        ("for i in range(9):\n  if kept[i]:\n    out[y[i]] = 0", []),
     ],
 )
 def test_sized(body, expected):

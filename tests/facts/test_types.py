@@ -171,6 +171,38 @@ def test_every_possible_answer_comes_back():
     assert sorted(found) == ["instance Inner", "instance Net"]
 
 
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("transformers.AutoModel.from_pretrained(name)", "transformers.AutoModel()"),
+        ("peft.PeftModel.from_pretrained(base, name)", "peft.PeftModel()"),
+        ("Own.from_pretrained(name)", "instance Own"),
+        ("diffusers.UNet2DConditionModel.from_config(config)", "diffusers.UNet2DConditionModel()"),
+        ("diffusers.DDPMScheduler.from_pretrained(name)", "diffusers.DDPMScheduler.from_pretrained()"),
+        ("transformers.AutoTokenizer.from_pretrained(name)", "transformers.AutoTokenizer.from_pretrained()"),
+        ("Loaded.from_pretrained(name)", None),
+        ("transformers.AutoModel.from_pretrained(name).to(device).eval()", "transformers.AutoModel()"),
+        ("Own().cuda()", "instance Own"),
+    ],
+)
+def test_a_model_that_is_loaded_is_one_of_its_class(made, expected):
+    code = f"""
+        import diffusers, peft, transformers
+
+        class Own(transformers.PreTrainedModel):
+            pass
+
+        class Loaded(transformers.PreTrainedModel):
+            @classmethod
+            def from_pretrained(cls, name):
+                return read(name)
+
+        model = {made}
+    """
+    project = project_of(code)
+    assert named(project, project.types.thing("a.py", 0, "model")) == expected
+
+
 def test_self_is_the_class_in_a_classmethod_and_nothing_in_a_staticmethod():
     project = project_of({"tools.py": TOOLS, "a.py": CODE})
     build, plain = function_of(project, "Net.build"), function_of(project, "Net.plain")

@@ -87,11 +87,26 @@ def _is_changed(site: Site, name: str) -> bool:
 
 def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
     """A module; in a forward pass only what an object holds, since what has a name there is a tensor."""
+    if isinstance(receiver, ast.Subscript) and isinstance(receiver.value, ast.Attribute):
+        return _module_of_several(site, receiver)
     held = isinstance(receiver, ast.Attribute)
     if not held and (not isinstance(receiver, ast.Name) or site.hot is None or site.hot.kind == "forward"):
         return None
     value = site.file.value(receiver, site)
     return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver) else None
+
+
+def _module_of_several(site: Site, receiver: ast.Subscript) -> Repeated | None:
+    """`self.experts[i]`, of a ModuleList or ModuleDict: one `to` moves all of them, before.
+
+    Elements of a ParameterDict are tensors: of those, `to` gives a copy, which is kept.
+    """
+    parent = site.file.enclosing(site.function).parents.get(site.call)
+    called = isinstance(parent, ast.Call) and parent.func is site.call
+    if not called and not isinstance(parent, ast.Expr):
+        return None
+    value = site.file.value(receiver.value, site)
+    return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver.value) else None
 
 
 def _made_module(site: Site, receiver: ast.expr) -> Repeated | None:
@@ -147,7 +162,7 @@ def _leaves_the_device(site: Site, written: str) -> bool:
     body = site.file.project.body(site.file.path)
     for call in site.file.outline.calls:
         owner, _, name = call.callee.rpartition(".")
-        if name not in _MOVES or last_part(owner) != last_part(written):
+        if name not in _MOVES or last_part(owner).removesuffix("[]") != last_part(written):
             continue
         node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
         if name == "cpu" or (node is not None and _to_host(node)):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.one_number import picks_one
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 
@@ -53,13 +54,15 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
 
 
 def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0) -> bool:
-    """Whether an expression is a reduction without a dimension, or a name for one."""
+    """Whether an expression is a reduction without a dimension, a name for one, or shown to pick one element."""
     if isinstance(node, ast.BinOp):
         return any(_is_one_number(file, place, side, hops) for side in (node.left, node.right))
     if isinstance(node, ast.Call) and last_part(chain(node.func)) in _WHOLE:
         dotted = file.denotes(node.func, place) or ""
         of_module = dotted.startswith("torch.") and "()" not in dotted
         return len(node.args) == (1 if of_module else 0) and not node.keywords
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Name) and picks_one(file, place, node)
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or hops or body is None:
         return False

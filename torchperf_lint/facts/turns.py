@@ -38,6 +38,8 @@ HANDFUL = re.compile(
     re.IGNORECASE,
 )
 """Names of what there are a few of, whatever the tensor's shape says."""
+_INDEX = re.compile(r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|lens?|order|perm|pos|positions?)(?:_|$)")
+"""Names of tensors of indices, of which each element has the same shape; those of masks are left out."""
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
@@ -93,7 +95,13 @@ class Turn:
     def reads(self) -> bool:
         """Whether a turn waits for numbers."""
         asks = any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
-        return asks or self._looks_up()
+        return asks or self._looks_up() or any(self._decides(node) for node in self.nodes)
+
+    def _decides(self, node: ast.AST) -> bool:
+        """Whether the host asks an element which way to go: `if scores[i] > 0.5:`."""
+        test = node.test if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert) else None
+        parts = test.values if isinstance(test, ast.BoolOp) else [] if test is None else [test]
+        return any(self._mentions(part) and self.is_tensor(_asked(part)) for part in parts)
 
     def _looks_up(self) -> bool:
         """Whether the element itself is an index, which has to be a number on the host: `table[i] for i in order`."""
@@ -101,14 +109,32 @@ class Turn:
         return any(self.is_tensor(index) for index in indices)
 
     def works(self) -> bool:
-        """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods."""
-        return self.reads() or any(self._is_work(node) for node in self.nodes)
+        """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods, `x[i, order[i]]`."""
+        return self.reads() or any(self._is_work(node) for node in self.nodes) or any(map(self._gathers, self.indexed))
+
+    def _is_scattered(self, node: ast.Subscript) -> bool:
+        """Whether an element of one tensor says which of another is set: `taken[order[i]] = i`."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return any(self._is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
+
+    def _gathers(self, node: ast.Subscript) -> bool:
+        """Whether an element of one tensor says which of another is taken: `x[i, order[i]]`."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+        return any(self._is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
+
+    def _is_order(self, node: ast.expr) -> bool:
+        """`order[i]`: an index by its name, no mask."""
+        if not isinstance(node, ast.Subscript) or not self._is_index(node.slice):
+            return False
+        return _INDEX.search(last_part(chain(node.value))) is not None
 
     def _is_work(self, node: ast.AST) -> bool:
         if isinstance(node, ast.BinOp):
             return self.is_tensor(node.left) or self.is_tensor(node.right)
         if isinstance(node, ast.AugAssign):
             return self.is_tensor(node.value)
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.ctx, ast.Store) and self._is_scattered(node)
         if not isinstance(node, ast.Call):
             return False
         denoted = self.file.denotes(node.func, self.place) or ""
@@ -250,7 +276,7 @@ class Turn:
             return True
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.Invert)
-        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute):
+        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self._is_order(node):
             return False
         return not (isinstance(node, ast.Name) and node.id in self.variables) and self.is_tensor(node)
 
@@ -287,6 +313,10 @@ class Turn:
             "sequence",
             "batch",
         )
+
+
+def _asked(test: ast.expr) -> ast.expr:
+    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
 
 
 def _carried(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -39,9 +39,16 @@ class Types:
             return ()
         head, parts = split(chain)
         found = self.name(path, function, head, depth)
-        for part in parts:
+        moved = ""
+        for part, following in zip(parts, [*parts[1:], ""], strict=False):
             if not found:
                 return ()
+            if moved:
+                moved = ""
+                continue
+            moved = part if part in _SAME and following == "()" and self._is_model(found[0], part) else ""
+            if moved:
+                continue
             found = _unique(t for thing in found for t in self.step(thing, part, depth))
         return found
 
@@ -124,6 +131,8 @@ class Types:
 
     def step(self, thing: Thing, part: str, depth: int) -> tuple[Thing, ...]:
         """What `.name`, `()` or `[i]` after a thing denotes."""
+        if part in _OTHER_CONSTRUCTORS and self._is_loaded_model(thing, part):
+            return (thing,)
         if thing.kind == "external":
             return (Thing("external", dotted=canonical(thing.dotted + part)),)
         if part == "()":
@@ -136,6 +145,20 @@ class Types:
         if thing.kind in ("class", "instance"):
             return self.attribute(thing, part[1:], depth)
         return ()
+
+    def _is_model(self, thing: Thing, part: str) -> bool:
+        """Whether a thing is a module, whose own `.cuda()` is that of `nn.Module`: it gives the module itself."""
+        if thing.kind == "instance":
+            return self.index.method(thing, part[1:]) is None and self.is_module_class(thing)
+        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
+
+    def _is_loaded_model(self, thing: Thing, part: str) -> bool:
+        """Whether a class is a model that `from_pretrained` makes as a call of the class does."""
+        if thing.kind == "external":
+            return bool(_LOADED.match(thing.dotted)) and is_module_name(thing.dotted)
+        if thing.kind != "class" or self.index.method(thing, part[1:]) is not None:
+            return False
+        return any(_LOADED.match(name) for name in self.index.external_bases(thing)) and self.is_module_class(thing)
 
     def _called(self, thing: Thing, depth: int) -> tuple[Thing, ...]:
         if thing.kind == "class":
@@ -245,10 +268,15 @@ _BUILTINS = frozenset(
 )
 _MODULES = re.compile(
     r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
-    r"|^transformers\.modeling_utils\.PreTrainedModel$"
+    r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
     r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
     r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
 )
+_OTHER_CONSTRUCTORS = frozenset({".from_pretrained", ".from_config"})
+_SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
+"""Methods of a module that give it back."""
+_LOADED = re.compile(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")
+"""Classes of libraries whose models are loaded by a class method; pipelines and schedulers are no modules."""
 _NOT_MODULES = frozenset(
     f"torch.nn.{name}"
     for name in "Parameter ParameterList ParameterDict UninitializedParameter Buffer UninitializedBuffer".split()

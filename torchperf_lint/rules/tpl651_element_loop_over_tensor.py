@@ -10,6 +10,7 @@ from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.taken_apart import TakenApart, taken_apart
 from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.rule import SourceRule
 
@@ -21,7 +22,8 @@ class ElementLoopOverTensor(SourceRule):
     Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, comprehensions of these shapes, and
     `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
     turns do a few operations on the element. Where a turn runs a module, needs the turn before it, or works on
-    elements of different lengths, it is only `possible`.
+    elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
+    `sorted` of one tensor, which walk over its elements: `max(lengths)`.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -92,7 +94,7 @@ class ElementLoopOverTensor(SourceRule):
     """
 
     code, name, since = "TPL651", "element-loop-over-tensor", "0.1.0"
-    triggers = (" in range(", " in ")
+    triggers = (" in range(", " in ", "sum(", "max(", "min(", "any(", "all(", "sorted(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot loop over the elements of a tensor."""
@@ -107,6 +109,8 @@ class ElementLoopOverTensor(SourceRule):
             if found.doubt is None:
                 told.add(spot.expression)
             yield self._found(file, spot, found)
+        for walk in taken_apart(file):
+            yield self._taken_apart(file, walk)
 
     def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
         doubtful = found.doubt is not None or spot.hot.optional
@@ -120,6 +124,20 @@ class ElementLoopOverTensor(SourceRule):
             hot=spot.hot,
             severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if doubtful else None,
+        )
+
+    def _taken_apart(self, file: SourceFile, walk: TakenApart) -> Finding:
+        hot = walk.site.hot
+        assert hot is not None
+        does = "reads each element on the host" if walk.reads else "starts a kernel for each element"
+        return self.found(
+            walk.site,
+            message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {does} {hot.when}",
+            instead=f"ask the tensor, which does it at once: `{file.brief(walk.tensor)}.{walk.method}`",
+            value=walk.value,
+            hot=hot,
+            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
 

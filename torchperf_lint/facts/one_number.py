@@ -1,0 +1,38 @@
+"""Indices that are one number, as is shown by what the function asks of what they pick."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.source import Place, SourceFile
+
+_NUMBERS = frozenset({"float", "int", "bool"})
+
+
+def picks_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether a function asks `x[index]` for one truth value or number somewhere: `if taken[order[i]]:`.
+
+    Of an index with several numbers it would get as many elements, which have no one truth.
+    """
+    written = ast.dump(index)
+    parents = file.enclosing(place.function).parents
+    alike = (n for n in parents if isinstance(n, ast.Subscript) and ast.dump(n.slice) == written)
+    return any(_asked_for_one(node, parents) for node in alike)
+
+
+def _asked_for_one(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    parent = parents.get(node)
+    if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE | ast.Eq):
+        others = (parent.left, *parent.comparators)
+        if not all(other is node or isinstance(other, ast.Constant) for other in others):
+            return False
+        node, parent = parent, parents.get(parent)
+    if isinstance(parent, ast.If | ast.While | ast.IfExp | ast.Assert):
+        return parent.test is node
+    if isinstance(parent, ast.UnaryOp):
+        return isinstance(parent.op, ast.Not)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "item"
+    if isinstance(parent, ast.Call):
+        return isinstance(parent.func, ast.Name) and parent.func.id in _NUMBERS
+    return isinstance(parent, ast.BoolOp)
