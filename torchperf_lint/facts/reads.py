@@ -13,6 +13,7 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
+from torchperf_lint.facts.round_trips import comes_back_as_index
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -164,11 +165,22 @@ def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
-    """A copy for an algorithm that runs on the host only is needed there, as what decides is."""
+    """A copy for an algorithm that runs on the host only is needed there, as what decides is.
+
+    What decides nothing but which elements of a device tensor are taken need never have left the device.
+    """
     if not feeds_host_only(file, reading.site):
-        return reading
+        return _returning(file, reading)
     read = reading.read
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
+
+
+def _returning(file: SourceFile, reading: Reading) -> Reading:
+    site, read = reading.site, reading.read
+    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional or not comes_back_as_index(file, site):
+        return reading
+    value = on_device(file, site, reading.operand)
+    return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading
 
 
 def _readings(
