@@ -38,6 +38,7 @@ def read(code, imports=None):
         ("kept.append(v.item() if isinstance(v, torch.Tensor) else v for v in found)", ["v"]),
         ("kept.append(apply_to_collection(found, torch.Tensor, lambda v: v.item()))", ["v"]),
         ("losses = compute(batch)\nkept.append({k: float(v) for k, v in losses.items()})", ["v"]),
+        ("kept.append({k: float(v) for k, v in compute.batch_metrics.items()})", ["v"]),
         ("cpu = torch.device('cpu')\nkept.append(loss.to(cpu))", ["loss"]),
     ],
 )
@@ -55,6 +56,7 @@ def test_a_tensor_is_read(code, expected):
         "found.encoder.cpu()",
         "kept.append(found.text_model.cpu())",
         "settings = compute(batch)\nkept.append({k: float(v) for k, v in settings.items()})",
+        "losses = {'a': len(found), 'b': compute.a}\nkept.append({k: float(v) for k, v in losses.items()})",
         "cpu = compute.device\nkept.append(found.to(cpu))",
     ],
 )

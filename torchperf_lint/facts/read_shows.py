@@ -66,11 +66,20 @@ def _loss_item(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
         return None
     reaching = body.reaching(site.function, operand.id, file.span(operand)[0]) or ()
     walked = [_walked(d.value) if d.how == "loop" else None for d in reaching]
-    for node in walked:
-        if node is None or not _LOSSES.search(last_part(chain(node))) or file.value(node, site).kind != "unknown":
-            return None
+    if any(node is None or not _holds_losses(file, site, node) for node in walked):
+        return None
     because = f"`{operand.id}` is one of some losses, by their name (line {operand.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY) if walked else None
+
+
+def _holds_losses(file: SourceFile, site: Site, node: ast.expr) -> bool:
+    """Whether a dict is one of losses by its name, and nothing in sight puts numbers into it."""
+    if not _LOSSES.search(last_part(chain(node))):
+        return False
+    value = file.value(node, site)
+    # An attribute may begin as an empty dict that others fill.
+    empty = value.kind == "sequence" and (value.item is None or value.item.kind == "unknown")
+    return value.kind == "unknown" or (empty and isinstance(node, ast.Attribute))
 
 
 def _walked(node: ast.expr | None) -> ast.expr | None:
