@@ -38,6 +38,10 @@ from torchperf_lint.facts.deciding import decisive_names
         ("if x > w: x = w", False),
         ("if w < x:\n  w = x\n  f()", True),
         ("if x > w: raise ValueError", False),
+        ("y = '{:.3f}'.format(x) if x > 1e-3 else f'{x:.1e}'", False),
+        ("y = '%.3f' % x if x > 1e-3 else '%.1e' % x", False),
+        ("y = f(x) if x > 1e-3 else f'{x:.1e}'", True),
+        ("y = 'big' if x > 3 else 'small'", True),
     ],
 )
 def test_decisive_names(body, expected):

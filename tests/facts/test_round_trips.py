@@ -29,6 +29,8 @@ def back(code):
         "a = x.detach().cpu().numpy()\nb = torch.from_numpy(a[::-1]).to(y.device)",
         "a = x.cpu().numpy()\nb = torch.tensor(np.sort(a), device=torch.device('cuda'))",
         "parts.append(x.cpu())\nz = torch.cat(parts).to(device='cuda')",
+        "order = np.argsort(x.cpu().numpy())\nz = y[order]",
+        "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
     ],
 )
 def test_it_comes_back(code):
@@ -45,6 +47,9 @@ def test_it_comes_back(code):
         "a = x.cpu()\na = y\nb = a.cuda()",
         "n = x.cpu().sum().item()\nb = torch.full((n,), 1.0).cuda()",
         "n = x.cpu()\nb = torch.zeros(n).cuda()",
+        "n = x.cpu()\nz = y[: n[0]]",
+        "order = x.cpu().argsort()\nz = parts[order]",
+        "order = x.cpu()\ny_host = y.cpu()\nz = y_host[order]",
     ],
 )
 def test_it_stays_or_becomes_something_else(code):

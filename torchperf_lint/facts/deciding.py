@@ -119,6 +119,8 @@ def _deciding_parts(node: ast.AST) -> list[ast.AST]:
         return []  # a safety check, not the algorithm
     if isinstance(node, ast.If) and keeps_extreme(node):
         return []
+    if isinstance(node, ast.IfExp) and _is_text(node.body) and _is_text(node.orelse):
+        return []  # how something is shown: `"{:.3f}".format(x) if x > 1e-3 else "{:.1e}".format(x)`
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     if isinstance(node, ast.Subscript):
@@ -128,3 +130,13 @@ def _deciding_parts(node: ast.AST) -> list[ast.AST]:
         of_data = name in _OF_DATA or (name in _METHODS and chain(node.func).partition(".")[0] in ("torch", "np", "F"))
         return [*node.args[of_data:], *node.keywords] if name in _SIZED | _OF_DATA | _METHODS else []
     return []
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether an expression is text made of a number: an f-string, `"...".format(x)`, `"..." % x`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr == "format" and isinstance(node.func.value, ast.Constant)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        node = node.left
+        return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return isinstance(node, ast.JoinedStr)

@@ -11,7 +11,9 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
+from torchperf_lint.facts.round_trips import comes_back_as_index
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -51,12 +53,15 @@ class Reading(NamedTuple):
         return NUMBER if name in _NUMBERS or name in _MATH else COPY
 
 
-def hot_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
-    """The read that `place` is of `receiver`, or None when it is not hot or the value not (known to be) on a device."""
+def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | None = None) -> Read | None:
+    """The read that `place` is of `receiver`, or None when it is not hot or the value not (known to be) on a device.
+
+    `shown`: what the reading itself shows the receiver to be.
+    """
     hot = place.hot
     if hot is None or hot.kind == "data":
         return None
-    value = on_device(file, place, receiver)
+    value = shown or on_device(file, place, receiver)
     if value is None:
         return None
     mild = Severity.INFO if hot.kind == "eval" else Severity.WARNING
@@ -160,11 +165,22 @@ def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
-    """A copy for an algorithm that runs on the host only is needed there, as what decides is."""
+    """A copy for an algorithm that runs on the host only is needed there, as what decides is.
+
+    What decides nothing but which elements of a device tensor are taken need never have left the device.
+    """
     if not feeds_host_only(file, reading.site):
-        return reading
+        return _returning(file, reading)
     read = reading.read
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
+
+
+def _returning(file: SourceFile, reading: Reading) -> Reading:
+    site, read = reading.site, reading.read
+    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional or not comes_back_as_index(file, site):
+        return reading
+    value = on_device(file, site, reading.operand)
+    return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading
 
 
 def _readings(
@@ -173,10 +189,14 @@ def _readings(
     found = []
     for site in file.hot_calls(*names):
         read_of = operand(site)
-        read = hot_read(file, site, read_of) if read_of is not None else None
+        read = _site_read(file, site, read_of) if read_of is not None else None
         if read_of is not None and read is not None:
             found.append(Reading(site, read_of, read))
     return tuple(found)
+
+
+def _site_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
+    return hot_read(file, site, receiver, shown_by_read(file, site, receiver))
 
 
 def _converted(file: SourceFile, site: Site) -> ast.expr | None:
@@ -205,10 +225,25 @@ def _copied(site: Site) -> ast.expr | None:
     if not site.record.callee.endswith(".to"):
         return site.receiver
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
-    return site.receiver if _is_cpu(target) else None
+    return site.receiver if _is_cpu(site, target) else None
 
 
-def _is_cpu(node: ast.expr | None) -> bool:
+def _is_cpu(site: Site, node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Name):
+        return _stands_for_cpu(site, node.id)
     if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "device":
         node = node.args[0]
     return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+def _stands_for_cpu(site: Site, name: str) -> bool:
+    """Whether a name is bound to nothing but the CPU: `cpu = torch.device("cpu")`, here or for the whole file."""
+    file = site.file
+    body = file.project.body(file.path)
+    if body is None or any(p.name == name for p in file.outline.functions[site.function].parameters):
+        return False
+    bound = body.reaching(site.function, name, site.start)
+    if bound is None:
+        bound = body.reaching(0, name, (10**9, 1))
+    values = [d.value for d in bound or () if d.how == "assign" and not isinstance(d.value, ast.Name)]
+    return 0 < len(values) == len(bound or ()) and all(_is_cpu(site, value) for value in values)

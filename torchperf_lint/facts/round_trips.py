@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts import torch_api as api
@@ -17,17 +18,30 @@ _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 
+_ON_HOST = re.compile(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
+
+
 def comes_back(file: SourceFile, site: Site) -> int | None:
     """The line on which what a call copied to the host is uploaded again; None where it stays, or others work on it."""
+    back = _way_back(file, site)
+    return back.lineno if back is not None else None
+
+
+def comes_back_as_index(file: SourceFile, site: Site) -> bool:
+    """Whether what was copied first comes back as the indices of what is taken from a tensor on the device."""
+    return isinstance(_way_back(file, site), ast.Subscript)
+
+
+def _way_back(file: SourceFile, site: Site) -> ast.Call | ast.Subscript | None:
     trip = _Trip(file, site)
     own = file.enclosing(site.function).statement(site.call)
     body = file.enclosing(site.function).top.body
     if own is None:
         return None
     for statement in (s for s in statements(body) if s.lineno >= own.lineno):
-        line = trip.passes(statement)
-        if line is not None:
-            return line
+        back = trip.passes(statement)
+        if back is not None:
+            return back
     return None
 
 
@@ -40,14 +54,15 @@ class _Trip:
         self.start = site.call
         self.names: set[str] = set()
 
-    def passes(self, statement: ast.stmt) -> int | None:
-        """Go past a statement; the line of an upload in it."""
-        for node in _own_calls(statement):
-            if node is not self.start and self.uploads(node):
-                return node.lineno
+    def passes(self, statement: ast.stmt) -> ast.Call | ast.Subscript | None:
+        """Go past a statement; the upload in it."""
+        for node in _own_parts(statement):
+            if node is not self.start and (self.uploads(node) if isinstance(node, ast.Call) else self.indexes(node)):
+                return node
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            held = {chain(target) for target in targets if isinstance(target, ast.Name | ast.Attribute)}
+            parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+            held = {chain(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
             self.names = self.names | held if self.holds(statement.value) else self.names - held
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             function, given = statement.value.func, statement.value.args
@@ -61,6 +76,16 @@ class _Trip:
             return node.func.attr == "cuda" or self._is_elsewhere(node)
         made = (self.file.denotes(node.func, self.place) or "") in _FROM_DATA
         return made and bool(node.args) and self.holds(node.args[0]) and self._is_elsewhere(node)
+
+    def indexes(self, node: ast.Subscript) -> bool:
+        """`y[order]` of a tensor on the device: it uploads the indices that were made of what was copied."""
+        indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not any(isinstance(index, ast.Name) and index.id in self.names for index in indices):
+            return False
+        if _ON_HOST.search(last_part(chain(node.value))):
+            return False
+        value = self.file.value(node.value, self.place)
+        return value.kind == "tensor" and value.on_device and not self.holds(node.value)
 
     def _is_elsewhere(self, node: ast.Call) -> bool:
         frame = self.place.frame._replace(at=self.file.span(node)[0])
@@ -98,11 +123,11 @@ def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:
     return [argument for argument in arguments if not isinstance(argument, ast.Starred)]
 
 
-def _own_calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    """The calls of one statement, those of statements in its blocks left out."""
+def _own_parts(statement: ast.stmt) -> Iterator[ast.Call | ast.Subscript]:
+    """The calls and subscripts of one statement, those of statements in its blocks left out."""
     stack: list[ast.AST] = [statement]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call | ast.Subscript):
             yield node
         stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]

@@ -83,6 +83,7 @@ class CpuCopyInHotLoop(SourceRule):
     ```
     An agent that hands its action to an environment needs it on the host; that is reported as info. So does an
     algorithm that runs there only, as `scipy.optimize.linear_sum_assignment`: such a copy is only `possible`.
+    What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety
     There is no automatic fix: the computation on the host has to be written with torch.

@@ -1,0 +1,107 @@
+"""What the reading itself shows of a value that little else tells: `.item()` and `.cpu()` are asked of tensors.
+
+numpy's scalars have `.item()` too, and modules `.cpu()`; in code that runs every step and computes with torch, what no
+array, module or number is known to be is most often what the step has computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import ANYWHERE, Value, tensor
+from torchperf_lint.model import Confidence
+
+_ASKED = frozenset({"item", "cpu"})
+_COMPUTES = frozenset({"step", "forward", "update", "rollout"})
+"""Kinds of hot code whose values are computed there; an evaluation's are as often labels from the host."""
+_ON_HOST = re.compile(
+    r"(?:^|_)(?:np|numpy|array|env|reward|done|df|frame|dataframe|table|row|column|config|cfg|host|sigma)s?(?:_|\d|$)",
+    re.IGNORECASE,
+)
+"""Names of data, settings, and of what schedulers and environments keep on the host."""
+_NO_TENSOR = re.compile(
+    r"(?:^|_)(?:model|net|network|module|encoder|decoder|pipe|pipeline|batch|inputs?|encodings?|sample)s?(?:_|\d|$)",
+    re.IGNORECASE,
+)
+"""Names of modules, and of containers of tensors, which have `.cpu()` too."""
+_LOSSES = re.compile(r"(?:^|_)(?:loss|losses|loss_dict|log_vars|batch_metrics)$", re.IGNORECASE)
+"""What a step computes and somebody wants to see, tensors by name where `float(...)` is made of its items."""
+_ELSEWHERE = frozenset(api.ARRAY_MODULES + api.PLAIN_MODULES)
+
+
+def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
+    """The tensor that `operand` must be, as hot code reads it as tensors are read; None where that shows nothing."""
+    asked = last_part(site.record.callee)
+    hot = site.hot
+    if hot is None or hot.optional or hot.kind not in _COMPUTES or not file.project.uses_accelerator:
+        return None
+    if asked == "float" and hot.kind == "step":
+        return _loss_item(file, site, operand)
+    if asked not in _ASKED:
+        return None
+    value = file.value(operand, site)
+    if value.kind == "tensor" and value.on_device and value.confidence is Confidence.POSSIBLE:
+        return replace(value, confidence=Confidence.LIKELY)  # a test lets nothing but tensors get here
+    return _unknown(file, site, operand, asked) if value.kind == "unknown" else None
+
+
+def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Value | None:
+    if not _imports_torch(file) or _otherwise(file, site, operand):
+        return None
+    if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
+        return None  # `self.encoder.cpu()`, for what it does to a module
+    because = f"`{file.brief(operand)}` is read as tensors are: `.{asked}()` (line {operand.lineno})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
+
+
+def _loss_item(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
+    """`float(v) for k, v in losses.items()`: an item of a dict of losses."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(operand, ast.Name) or file.value(operand, site).kind != "unknown":
+        return None
+    reaching = body.reaching(site.function, operand.id, file.span(operand)[0]) or ()
+    walked = [_walked(d.value) if d.how == "loop" else None for d in reaching]
+    if any(node is None or not _holds_losses(file, site, node) for node in walked):
+        return None
+    because = f"`{operand.id}` is one of some losses, by their name (line {operand.lineno})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY) if walked else None
+
+
+def _holds_losses(file: SourceFile, site: Site, node: ast.expr) -> bool:
+    """Whether a dict is one of losses by its name, and nothing in sight puts numbers into it."""
+    if not _LOSSES.search(last_part(chain(node))):
+        return False
+    value = file.value(node, site)
+    # An attribute may begin as an empty dict that others fill.
+    empty = value.kind == "sequence" and (value.item is None or value.item.kind == "unknown")
+    return value.kind == "unknown" or (empty and isinstance(node, ast.Attribute))
+
+
+def _walked(node: ast.expr | None) -> ast.expr | None:
+    """The dict of `d.items()` and `d.values()`."""
+    method = node.func if isinstance(node, ast.Call) else None
+    return method.value if isinstance(method, ast.Attribute) and method.attr in ("items", "values") else None
+
+
+def _imports_torch(file: SourceFile) -> bool:
+    return any(name.partition(".")[0] == "torch" for name in file.outline.imports.values())
+
+
+def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
+    """Whether a name in the operand is that of something else, or a test has shown it to be something else."""
+    body = file.project.body(file.path)
+    names = {n.id for n in ast.walk(operand) if isinstance(n, ast.Name)}
+    parts = chain(operand).replace("[", ".").replace("]", "").replace("()", "").split(".")
+    if body is None or any(map(_ON_HOST.search, parts)):
+        return True
+    if not isinstance(operand, ast.Call) and _NO_TENSOR.search(parts[-1]):
+        return True
+    if any(file.outline.imports.get(name, "").partition(".")[0] in _ELSEWHERE for name in names):
+        return True
+    at = file.span(operand)[0]
+    return any(body.narrowing(site.function, name, at) is not None for name in (*names, chain(operand)))
