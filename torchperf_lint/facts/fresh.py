@@ -43,10 +43,12 @@ class Fresh(NamedTuple):
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a call of `to`, `cuda` or `type_as`, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
+    # Little of what is moved was just made: where it goes is asked only of that.
+    made = _origin(values, node.func.value, frame)
+    if made is None or not _leaves_the_host(values, node, frame):
+        return None
     evident = node.func.attr == "cuda" or _evident(values, node, frame)
-    confidence = Confidence.CERTAIN if evident else Confidence.LIKELY
-    found = just_made(values, node.func.value, frame, _written(node), confidence)
-    return found if found is not None and _leaves_the_host(values, node, frame) else None
+    return _fresh(made, frame, _written(node), Confidence.CERTAIN if evident else Confidence.LIKELY)
 
 
 def just_made(
@@ -54,8 +56,10 @@ def just_made(
 ) -> Fresh | None:
     """What is about to be copied to `device` (as written), when it was just made on the host; else None."""
     made = _origin(values, node, frame)
-    if made is None:
-        return None
+    return _fresh(made, frame, device, confidence) if made is not None else None
+
+
+def _fresh(made: _Made, frame: Frame, device: str, confidence: Confidence) -> Fresh:
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"

@@ -23,7 +23,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
 
 
-_LEAVES = (ast.Name, ast.Constant)
+_LEAVES = frozenset({ast.Name, ast.Constant})
 
 
 class _Context(NamedTuple):
@@ -293,8 +293,6 @@ class _Outliner:
             node, here = stack.pop()
             visited += 1
             kind = type(node)
-            if kind in _LEAVES:
-                continue
             if kind is ast.Call:
                 calls.append(self.call(node, here))
                 postponed.update(_kept_lambdas(node, calls[-1].callee))
@@ -305,8 +303,7 @@ class _Outliner:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
-            for child in children_of(node):
-                stack.append((child, here))
+            stack += [(child, here) for child in children_of(node) if type(child) not in _LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
