@@ -147,6 +147,11 @@ class Body:
         self._index(function)
         return self._calls[function].get((line, column, callee))
 
+    def callees(self, function: int) -> list[str]:
+        """The chains of what a function calls, in no order, some of them several times."""
+        self._index(function)
+        return [callee for _, _, callee in self._calls[function]]
+
     def _index(self, function: int) -> None:
         if function in self._uses:
             return
