@@ -346,9 +346,10 @@ _CALLS_AT_ONCE = frozenset(
 
 def _kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
     """The lambdas among a call's arguments that the called function keeps for later."""
-    if not isinstance(node, ast.Call) or last_part(callee) in _CALLS_AT_ONCE:
-        return []
-    return [a for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Lambda)]
+    assert isinstance(node, ast.Call)
+    found: list[ast.AST] = [argument for argument in node.args if isinstance(argument, ast.Lambda)]
+    found += [keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Lambda)]
+    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found
 
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
