@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of
 
 HANDLER = "except"
-_LEAVES = frozenset({ast.Name, ast.Constant})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
@@ -219,7 +218,7 @@ class Collector:
         stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
-            if type(current) in _LEAVES:
+            if type(current) in LEAVES:
                 continue
             if isinstance(current, ast.NamedExpr):
                 end = self.at(current, end=True)

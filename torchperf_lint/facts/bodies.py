@@ -10,7 +10,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
 from torchperf_lint.facts.records import Outline, Position
 from torchperf_lint.facts.signatures import is_iteration
-from torchperf_lint.facts.syntax import blocks_of, children_of
+from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
@@ -161,6 +161,8 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
+            if type(current) in LEAVES:
+                continue
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
             elif isinstance(current, ast.YieldFrom):
@@ -170,7 +172,7 @@ class Body:
                 calls[line, column, chain(current.func)] = current
             elif isinstance(current, _DEFINITIONS):
                 continue
-            stack.extend(children_of(current))
+            stack += children_of(current)
         for found in uses.values():
             found.sort(key=lambda use: use[1])
         self._uses[function], self._calls[function] = uses, calls

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.syntax import blocks_of, children_of
+from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SCOPES = (*_DEFINITIONS, ast.Lambda)
@@ -112,7 +112,7 @@ def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
         if isinstance(node, _YIELDS) and node.value is not None:
             yield node.value, isinstance(node, ast.YieldFrom)
         if not isinstance(node, _SCOPES):
-            stack.extend(children_of(node))
+            stack += [child for child in children_of(node) if type(child) not in LEAVES]
 
 
 def names_in(*nodes: ast.AST) -> set[str]:

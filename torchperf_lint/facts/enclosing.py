@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -31,7 +31,8 @@ class Enclosing:
                 continue
             for child in children_of(node):
                 found[child] = node
-                stack.append(child)
+                if type(child) not in LEAVES:
+                    stack.append(child)
         return found
 
     @cached_property

@@ -15,15 +15,12 @@ from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
-from torchperf_lint.facts.syntax import MAX_DEPTH, byte_lines, children_of, expression_depth, parse
+from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     """The outline of `text`. Raises CannotCheck."""
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
-
-
-_LEAVES = frozenset({ast.Name, ast.Constant})
 
 
 class _Context(NamedTuple):
@@ -303,7 +300,7 @@ class _Outliner:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
-            stack += [(child, here) for child in children_of(node) if type(child) not in _LEAVES]
+            stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 

@@ -37,6 +37,8 @@ def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
     return tuple(name for name in node_type._fields if name not in skipped)
 
 
+LEAVES = frozenset({ast.Name, ast.Constant})
+"""What has no children: half of all nodes, which walks need not ask."""
 _CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
 _AST = ast.AST
 
@@ -51,6 +53,8 @@ def children_of(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in fields:
         value = getattr(node, name, None)
+        if value is None:
+            continue
         if value.__class__ is list:
             found += [item for item in value if isinstance(item, _AST)]
         elif isinstance(value, _AST):
