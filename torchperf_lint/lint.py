@@ -87,10 +87,10 @@ class _Runner:
         self.root = target.root
         self.opened = opened
         self.honour_suppressions = honour_suppressions
+        self.codes = target.settings.codes
+        self.defaults = frozenset(rule.code for rule in catalog.rule_classes() if rule.default)
         self.rules = [
-            rule()
-            for rule in catalog.rule_classes()
-            if issubclass(rule, SourceRule) and rule.code in target.settings.codes
+            rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule) and rule.code in self.codes
         ]
 
     def file(self, path: Path) -> _FileResult:
@@ -146,7 +146,7 @@ class _Runner:
                 open_findings.append(finding)
         result.findings = merging.merged(open_findings)
         judged = not result.problems and self.opened.complete
-        if judged and catalog.UNUSED_SUPPRESSION in self.settings.codes - ignored:
+        if judged and catalog.UNUSED_SUPPRESSION in self.codes - ignored:
             result.findings += self._unused(file, marks, used, ignored)
 
     def _strong_enough(self, finding: Finding) -> bool:
@@ -161,8 +161,8 @@ class _Runner:
         ignored: frozenset[str],
     ) -> Iterator[Finding]:
         """TPL001: only for codes that were run here, so that a narrower selection accuses nobody."""
-        ran = self.settings.codes - ignored
-        everything = ran >= {rule.code for rule in catalog.rule_classes() if rule.default}
+        ran = self.codes - ignored
+        everything = ran >= self.defaults
         for mark, code in marks.ours():
             if (mark, code) in used or code == catalog.UNUSED_SUPPRESSION:
                 continue

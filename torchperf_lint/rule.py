@@ -190,7 +190,8 @@ def _contract_problem(cls: type[Rule]) -> str | None:
     file_name = f"{cls.code.lower()}_{cls.name.replace('-', '_')}"
     if cls.__module__.rpartition(".")[2] != file_name:
         return f"must stand in a module called {file_name}"
-    missing = [title for title in SECTIONS if title not in docstring_sections(cls)]
+    sections = docstring_sections(cls)
+    missing = [title for title in SECTIONS if title not in sections]
     if missing:
         return f"docstring lacks the sections {', '.join(missing)}"
     if issubclass(cls, SourceRule) and not getattr(cls, "triggers", None):

@@ -88,7 +88,7 @@ class Settings:
         A pattern matches the file's name or its whole path; `!` before it means every other file.
         """
         selectors = [s for globs, negated, codes in self._per_file if globs.matches(path) != negated for s in codes]
-        return catalog.selected_codes(("ALL",)) & _covered(selectors)
+        return catalog.selected_codes(("ALL",)) & _covered(selectors) if selectors else frozenset()
 
     def excludes(self, path: str) -> bool:
         """Whether a file or directory is left out by its own name or path, POSIX and relative to the root."""

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of
 
 HANDLER = "except"
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
 
@@ -217,10 +218,12 @@ class Collector:
         stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
+            if type(current) in LEAVES:
+                continue
             if isinstance(current, ast.NamedExpr):
                 end = self.at(current, end=True)
                 self._target(current.target, "assign", current.value, (), end, path)
-            elif isinstance(current, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            elif isinstance(current, _COMPREHENSIONS):
                 self._comprehension(current, path)
             elif isinstance(current, ast.Lambda):
                 self._lambda(current, (), path)
@@ -230,7 +233,8 @@ class Collector:
             elif isinstance(current, ast.IfExp):
                 self._narrow(current.test, current.body, current.body, True)
                 self._narrow(current.test, current.orelse, current.orelse, False)
-            stack.extend(c for c in children_of(current) if isinstance(c, ast.expr | ast.comprehension | ast.keyword))
+            # Below an expression stand expressions; a lambda's parameters hold defaults, which bind nothing here.
+            stack += [child for child in children_of(current) if not isinstance(child, ast.arguments)]
 
     def _narrow(self, test: ast.expr, first: ast.stmt | ast.expr, last: ast.stmt | ast.expr, holds: bool) -> None:
         """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""

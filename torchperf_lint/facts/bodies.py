@@ -10,7 +10,10 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
 from torchperf_lint.facts.records import Outline, Position
 from torchperf_lint.facts.signatures import is_iteration
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 
 
 class Body:
@@ -25,13 +28,17 @@ class Body:
         self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
         self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
-        self._narrowed: dict[int, list[Narrowing]] = {}
+        self._around: dict[tuple[int, Position], BlockPath] = {}
+        self._reaching: dict[tuple[int, str, Position], list[Definition] | None] = {}
+        self._narrowed: dict[int, dict[str, list[Narrowing]]] = {}
         self._withs: dict[int, list[tuple[Position, Position, ast.expr]]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
         self._passed_on: dict[int, set[str]] = {}
         self._passed: dict[int, dict[str, list[tuple[str, int, int]]]] = {}
         self._array_like: dict[int, dict[str, int]] = {}
+        self._read: dict[int, dict[str, list[Position]]] = {}
+        self._returns: dict[int, list[ast.expr]] = {}
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
@@ -44,15 +51,13 @@ class Body:
         stack: list[ast.AST] = [tree]
         while stack:
             node = stack.pop()
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(node, _FUNCTIONS):
                 index = by_place.get((node.lineno, node.name))
                 if index is not None:
                     self.functions[index] = node
             elif isinstance(node, ast.ClassDef):
                 self.classes[node.lineno] = node
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-                    stack.append(child)
+            stack += blocks_of(node)
 
     def at(self, node: ast.expr | ast.stmt, end: bool = False) -> Position:
         """The 1-based position of a node's start, or of its end."""
@@ -81,15 +86,20 @@ class Body:
                 found.sort(key=lambda d: (d.at, d.end))
             self._definitions[function] = collector.found
             self._blocks[function] = collector.spans
-            self._narrowed[function] = collector.narrowed
+            narrowed = self._narrowed[function] = {}
+            for narrowing in collector.narrowed:
+                narrowed.setdefault(narrowing.name, []).append(narrowing)
             self._withs[function] = collector.withs
         return self._definitions[function]
 
     def narrowing(self, function: int, name: str, at: Position) -> Narrowing | None:
         """The innermost `isinstance` test of a name that holds at a place."""
-        self.definitions(function)
-        held = [n for n in self._narrowed[function] if n.name == name and n.start <= at < n.end]
-        return max(held, key=lambda n: n.start, default=None)
+        if function not in self._narrowed:
+            self.definitions(function)
+        tests = self._narrowed[function].get(name)
+        if tests is None:
+            return None
+        return max((n for n in tests if n.start <= at < n.end), key=lambda n: n.start, default=None)
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:
         """The context managers of the `with` blocks of a function around a place, the innermost first."""
@@ -99,15 +109,24 @@ class Body:
 
     def block_of(self, function: int, at: Position) -> BlockPath:
         """The blocks around a place."""
-        self.definitions(function)
-        best: BlockPath = ()
-        for start, end, path in self._blocks[function]:
-            if start <= at < end and len(path) > len(best):
-                best = path
-        return best
+        key = (function, at)
+        if key not in self._around:
+            self.definitions(function)
+            best: BlockPath = ()
+            for start, end, path in self._blocks[function]:
+                if start <= at < end and len(path) > len(best):
+                    best = path
+            self._around[key] = best
+        return self._around[key]
 
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         """The bindings of `name` that may hold at a place; None when the function does not bind the name."""
+        key = (function, name, at)
+        if key not in self._reaching:
+            self._reaching[key] = self._find_reaching(function, name, at)
+        return self._reaching[key]
+
+    def _find_reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         found = self.definitions(function).get(name)
         if not found:
             return None
@@ -135,6 +154,11 @@ class Body:
         lines = [line for (line, _, name), call in self._calls[function].items() if name == callee and call.args]
         return min(lines, default=None)
 
+    def callees(self, function: int) -> list[str]:
+        """The chains of what a function calls, in no order, some of them several times."""
+        self._index(function)
+        return [callee for _, _, callee in self._calls[function]]
+
     def _index(self, function: int) -> None:
         if function in self._uses:
             return
@@ -144,6 +168,8 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
+            if type(current) in LEAVES:
+                continue
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
             elif isinstance(current, ast.YieldFrom):
@@ -151,27 +177,32 @@ class Body:
             elif isinstance(current, ast.Call):
                 line, column = self.at(current)
                 calls[line, column, chain(current.func)] = current
-            elif isinstance(current, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            elif isinstance(current, _DEFINITIONS):
                 continue
-            stack.extend(children_of(current))
+            stack += children_of(current)
         for found in uses.values():
             found.sort(key=lambda use: use[1])
         self._uses[function], self._calls[function] = uses, calls
 
     def mentions_between(self, function: int, name: str, start: Position, end: Position) -> bool:
         """Whether a name is read in a function between two places."""
+        if function not in self._read:
+            self._read[function] = self._find_read(function)
+        return any(start <= at < end for at in self._read[function].get(name, ()))
+
+    def _find_read(self, function: int) -> dict[str, list[Position]]:
+        """Name -> where a function, or one inside it, reads it."""
+        found: dict[str, list[Position]] = {}
         node = self.functions.get(function)
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if (
-                isinstance(current, ast.Name)
-                and (current.id, type(current.ctx)) == (name, ast.Load)
-                and start <= self.at(current) < end
-            ):
-                return True
-            stack.extend(children_of(current))
-        return False
+            if isinstance(current, ast.Name):
+                if isinstance(current.ctx, ast.Load):
+                    found.setdefault(current.id, []).append(self.at(current))
+            else:
+                stack += children_of(current)
+        return found
 
     def loop_iterable(self, function: int, line: int) -> ast.expr | None:
         """What the `for` statement on a line iterates."""
@@ -244,9 +275,12 @@ class Body:
 
     def returns(self, function: int) -> list[ast.expr]:
         """The values of a function's return statements, in order."""
-        node = self.functions.get(function)
-        statements = effects.statements(node.body) if node is not None else ()
-        return [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
+        if function not in self._returns:
+            node = self.functions.get(function)
+            statements = effects.statements(node.body) if node is not None else ()
+            found = [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
+            self._returns[function] = found
+        return self._returns[function]
 
     def yields(self, function: int) -> list[tuple[ast.expr, bool]]:
         """(value, whether `yield from`) for each yield of a generator, in order; empty for other functions."""

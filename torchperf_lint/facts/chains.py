@@ -14,26 +14,24 @@ MAX_PARTS = 12
 
 def chain(node: ast.AST) -> str:
     """The chain of an expression. Subscripts by a non-negative integer or a plain word keep it."""
-    parts: list[str] = []
+    found = ""
     for _ in range(MAX_PARTS):
         if isinstance(node, ast.Name):
-            parts.append(node.id)
-            return "".join(reversed(parts))
+            return node.id + found
         if isinstance(node, ast.Attribute):
-            parts.append("." + node.attr)
+            found = f".{node.attr}{found}"
             node = node.value
         elif isinstance(node, ast.Call):
-            parts.append("()")
+            found = "()" + found
             node = node.func
         elif isinstance(node, ast.Subscript):
-            parts.append(_index(node.slice))
+            found = _index(node.slice) + found
             node = node.value
         elif isinstance(node, ast.Await):
             node = node.value
         else:
             break
-    parts.append("?")
-    return "".join(reversed(parts))
+    return "?" + found
 
 
 def _index(node: ast.AST) -> str:

@@ -21,6 +21,8 @@ def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | No
     """
     if not isinstance(node.func, ast.Attribute) or not isinstance(node.func.value, ast.Name):
         return None
+    if not _takes_host_data(values, frame):
+        return None
     value = values.of(node.func.value, frame)
     if value.kind != "tensor" or value.device != HOST or made_on_host(values, node.func.value, frame) is not None:
         return None
@@ -30,6 +32,16 @@ def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | No
     if made is None or body is None or made.function != frame.function or made.factory not in api.HOST_DATA:
         return None
     return constant_upload(values, made.call, frame._replace(at=body.at(made.call)), written)
+
+
+def _takes_host_data(values: Values, frame: Frame) -> bool:
+    """Whether a function makes a tensor of data at all: seen from its calls, long before any value is worked out."""
+    body = values.body(frame.path)
+    for callee in body.callees(frame.function) if body is not None else ():
+        thing = values.types.thing(frame.path, frame.function, callee)
+        if thing is not None and thing.kind == "external" and thing.dotted.removeprefix("torch.") in api.HOST_DATA:
+            return True
+    return False
 
 
 def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:

@@ -6,7 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_SCOPES = (*_DEFINITIONS, ast.Lambda)
+_YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 def self_assignments(
@@ -118,10 +122,9 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         node = stack.pop()
         if isinstance(node, ast.stmt):
             yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, _DEFINITIONS):
             continue
-        inner = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt | ast.ExceptHandler | ast.match_case)]
-        stack.extend(reversed(inner))
+        stack.extend(reversed(blocks_of(node)))
 
 
 def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
@@ -129,10 +132,10 @@ def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
     stack: list[ast.AST] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom) and node.value is not None:
+        if isinstance(node, _YIELDS) and node.value is not None:
             yield node.value, isinstance(node, ast.YieldFrom)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            stack.extend(children_of(node))
+        if not isinstance(node, _SCOPES):
+            stack += [child for child in children_of(node) if type(child) not in LEAVES]
 
 
 def names_in(*nodes: ast.AST) -> set[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -31,8 +31,23 @@ class Enclosing:
                 continue
             for child in children_of(node):
                 found[child] = node
-                stack.append(child)
+                if type(child) not in LEAVES:
+                    stack.append(child)
         return found
+
+    @cached_property
+    def _by_kind(self) -> dict[type[ast.AST], list[tuple[int, ast.AST]]]:
+        """Type -> its statements and expressions, numbered in the order of `parents`."""
+        found: dict[type[ast.AST], list[tuple[int, ast.AST]]] = {}
+        for number, node in enumerate(self.parents):
+            found.setdefault(type(node), []).append((number, node))
+        return found
+
+    def of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
+        """The statements and expressions of some types, in the order of their starts."""
+        found = [numbered for kind in kinds for numbered in self._by_kind.get(kind, ())]
+        found.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset, pair[0]))  # type: ignore[attr-defined]
+        return [node for _, node in found]
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The parents of an expression, innermost first, up to its statement, which is the last."""

@@ -43,10 +43,12 @@ class Fresh(NamedTuple):
 def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `node`, a call of `to`, `cuda` or `type_as`, moves, when that was just made on the host; else None."""
     assert isinstance(node.func, ast.Attribute)
+    # Little of what is moved was just made: where it goes is asked only of that.
+    made = _origin(values, node.func.value, frame)
+    if made is None or not _leaves_the_host(values, node, frame):
+        return None
     evident = node.func.attr == "cuda" or _evident(values, node, frame)
-    confidence = Confidence.CERTAIN if evident else Confidence.LIKELY
-    found = just_made(values, node.func.value, frame, _written(node), confidence)
-    return found if found is not None and _leaves_the_host(values, node, frame) else None
+    return _fresh(made, frame, _written(node), Confidence.CERTAIN if evident else Confidence.LIKELY)
 
 
 def just_made(
@@ -54,8 +56,10 @@ def just_made(
 ) -> Fresh | None:
     """What is about to be copied to `device` (as written), when it was just made on the host; else None."""
     made = _origin(values, node, frame)
-    if made is None:
-        return None
+    return _fresh(made, frame, device, confidence) if made is not None else None
+
+
+def _fresh(made: _Made, frame: Frame, device: str, confidence: Confidence) -> Fresh:
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"
@@ -91,10 +95,12 @@ def _is_random(factory: str) -> bool:
     return factory in api.RANDOM_FACTORIES or factory.startswith("rand")
 
 
-def _origin(values: Values, node: ast.expr, frame: Frame) -> _Made | None:
+def _origin(values: Values, node: ast.expr, frame: Frame, steps: int = _STEPS) -> _Made | None:
     """The factory at the bottom of what only reshapes, converts, or computes with literal numbers."""
     found: ast.expr | None = node
-    for _ in range(_STEPS):
+    for left in reversed(range(steps)):
+        if isinstance(found, ast.BinOp | ast.Compare | ast.Subscript):
+            return _computed(values, found, frame, left)
         if not isinstance(found, ast.Call):
             found, frame = _below(values, found, frame)
             if found is None:
@@ -114,17 +120,29 @@ def _below(values: Values, node: ast.expr | None, frame: Frame) -> tuple[ast.exp
     """What an expression that is no call is computed from, and where that is evaluated."""
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         return node.operand, frame
-    if isinstance(node, ast.BinOp):
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            if _is_number(values, other, frame):
-                return one, frame
-    if isinstance(node, ast.Compare) and len(node.ops) == 1 and not isinstance(node.ops[0], ast.In | ast.NotIn):
-        return (node.left if _is_threshold(values, node, frame) else None), frame
-    if isinstance(node, ast.Subscript) and _cuts(values, node.slice, frame):
-        return node.value, frame
     if isinstance(node, ast.Name):
         return _assigned_before(values, node, frame)
     return None, frame
+
+
+def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, frame: Frame, steps: int) -> _Made | None:
+    """The factory of what is computed with numbers, or cut, on the host.
+
+    Factories are rare and found by their names; numbers are many, and to know one takes its value.
+    """
+    if isinstance(node, ast.BinOp):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            made = _origin(values, one, frame, steps)
+            if made is not None and _is_number(values, other, frame):
+                return made
+        return None
+    if isinstance(node, ast.Subscript):
+        made = _origin(values, node.value, frame, steps)
+        return made if made is not None and _cuts(values, node.slice, frame) else None
+    if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
+        return None
+    made = _origin(values, node.left, frame, steps)
+    return made if made is not None and _is_threshold(values, node, frame) else None
 
 
 def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:

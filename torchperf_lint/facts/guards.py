@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
@@ -180,20 +181,30 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if isinstance(test, ast.UnaryOp):
         return _kind_of_one(test.operand)
     nodes = _walk(test)
-    names = _names_among(nodes)
-    if _names_another_device(test) or any(_ELSEWHERE_NAME.search(name) for name in names):
+    told = {_kind_by_name(name) for name in _names_among(nodes)}
+    if _names_another_device(test):
         return "elsewhere"
-    if any(name in _NOT_FINITE for name in names):
-        return "except"
     if _has_modulus(nodes) or _is_single_turn(test) or _is_throttle(nodes):
+        told.add("cadence")
+    return next((kind for kind in _KINDS if kind in told), None)
+
+
+_KINDS = ("elsewhere", "except", "cadence", "debug", "memory")
+"""What decides first stands first."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind_by_name(name: str) -> str | None:
+    """Which kind of test a name in it makes; tests go by the same few names, and four patterns are dear."""
+    if _ELSEWHERE_NAME.search(name):
+        return "elsewhere"
+    if name in _NOT_FINITE:
+        return "except"
+    if _CADENCE_NAME.search(name):
         return "cadence"
-    if any(_CADENCE_NAME.search(name) for name in names):
-        return "cadence"
-    if any(_DEBUG_NAME.match(name) for name in names):
+    if _DEBUG_NAME.match(name):
         return "debug"
-    if any(_MEMORY_NAME.search(name) for name in names):
-        return "memory"
-    return None
+    return "memory" if _MEMORY_NAME.search(name) else None
 
 
 def _names_another_device(test: ast.expr) -> bool:

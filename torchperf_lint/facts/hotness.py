@@ -78,6 +78,7 @@ class Hotness:
         self.index = index
         self.types = types
         self._kept = kept
+        self._of_region: dict[tuple[str, int], Hot | None] = {}
         self.loops = Loops(index, types)
         self.namesakes = Namesakes(index, types)
 
@@ -114,6 +115,12 @@ class Hotness:
 
     def of_region(self, path: str, index: int) -> Hot | None:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""
+        key = (path, index)
+        if key not in self._of_region:
+            self._of_region[key] = self._find_hot(path, index)
+        return self._of_region[key]
+
+    def _find_hot(self, path: str, index: int) -> Hot | None:
         loop, free = self._climb(path, index)
         function = self.index.outlines[path].regions[index].function
         if loop is not None:

@@ -76,19 +76,27 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
     while scope >= 0:
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
-            return _from_definitions(values, name, reaching, frame._replace(function=scope, at=at), body)
-        if any(parameter.name == name for parameter in functions[scope].parameters):
-            return _from_parameter(values, name, frame._replace(function=scope), body)
+            there = Frame(path, scope, at, frame.depth, frame.hops)
+            return _from_definitions(values, name, reaching, there, body)
+        if _is_parameter(functions[scope], name):
+            return _from_parameter(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops), body)
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
         at = (10**9, 1)
         scope = functions[scope].parent
     return from_thing(values, values.types.thing(path, frame.function, name), name)
 
 
+def _is_parameter(function: Function, name: str) -> bool:
+    for parameter in function.parameters:  # noqa: SIM110 -- `any` takes twice as long, and every name is asked about
+        if parameter.name == name:
+            return True
+    return False
+
+
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
     found = [_definition(values, name, d, frame, body) for d in reaching]
-    is_parameter = any(parameter.name == name for parameter in functions[frame.function].parameters)
+    is_parameter = _is_parameter(functions[frame.function], name)
     at_start = not reaching or all(d.block or d.how == "augmented" for d in reaching)
     if is_parameter and at_start:
         given = _from_parameter(values, name, frame, body)

@@ -15,15 +15,12 @@ from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
-from torchperf_lint.facts.syntax import MAX_DEPTH, byte_lines, children_of, expression_depth, parse
+from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     """The outline of `text`. Raises CannotCheck."""
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
-
-
-_LEAVES = (ast.Name, ast.Constant)
 
 
 class _Context(NamedTuple):
@@ -294,8 +291,6 @@ class _Outliner:
             node, here = stack.pop()
             visited += 1
             kind = type(node)
-            if kind in _LEAVES:
-                continue
             if kind is ast.Call:
                 calls.append(self.call(node, here))
                 postponed.update(_kept_lambdas(node, calls[-1].callee))
@@ -306,8 +301,7 @@ class _Outliner:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
-            for child in children_of(node):
-                stack.append((child, here))
+            stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
@@ -350,9 +344,10 @@ _CALLS_AT_ONCE = frozenset(
 
 def _kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
     """The lambdas among a call's arguments that the called function keeps for later."""
-    if not isinstance(node, ast.Call) or last_part(callee) in _CALLS_AT_ONCE:
-        return []
-    return [a for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Lambda)]
+    assert isinstance(node, ast.Call)
+    found: list[ast.AST] = [argument for argument in node.args if isinstance(argument, ast.Lambda)]
+    found += [keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Lambda)]
+    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found
 
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}

@@ -47,8 +47,7 @@ def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
     if not functions or file.project.body(file.path) is None:
         return
     for function in functions:
-        nodes = [n for n in file.enclosing(function).parents if isinstance(n, kinds)]
-        for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):  # type: ignore[attr-defined]
+        for node in file.enclosing(function).of_kinds(kinds):
             found = spot_at(file, node, function)
             if found is not None:
                 yield found

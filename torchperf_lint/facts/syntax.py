@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotCheck
 
@@ -38,23 +37,52 @@ def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
     return tuple(name for name in node_type._fields if name not in skipped)
 
 
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {}
+LEAVES = frozenset({ast.Name, ast.Constant})
+"""What has no children: half of all nodes, which walks need not ask."""
+_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+_AST = ast.AST
 
 
-def children_of(node: ast.AST) -> Iterator[ast.AST]:
+def children_of(node: ast.AST) -> list[ast.AST]:
     """Child nodes in field order, without contexts and operators."""
+    # Asked of every node several times a run: a list is made faster than a generator is gone through.
     kind = type(node)
     fields = _CHILDREN.get(kind)
     if fields is None:
         fields = _CHILDREN[kind] = _child_fields(kind)
+    found: list[ast.AST] = []
     for name in fields:
         value = getattr(node, name, None)
+        if value is None:
+            continue
         if value.__class__ is list:
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
+            found += [item for item in value if isinstance(item, _AST)]
+        elif isinstance(value, _AST):
+            found.append(value)
+    return found
+
+
+_NO_BLOCKS: tuple[str, ...] = ()
+_HANDLING = ("body", "handlers", "orelse", "finalbody")
+_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith), ("body",)
+    ),
+    **dict.fromkeys((ast.ExceptHandler, ast.match_case), ("body",)),
+    **dict.fromkeys((ast.If, ast.For, ast.AsyncFor, ast.While), ("body", "orelse")),
+    ast.Try: _HANDLING,
+    ast.Match: ("cases",),
+}
+if hasattr(ast, "TryStar"):
+    _BLOCKS[ast.TryStar] = _HANDLING
+
+
+def blocks_of(node: ast.AST) -> list[ast.AST]:
+    """The statements, handlers and cases directly in a node, in order; its expressions are not looked at."""
+    found: list[ast.AST] = []
+    for name in _BLOCKS.get(type(node), _NO_BLOCKS):
+        found += getattr(node, name)
+    return found
 
 
 def expression_depth(root: ast.AST) -> int:

@@ -13,6 +13,7 @@ from torchperf_lint.facts.records import Binding, Function
 MAX_STEPS = 6
 FEW_OVERRIDES = 4
 """A call through a base class with more overrides than this says nothing about any one of them."""
+_HEAD = re.compile(r"\w+")
 _PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
 
 
@@ -25,6 +26,7 @@ class Types:
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self._things: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
@@ -35,6 +37,12 @@ class Types:
 
     def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
+        key = (path, function, chain, depth)
+        if key not in self._things:
+            self._things[key] = self._find_things(path, function, chain, depth)
+        return self._things[key]
+
+    def _find_things(self, path: str, function: int, chain: str, depth: int) -> tuple[Thing, ...]:
         if depth > MAX_STEPS or "?" in chain or not chain:
             return ()
         head, parts = split(chain)
@@ -290,7 +298,7 @@ def is_module_name(dotted: str) -> bool:
 
 def split(chain: str) -> tuple[str, list[str]]:
     """A chain's head name and its further parts."""
-    match = re.match(r"\w+", chain)
+    match = _HEAD.match(chain)
     head = match.group() if match else ""
     return head, _PARTS.findall(chain, len(head))
 

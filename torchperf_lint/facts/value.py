@@ -33,7 +33,7 @@ class Frame(NamedTuple):
 
     def deeper(self) -> Frame:
         """The same place, one expression further in."""
-        return self._replace(depth=self.depth + 1)
+        return Frame(self.path, self.function, self.at, self.depth + 1, self.hops)  # `_replace` takes thrice as long
 
     def hop(self, path: str, function: int, at: Position) -> Frame:
         """Another place, one binding, call or attribute further on."""
@@ -103,7 +103,9 @@ def join(values: Iterable[Value]) -> Value:
     A tensor beside a plain number or None stays a tensor (`loss = 0`, then `loss = loss + f(x)`); beside something
     unknown it is a tensor with less confidence; beside an array or an object nothing is known.
     """
-    found = [value for value in dict.fromkeys(values) if value.kind != "nothing"]
+    found = [value for value in values if value.kind != "nothing"]
+    if len(found) > 1:
+        found = list(dict.fromkeys(found))
     if not found:
         return NOTHING
     if len(found) == 1:
