@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,6 @@ from torchperf_lint.model import Location, Related
 
 BRIEF = 40
 T = TypeVar("T")
-_MISPLACES_IN_F_STRINGS = sys.version_info < (3, 12)
 _NEWLINE = re.compile(NEWLINE)
 
 
@@ -125,25 +123,12 @@ class Site:
 
     @property
     def location(self) -> Location:
-        """The exact span of the call. Raises CannotCheck."""
-        start, end = self._span_by_libcst() if self._may_be_misplaced else self.file.span(self.call)
-        return Location(self.file.shown, *start, *end)
-
-    @property
-    def _may_be_misplaced(self) -> bool:
-        """Whether `ast` may be wrong about where the call stands; only then is libcst worth its parsing."""
-        if not _MISPLACES_IN_F_STRINGS:
-            return False
-        around = self.file.enclosing(self.record.function)
-        return self.call not in around.parents or any(
-            isinstance(node, ast.JoinedStr) for node in around.ancestors(self.call)
-        )
-
-    def _span_by_libcst(self) -> tuple[Position, Position]:
+        """The exact span of the call."""
         try:
-            return self.unit.span(self.node)
+            start, end = self.unit.span(self.node)
         except TooDeepToLocate:
-            return self.file.span(self.call)
+            start, end = self.file.span(self.call)
+        return Location(self.file.shown, *start, *end)
 
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument."""
