@@ -100,7 +100,8 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     at_start = not reaching or all(d.block or d.how == "augmented" for d in reaching)
     if is_parameter and at_start:
         given = _from_parameter(values, name, frame, body)
-        on_host = any(value.kind == "tensor" and value.device == HOST for value in found)
+        optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
+        on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
         # `if lengths is None: lengths = torch.full((n,), m)`: what stands in for it is on the host, as it would be.
         found.insert(0, given.moved(HOST) if on_host and given.confidence is Confidence.LIKELY else given)
     value = join(found)
