@@ -33,6 +33,7 @@ _SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
 _NUMBERS = frozenset(
     "builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round builtins.sum".split()
 )
+_ARRAYS = frozenset(f"numpy.{name}" for name in "array asarray arange linspace zeros ones full float32 int64".split())
 _OF_A_SEQUENCE = frozenset("builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed".split())
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
@@ -63,7 +64,9 @@ def repeated(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
 def repeats_one_number(values: Values, node: ast.expr, frame: Frame) -> bool:
     """`[t] * n`: one number, as often as something says."""
     parts = repeated(node)
-    return parts is not None and all(values.of(part, frame).kind == "plain" for part in parts)
+    if parts is None or values.of(parts[0], frame).kind != "plain":
+        return False
+    return values.of(parts[1], frame).kind in ("plain", "unknown")  # a list is only multiplied by a number
 
 
 def repeats_one_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -154,6 +157,8 @@ class _Look:
             return SHAPE if self.is_tensor(node.args[0]) else None
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
             return SHAPE if self.is_tensor(node.func.value) else None
+        if dotted in _ARRAYS and node.args:
+            return self.all(node.args, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
             return self.all(node.args, depth)
         return None

@@ -6,7 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.records import Position
@@ -14,7 +14,10 @@ from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
-_JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
+_GRID = "torch.meshgrid"
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack", _GRID})
+_WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
+"""Give back what they are given."""
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
 
@@ -133,7 +136,7 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
     if isinstance(node, ast.BinOp):
         for one, other in ((node.left, node.right), (node.right, node.left)):
             made = _origin(values, one, frame, steps)
-            if made is not None and _is_number(values, other, frame):
+            if made is not None and _is_beside(values, other, frame, steps):
                 return made
         return None
     if isinstance(node, ast.Subscript):
@@ -142,7 +145,15 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
     if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
         return None
     made = _origin(values, node.left, frame, steps)
-    return made if made is not None and _is_threshold(values, node, frame) else None
+    if made is None:
+        return None
+    beside = _is_threshold(values, node, frame) or _origin(values, node.comparators[0], frame, steps) is not None
+    return made if beside else None
+
+
+def _is_beside(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool:
+    """Whether the other operand is a number of the host, or was just made there as well."""
+    return _is_number(values, node, frame) or _origin(values, node, frame, steps) is not None
 
 
 def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -174,29 +185,31 @@ def _cuts(values: Values, node: ast.expr, frame: Frame) -> bool:
 def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:
     """What a method is called on, or a function of torch given, that keeps a tensor as its factory made it."""
     if not isinstance(node.func, ast.Attribute):
-        return None
+        thing = values.thing(node.func, frame) if isinstance(node.func, ast.Name) and node.args else None
+        return node.args[0] if thing is not None and thing.dotted.removeprefix("torch.") in _WRAPPERS else None
     if node.func.attr == "to" and target_device(values, node, frame) is not None:
         return None
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or "()" in thing.dotted:
         return node.func.value if node.func.attr in api.DERIVING else None
     name = thing.dotted.removeprefix("torch.")
-    kept = name in api.DERIVING and thing.dotted.startswith("torch.")
+    kept = thing.dotted.startswith("torch.") and (name in api.DERIVING or name in _WRAPPERS)
     return node.args[0] if kept and node.args else None
 
 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     """The first factory of `torch.cat((torch.zeros(3), torch.ones(2)))`, where every part is fresh."""
     thing = values.thing(node.func, frame)
-    parts = node.args[0] if node.args else None
-    if (
-        thing is None
-        or thing.dotted not in _JOINS
-        or not isinstance(parts, ast.List | ast.Tuple)
-        or frame.depth > _STEPS
-    ):
+    if thing is None or thing.dotted not in _JOINS or not node.args or frame.depth > _STEPS:
         return None
-    made = [_origin(values, part, frame.deeper()) for part in parts.elts]
+    first = node.args[0]
+    if isinstance(first, ast.List | ast.Tuple):
+        parts = first.elts
+    elif isinstance(first, ast.ListComp | ast.GeneratorExp):
+        parts = [first.elt]
+    else:
+        parts = node.args if thing.dotted == _GRID else [first]
+    made = [_origin(values, part, frame.deeper()) for part in parts]
     return made[0] if made and all(made) else None
 
 
@@ -243,7 +256,8 @@ def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
             else None
         )
     if name in api.LEGACY_TYPES and node.args:
-        return name if all(_is_size(values, a, frame) for a in node.args) else None
+        sizes = len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args)
+        return name if sizes or all(_is_size(values, a, frame) for a in node.args) else None
     return None
 
 
@@ -260,7 +274,9 @@ def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:
     if isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.Starred | ast.Dict):
         return False
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in ("size", "dim", "numel") and bool(node.args or node.func.attr != "size")
+        return node.func.attr in ("size", "dim", "numel")
+    if isinstance(node, ast.Attribute):
+        return node.attr == "shape"
     return isinstance(node, ast.BinOp | ast.Subscript) and values.of(node, frame).kind == "plain"
 
 
@@ -270,12 +286,23 @@ def _assigned_before(values: Values, node: ast.Name, frame: Frame) -> tuple[ast.
     if body is None:
         return None, frame
     reaching = body.reaching(frame.function, node.id, frame.at)
-    if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].value is None:
+    if not reaching or len(reaching) != 1 or reaching[0].value is None:
         return None, frame
     definition = reaching[0]
-    if definition.block != body.block_of(frame.function, frame.at):
+    if definition.how != "assign" and not (definition.how == "item" and _is_grid(definition.value)):
+        return None, frame
+    block = body.block_of(frame.function, frame.at)
+    # `if x.is_cuda: mask = mask.cuda()` moves what was made before the branch.
+    if block[: len(definition.block)] != definition.block or any(
+        kind not in ("body", "else") for _, kind in block[len(definition.block) :]
+    ):
         return None, frame
     if body.mentions_between(frame.function, node.id, definition.end, frame.at):
         return None, frame
     assert definition.value is not None
     return definition.value, frame._replace(at=body.at(definition.value))
+
+
+def _is_grid(node: ast.expr | None) -> bool:
+    """`ys, xs = torch.meshgrid(...)`: each is made of both."""
+    return isinstance(node, ast.Call) and last_part(chain(node.func)) == "meshgrid"

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
@@ -196,7 +197,8 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
         return None
     factory = ast.unparse(made.func)
     legacy = factory.endswith("Tensor")
-    if legacy and (len(made.args) > 1 or not isinstance(data, ast.List | ast.Tuple | ast.BinOp)):
+    counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
+    if legacy and (len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.BinOp))):
         return None  # numbers are sizes there
     if repeats_one_number(values, data, frame):
         return Upload(made, factory, REPEATED, False, device)

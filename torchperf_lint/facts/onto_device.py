@@ -75,12 +75,17 @@ def _holds(made: ast.expr, factory: ast.Call) -> bool:
 
 
 def _assigned(site: Site) -> ast.expr | None:
-    """What the name that is moved was bound to: `x = torch.zeros(3)`, and then `x = x.to(device)`."""
+    """What the name that is moved was bound to: `x = torch.zeros(3)`, and then `x = x.to(device)`.
+
+    None where a branch lies between: then it is not always moved.
+    """
     body, name = site.file.project.body(site.file.path), site.receiver
     if body is None or not isinstance(name, ast.Name):
         return None
     reaching = body.reaching(site.function, name.id, site.start)
-    return reaching[0].value if reaching and len(reaching) == 1 else None
+    if not reaching or len(reaching) != 1:
+        return None
+    return reaching[0].value if body.block_of(site.function, site.start) == reaching[0].block else None
 
 
 def _takes_numbers(site: Site, method: ast.Call) -> bool:
