@@ -7,8 +7,8 @@ import ast
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.computed import computed_on_host, computed_upload
-from torchperf_lint.facts.constants import LITERAL
+from torchperf_lint.facts.computed import computed_fresh, computed_left_behind, computed_on_host, computed_upload
+from torchperf_lint.facts.constants import CONFIGURED, LITERAL
 
 CALL = "k.to(x.device)"
 
@@ -21,22 +21,25 @@ def moved(body):
 @pytest.mark.parametrize(
     ("body", "made"),
     [
-        ("k = torch.tensor([1, 2])\nk = torch.outer(k, k)", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nif k.ndim == 1:\n    k = torch.outer(k, k)", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nk /= torch.sum(k)", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nk = -k * (n**2)", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nk = k / k.sum()", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nfor _ in range(n):\n    k = k * 2", "[1, 2]"),
-        ("k = torch.tensor([1, 2])\nk = k * torch.tensor([3, 4])", None),  # of two calls neither made it
-        ("k = torch.tensor([1, 2])\nif n:\n    k = x", None),
-        ("k = torch.tensor([1, 2], device=x.device)\nk = k * 2", None),
-        ("k = x * 2", None),
+        ("k = torch.tensor([1, 2])\nk = torch.outer(k, k)", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nif k.ndim == 1:\n    k = torch.outer(k, k)", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nk /= torch.sum(k)", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nk = -k * (n**2)", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nk = k / k.sum()", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nfor _ in range(n):\n    k = k * 2", ["[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nk = k * torch.tensor([3, 4])", ["[3, 4]", "[1, 2]"]),
+        ("k = torch.tensor([1, 2])\nif n:\n    k = x", []),
+        ("k = torch.tensor([1, 2], device=x.device)\nk = k * 2", []),
+        ("k = x * 2", []),
+        ("k = torch.tensor([1, 2])\nk.copy_(a)\nk = k * 2", []),  # data from elsewhere
+        ("k = torch.tensor([1, 2])\nk[0] = n\nk = k * 2", []),
+        ("h, k = torch.ones(2), torch.ones(3)\nk = k * h", ["2", "3"]),
     ],
 )
 def test_what_made_the_data(body, made):
     site = moved(body)
     found = computed_on_host(site.file.project.values, site.receiver, site.frame)
-    assert (ast.unparse(found.call.args[0]) if found is not None else None) == made
+    assert ([ast.unparse(source.call.args[0]) for source in found.made] if found is not None else []) == made
 
 
 @pytest.mark.parametrize(
@@ -52,3 +55,46 @@ def test_an_upload_of_it(body, kind):
     site = moved(body)
     found = computed_upload(site.file.project.values, site.call, site.frame)
     assert (found.kind if found is not None else None) == kind
+
+
+HELPED = """
+def kernel(n, gain=2.0):
+    k = {made}
+    k = k / k.sum()
+    return k.view(1, -1).repeat(n, 1)
+
+class Blur(nn.Module):
+    def __init__(self, n: int):
+        super().__init__()
+        self.n = n
+        self.held = torch.arange(n)
+
+    def scaled(self, k):
+        return torch.where(k < 3, k, torch.full_like(k, 2))
+
+    def forward(self, x: torch.Tensor, given):
+        k = {body}
+        return k.to(x.device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "body", "fresh", "upload", "held"),
+    [
+        ("torch.arange(n)", "kernel(self.n)", "arange", None, None),
+        ("torch.tensor([1.0, gain])", "kernel(self.n)", None, CONFIGURED, None),
+        ("torch.arange(n)", "self.scaled(torch.arange(3)[None] - torch.ones(3))", "ones", None, None),
+        ("torch.arange(n)", "kernel(self.n) * self.held", None, None, "held"),
+        ("torch.arange(n)", "kernel(self.n) * given", None, None, None),
+        ("torch.arange(n).cuda()", "kernel(self.n)", None, None, None),
+    ],
+)
+def test_helpers_and_attributes_are_followed(made, body, fresh, upload, held):
+    site = site_of(HELPED.format(made=made, body=body), "k.to(x.device)")
+    at = (site.file.project.values, site.call, site.frame)
+    found, uploaded, left = computed_fresh(*at), computed_upload(*at), computed_left_behind(*at)
+    assert (found.factory if found else None, uploaded.kind if uploaded else None, left.name if left else None) == (
+        fresh,
+        upload,
+        held,
+    )

@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.fallbacks import is_fallback, is_kept
+from torchperf_lint.facts.fallbacks import is_fallback
 
 CALL = "torch.tensor(0.0, device=x.device)"
 
@@ -63,17 +63,3 @@ def test_a_fallback(body):
 )
 def test_no_fallback(body):
     assert not asked(body, is_fallback)
-
-
-@pytest.mark.parametrize(
-    ("decorator", "kept"),
-    [
-        ("@functools.lru_cache(maxsize=None)", True),
-        ("@functools.cache", True),
-        ("@lru_cache_unless_export()", True),
-        ("@torch.no_grad()", False),
-        ("", False),
-    ],
-)
-def test_what_a_decorator_keeps(decorator, kept):
-    assert asked("y = HERE", is_kept, decorator) is kept

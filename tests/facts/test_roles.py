@@ -272,3 +272,25 @@ def test_the_file_of_a_metric_holds_what_is_computed_once_an_evaluation():
     for path, hot in (("a/ops.py", True), ("a/metrics.py", False), ("evaluation/ops.py", False)):
         functions = Project.of_texts({path: text}).hotness.functions
         assert bool(functions) is hot
+
+
+@pytest.mark.parametrize(
+    ("decorator", "hot"),
+    [
+        ("functools.lru_cache(maxsize=None)", False),
+        ("functools.cache", False),
+        ("lru_cache_unless_export()", False),
+        ("torch.no_grad()", True),
+    ],
+)
+def test_what_a_decorator_keeps_is_computed_once(decorator, hot):
+    code = f"""
+    class Net(nn.Module):
+        def forward(self, x):
+            return self.table(x.shape[0])
+
+        @{decorator}
+        def table(self, n):
+            print(n)  # <-
+    """
+    assert (hot_at(code) is not None) is hot

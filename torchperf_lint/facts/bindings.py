@@ -207,8 +207,12 @@ class Collector:
         elif isinstance(node, ast.Starred):
             self._target(node.value, "other", value, (), end, path)
         elif isinstance(node, ast.Tuple | ast.List):
+            parts = _side_by_side(node, value) if how == "assign" and not index else None
             for position, item in enumerate(node.elts):
-                self._target(item, how, value, (*index, position), end, path)
+                if parts is not None:
+                    self._target(item, how, parts[position], (), end, path)
+                else:
+                    self._target(item, how, value, (*index, position), end, path)
 
     def _add(self, name: str, definition: Definition) -> None:
         self.found.setdefault(name, []).append(definition._replace(tries=self.tries))
@@ -275,3 +279,11 @@ def _classes_asked(test: ast.expr) -> str | None:
     if asked == "isinstance" and len(test.args) == 2:
         return ast.unparse(test.args[1])
     return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None
+
+
+def _side_by_side(targets: ast.Tuple | ast.List, value: ast.expr) -> list[ast.expr] | None:
+    """What each target of `a, b = x, y` gets."""
+    if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != len(targets.elts):
+        return None
+    starred = any(isinstance(part, ast.Starred) for part in (*targets.elts, *value.elts))
+    return None if starred else value.elts

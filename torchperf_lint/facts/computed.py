@@ -1,17 +1,45 @@
-"""Tensors that torch computes on the host, over several statements, from what one call made there."""
+"""Tensors that torch computes on the host, over several statements and helpers, and all that their data comes from."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.host_data import Made, Upload, constant_upload, destination, made_on_host
-from torchperf_lint.facts.value import DEVICE, HOST, Frame
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.fresh import Fresh, is_random
+from torchperf_lint.facts.host_data import Upload, constant_upload, destination, made_on_host
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.left_behind import LeftBehind, left_behind
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor
+from torchperf_lint.facts.values import MAX_HOPS, Values
+from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 24
 """How many expressions between a tensor and what made it are looked at."""
+_DATA = api.HOST_DATA | api.LEGACY_TYPES
+_MADE = _DATA | api.FACTORIES
+_ARGUMENTS = 4
+"""Of a helper, those looked at for tensors."""
+
+
+class Source(NamedTuple):
+    """A call that made some of a tensor's data on the host."""
+
+    call: ast.Call
+    factory: str
+    """Its name in `torch`."""
+    frame: Frame
+    """Where it stands."""
+
+
+class Sources(NamedTuple):
+    """All that a tensor on the host is computed from."""
+
+    made: tuple[Source, ...]
+    held: tuple[LeftBehind, ...]
+    """Attributes of the module that hold a tensor there."""
 
 
 def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
@@ -19,84 +47,181 @@ def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | No
 
     Numbers of the step may scale it: that the device does as well.
     """
-    if not isinstance(node.func, ast.Attribute) or not isinstance(node.func.value, ast.Name):
+    found, written = _moved(values, node, frame)
+    data = [source for source in found.made if source.factory in _DATA] if found is not None else []
+    if found is None or found.held or not data:
         return None
-    if not _takes_host_data(values, frame):
+    uploads = [constant_upload(values, source.call, source.frame, written) for source in data]
+    told = next((upload for upload in uploads if upload is not None), None)
+    if told is None or None in uploads:
         return None
-    value = values.of(node.func.value, frame)
-    if value.kind != "tensor" or value.device != HOST or made_on_host(values, node.func.value, frame) is not None:
+    elsewhere = data[0].frame.path if data[0].frame.path != frame.path else ""
+    return told._replace(scalar=False, path=elsewhere)
+
+
+def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
+    """What `.to(device)` moves, where it was computed on the host from nothing but factories and numbers."""
+    found, written = _moved(values, node, frame)
+    if found is None or found.held or any(source.factory in _DATA for source in found.made):
         return None
+    source = found.made[0]
+    place = (
+        f"line {source.call.lineno}" if source.frame.path == frame.path else f"{source.frame.path}:{source.call.lineno}"
+    )
+    value = tensor(HOST, f"computed on the host from `torch.{source.factory}` ({place})", Confidence.LIKELY)
+    return Fresh(source.factory, written, is_random(source.factory), value, source.call, source.frame.path)
+
+
+def computed_left_behind(values: Values, node: ast.Call, frame: Frame) -> LeftBehind | None:
+    """The attribute on the host that is computed with there, before the result is moved: `outer(t, self.f).to(d)`."""
+    found, _ = _moved(values, node, frame)
+    return found.held[0] if found is not None and found.held else None
+
+
+def _moved(values: Values, node: ast.Call, frame: Frame) -> tuple[Sources | None, str]:
+    """What `.to`, `.cuda` or `.type_as` takes to the device, and the device as written; None where that is not known.
+
+    What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
+    """
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if not isinstance(receiver, ast.Name | ast.Call) or not _may_compute(values, receiver, frame):
+        return None, ""
+    value = values.of(receiver, frame)
+    if value.kind != "tensor" or value.device != HOST or made_on_host(values, receiver, frame) is not None:
+        return None, ""
     device, written = destination(values, node, frame)
-    made = computed_on_host(values, node.func.value, frame) if device == DEVICE else None
-    body = values.body(frame.path)
-    if made is None or body is None or made.function != frame.function or made.factory not in api.HOST_DATA:
-        return None
-    return constant_upload(values, made.call, frame._replace(at=body.at(made.call)), written)
+    return (computed_on_host(values, receiver, frame), written) if device == DEVICE else (None, "")
 
 
-def _takes_host_data(values: Values, frame: Frame) -> bool:
-    """Whether a function makes a tensor of data at all: seen from its calls, long before any value is worked out."""
+def _may_compute(values: Values, receiver: ast.Name | ast.Call, frame: Frame) -> bool:
+    """Whether a function, or one it calls, makes a tensor at all: its calls tell, before any value is worked out."""
     body = values.body(frame.path)
-    for callee in body.callees(frame.function) if body is not None else ():
+    if body is None or (isinstance(receiver, ast.Call) and _target(values, receiver, frame) is None):
+        return isinstance(receiver, ast.Call) and body is not None and _computes_with_attribute(receiver)
+    for callee in body.callees(frame.function):
         thing = values.types.thing(frame.path, frame.function, callee)
-        if thing is not None and thing.kind == "external" and thing.dotted.removeprefix("torch.") in api.HOST_DATA:
+        if thing is None:
+            continue
+        if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+            return True
+        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index)):
             return True
     return False
 
 
-def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
-    """The one call that made all data of a tensor on the host, through `torch.outer(k, k)`, `k / k.sum()`, `k *= 2`.
+def _computes_with_attribute(node: ast.Call) -> bool:
+    """`torch.outer(t, self.freq)`."""
+    return any(isinstance(part, ast.Attribute) and chain(part.value) == "self" for part in node.args)
 
-    Unlike `made_on_host` it follows names with several bindings, as `if k.ndim == 1: k = torch.outer(k, k)` makes them.
+
+def _makes(values: Values, key: FunctionKey) -> bool:
+    """Whether a function of the project makes tensors itself."""
+    body = values.body(key.path)
+    for callee in body.callees(key.index) if body is not None else ():
+        thing = values.types.thing(key.path, key.index, callee)
+        if thing is not None and thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+            return True
+    return False
+
+
+def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | None:
+    """All that a tensor's data comes from, through `torch.outer(k, k)`, `k / k.sum()`, `k *= 2` and helpers.
+
+    None where some of it is not known, or not on the host. Unlike `made_on_host` it follows names with several
+    bindings, as `if k.ndim == 1: k = torch.outer(k, k)` makes them.
     """
-    found: dict[int, Made] = {}
-    seen: set[tuple[int, int]] = set()
+    made: dict[int, Source] = {}
+    held: dict[str, LeftBehind] = {}
+    seen: set[tuple[str, int, int]] = set()
     stack = [(node, frame)]
     for _ in range(_MAX_PARTS):
         if not stack:
-            return next(iter(found.values())) if len(found) == 1 else None
+            return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
-        made = made_on_host(values, part, at)
-        if made is not None:
-            found[id(made.call)] = made
+        one = made_on_host(values, part, at)
+        if one is not None and one.function != at.function:
+            return None  # made once, by whoever calls this, or when the module is imported
+        if one is not None:
+            body = values.body(at.path)
+            assert body is not None
+            made[id(one.call)] = Source(one.call, one.factory, Frame(at.path, one.function, body.at(one.call)))
             continue
         value = values.of(part, at)
         if value.kind == "plain":
             continue
         if value.kind != "tensor" or value.device != HOST:
             return None
-        parts = _bound(values, part, at, seen) if isinstance(part, ast.Name) else _operands(part, at)
+        attribute = left_behind(values, part, at)
+        if attribute is not None:
+            held[attribute.name] = attribute
+            continue
+        parts = _parts(values, part, at, seen)
         if parts is None:
             return None
         stack += parts
     return None
 
 
-def _bound(
-    values: Values, node: ast.Name, frame: Frame, seen: set[tuple[int, int]]
-) -> list[tuple[ast.expr, Frame]] | None:
+_Parts = list[tuple[ast.expr, Frame]]
+
+
+def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
+    if isinstance(node, ast.Name):
+        return _bound(values, node, frame, seen)
+    target = _target(values, node, frame) if isinstance(node, ast.Call) else None
+    if target is not None and isinstance(node, ast.Call):
+        return _helped(values, node, target, frame)
+    return _operands(values, node, frame)
+
+
+def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
     """What a local name may be bound to, each binding once; None where one cannot be told."""
     body = values.body(frame.path)
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    if not reaching or any(d.how not in ("assign", "augmented") or d.value is None for d in reaching):
+    if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
         return None
-    new = [d for d in reaching if d.at not in seen]
-    seen.update(d.at for d in new)
+    if body.stored_items(frame.function, node.id) or any(
+        use.endswith("_") and use not in api.DERIVING for use, _ in body.uses(frame.function, node.id)
+    ):
+        return None  # `staging.copy_(batch)`: its data come from elsewhere
+    new = [d for d in reaching if (frame.path, *d.at) not in seen]
+    seen.update((frame.path, *d.at) for d in new)
     return [(d.value, frame.hop(frame.path, frame.function, d.at)) for d in new if d.value is not None]
 
 
-def _operands(node: ast.expr, frame: Frame) -> list[tuple[ast.expr, Frame]] | None:
+def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
+    """The one function of the project that a call runs."""
+    targets = values.types.targets(frame.path, frame.function, chain(node.func))
+    return targets[0] if len(targets) == 1 else None
+
+
+def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _Parts | None:
+    """What a helper computes with: the tensors that it is given; of one that is given none, what it returns."""
+    given = [(a, frame) for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
+    if given:
+        return given
+    body = values.body(key.path)
+    if body is None or frame.hops >= MAX_HOPS:
+        return None
+    returned = body.returns(key.index)
+    return [(r, frame.hop(key.path, key.index, body.at(r))) for r in returned] if returned else None
+
+
+def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     """What an operator, a method or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [(node.left, frame), (node.right, frame)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, frame)]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return [(part, frame) for part in _of_call(node, node.func)]
+        return [(part, frame) for part in _of_call(values, node, node.func, frame)]
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None
 
 
-def _of_call(node: ast.Call, function: ast.Attribute) -> Iterator[ast.expr]:
+def _of_call(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Iterator[ast.expr]:
     if not isinstance(function.value, ast.Name) or function.value.id != "torch":
         yield function.value
-    yield from node.args
+    if function.attr in api.DERIVING:  # takes numbers, most often of helpers' parameters: only tensors matter
+        yield from (a for a in node.args if values.of(a, frame).kind in ("tensor", "batch", "array"))
+    else:
+        yield from node.args

@@ -1,27 +1,14 @@
-"""What keeps a line of a hot function from running often: caches, and branches for when there is nothing to compute."""
+"""What keeps a line of a hot function from running often: branches for when there is nothing to compute."""
 
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import SHAPE, constancy
 from torchperf_lint.facts.source import Site
 
-_CACHES = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
 _COUNTS = frozenset({"size", "numel", "len", "sum", "any", "all", "shape", "nelement", "count_nonzero", "item"})
-
-
-def is_kept(site: Site) -> bool:
-    """Whether a decorator keeps what the function made: it runs once for each argument."""
-    functions = site.file.outline.functions
-    index = site.record.function
-    while index > 0:
-        if any(_CACHES.search(last_part(decorator)) for decorator in functions[index].decorators):
-            return True
-        index = functions[index].parent
-    return False
 
 
 def is_fallback(site: Site) -> bool:

@@ -66,7 +66,7 @@ def _fresh(made: _Made, frame: Frame, device: str, confidence: Confidence) -> Fr
     call, factory, path = made
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"
-    return Fresh(factory, device, _is_random(factory), tensor(HOST, because, confidence), call, path)
+    return Fresh(factory, device, is_random(factory), tensor(HOST, because, confidence), call, path)
 
 
 def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
@@ -94,7 +94,8 @@ def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:
     return target is not None and values.of(target, frame).kind == "torch_device"
 
 
-def _is_random(factory: str) -> bool:
+def is_random(factory: str) -> bool:
+    """Whether a factory draws random numbers."""
     return factory in api.RANDOM_FACTORIES or factory.startswith("rand")
 
 

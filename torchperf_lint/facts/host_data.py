@@ -47,6 +47,8 @@ class Upload(NamedTuple):
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
+    path: str = ""
+    """The file that `made` stands in, where that is another."""
 
 
 def made_on_host(values: Values, node: ast.expr, frame: Frame) -> Made | None:
@@ -198,7 +200,9 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     factory = ast.unparse(made.func)
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
-    if legacy and (len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.BinOp))):
+    if legacy and (
+        len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
+    ):
         return None  # numbers are sizes there
     if repeats_one_number(values, data, frame):
         return Upload(made, factory, REPEATED, False, device)

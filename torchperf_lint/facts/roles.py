@@ -149,6 +149,8 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     `called`: whether hot code calls it. `trains`: whether it does a training step, as `warmup_actor` does.
     """
     function = index.function(key)
+    if any(_KEEPS.search(last_part(decorator)) for decorator in function.decorators):
+        return True
     if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
         return True
     if COLD_NAME.search(function.name):
@@ -168,6 +170,8 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
 
 
 _PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
+_KEEPS = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
+"""Decorators that keep what a function gave: it runs once for each argument."""
 _WARM_UP = re.compile(r"^_?warmup_\w")
 """A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
 

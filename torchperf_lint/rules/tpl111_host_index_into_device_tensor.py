@@ -10,6 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -20,7 +21,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ## What it does
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
-    changes; on lines that run every training step or forward pass.
+    changes, and `x[self.order]`, where the module holds it as a plain attribute, no buffer; on lines that run every
+    training step or forward pass.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
@@ -98,12 +100,11 @@ class HostIndexIntoDeviceTensor(SourceRule):
             hot = index.spot.hot
             if hot.kind == "data":
                 continue
-            what = f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else "a list is host memory"
             yield self.found(
                 index.spot,
-                message=f"{what}, and indexing copies it to the device {hot.when}",
+                message=f"{_what(index)}, and indexing copies it to the device {hot.when}",
                 instead=_instead(index),
-                value=index.fresh.value if index.fresh is not None else index.base,
+                value=_value(index),
                 hot=hot,
                 severity=Severity.INFO,
                 related=_made_elsewhere(file, index),
@@ -115,9 +116,23 @@ class HostIndexIntoDeviceTensor(SourceRule):
         return by_events(finding, run, seen, "upload", probes=self.probes)
 
 
+def _what(index: HostIndex) -> str:
+    if index.held is not None:
+        return f"`self.{index.held.name}` stays in host memory"
+    return f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else "a list is host memory"
+
+
+def _value(index: HostIndex) -> Value:
+    if index.held is not None:
+        return index.held.value
+    return index.fresh.value if index.fresh is not None else index.base
+
+
 def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
     """Where the index is made, when that is not the line that uses it."""
-    fresh = index.fresh
+    fresh, held = index.fresh, index.held
+    if held is not None:
+        return [file.related(held.path, held.line, 1, f"`self.{held.name}` is set to a tensor on the host")]
     if fresh is None or (fresh.path == file.path and fresh.call.lineno == index.spot.expression.lineno):
         return []
     body = file.project.body(fresh.path)
@@ -126,6 +141,9 @@ def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
 
 
 def _instead(index: HostIndex) -> str:
+    if index.held is not None:
+        name = index.held.name
+        return f'hold it as a buffer, which follows the module: `self.register_buffer("{name}", ..., persistent=False)`'
     if index.fresh is not None:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
         return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")

@@ -11,7 +11,7 @@ from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, repeated
-from torchperf_lint.facts.fallbacks import is_fallback, is_kept
+from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -113,7 +113,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
                 continue
             values = project.values
             upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
-            if upload is None or is_kept(site) or is_fallback(site):
+            if upload is None or is_fallback(site):
                 continue
             yield self._finding(file, site, upload)
 
@@ -121,7 +121,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         assert site.hot is not None
         what, source = _WHAT[upload.kind]
         known = Confidence.CERTAIN if upload.kind == LITERAL else Confidence.LIKELY
-        because = f"made on the host by `{upload.factory}` (line {upload.made.lineno}) from {source}"
+        place = f"{upload.path}:{upload.made.lineno}" if upload.path else f"line {upload.made.lineno}"
+        because = f"made on the host by `{upload.factory}` ({place}) from {source}"
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` uploads {what} and waits for the copy {site.hot.when}",
