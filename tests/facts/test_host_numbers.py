@@ -9,11 +9,14 @@ from torchperf_lint.facts.host_numbers import is_host_number
 
 CODE = """
 import math
+import random
 
 
 def f(x: torch.Tensor, n: int, eps: float | None, lengths: list[int], kind="a", gain=2.0, other=None):
     count = len(lengths)
     either = x if n else 3
+    for group in optimizer.param_groups:
+        pass
     for i in range(n):
         for j, row in enumerate(lengths):
             torch.tensor({expression}, device=x.device)
@@ -30,6 +33,7 @@ def number(expression):
     [
         *("3", "-0.5", "n", "eps", "gain", "i", "j", "count", "n * 2 + 1", "n if count else 0"),
         *("len(lengths)", "max(lengths)", "int(n)", "math.sqrt(n)", "x.shape[0]", "x.size(0)", "x.numel()", "x.item()"),
+        *("random.random()", "np.random.beta(1.0, 1.0)", "np.random.rand()", "group['lr']"),
     ],
 )
 def test_one_number(expression):

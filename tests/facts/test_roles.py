@@ -294,3 +294,24 @@ def test_what_a_decorator_keeps_is_computed_once(decorator, hot):
             print(n)  # <-
     """
     assert (hot_at(code) is not None) is hot
+
+
+METER = """
+class IoU:
+    def update(self, pred, target):
+        print(pred)  # <-
+
+    def {other}(self):
+        return self.total
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "hot"), [("compute", True), ("get_scores", True), ("value", True), ("reset", False), ("get_name", False)]
+)
+def test_a_meter_is_known_by_its_methods(other, hot):
+    assert (hot_at(METER.format(other=other)) is not None) is hot
+
+
+def test_a_meter_by_name_may_call_its_update_add():
+    assert hot_at(METER.replace("IoU", "ConfusionMeter").replace("update", "add").format(other="reset")) is not None

@@ -1049,3 +1049,14 @@ class Net(nn.Module):
         return lengths.sum()
 """
     assert value_of(code, "lengths").device == HOST
+
+
+def test_what_a_backward_pass_gets_back_are_tensors():
+    code = """
+class Clamp(torch.autograd.Function):
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * x
+"""
+    assert value_of(code, "x").kind == "tensor"

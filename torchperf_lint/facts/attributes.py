@@ -24,6 +24,7 @@ from torchperf_lint.facts.value import (
     Frame,
     Value,
     join,
+    sequence,
     tensor,
 )
 from torchperf_lint.model import Confidence
@@ -58,10 +59,14 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return _of_pair(base, name)
     if base.kind == "plain":
         return PLAIN
-    if base.kind == "unknown":
-        found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
-        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
-    return UNKNOWN
+    return _of_unknown(values, node, frame) if base.kind == "unknown" else UNKNOWN
+
+
+def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
+    if node.attr == "saved_tensors":
+        return sequence(tensor(ANYWHERE, "what `forward` saved for the backward pass"))
+    found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
+    return found if found.kind != "unknown" else value_by_uses(values, node, frame)
 
 
 def _of_pair(base: Value, name: str) -> Value:

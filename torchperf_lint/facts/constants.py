@@ -33,7 +33,8 @@ _SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
 _NUMBERS = frozenset(
     "builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round builtins.sum".split()
 )
-_ARRAYS = frozenset(f"numpy.{name}" for name in "array asarray arange linspace zeros ones full float32 int64".split())
+_FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
+"""Functions of numpy's whose result is not that of their arguments alone."""
 _OF_A_SEQUENCE = frozenset("builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed".split())
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
@@ -157,7 +158,7 @@ class _Look:
             return SHAPE if self.is_tensor(node.args[0]) else None
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
             return SHAPE if self.is_tensor(node.func.value) else None
-        if dotted in _ARRAYS and node.args:
+        if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
             return self.all(node.args, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
             return self.all(node.args, depth)

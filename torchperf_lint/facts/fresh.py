@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
@@ -265,7 +266,9 @@ def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
 def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool:
     """Not when a host tensor goes in (`torch.full(size, t)`): its data has to cross anyway."""
     return not any(
-        values.of(a, frame).kind in ("tensor", "batch", "array") for a in node.args if not isinstance(a, ast.Starred)
+        values.of(a, frame).kind in ("tensor", "batch", "array")
+        for a in node.args
+        if not isinstance(a, ast.Starred) and not (isinstance(a, ast.Name) and counts_steps(a.id))
     )
 
 

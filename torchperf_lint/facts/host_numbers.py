@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hints import scalar_parameter
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _MAX_DEPTH = 6
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
+_ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice exponential".split())
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
 _COUNTED = frozenset({"range", "enumerate"})
 
@@ -38,6 +40,8 @@ def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp) -> list[ast.expr]:
 def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
     thing = values.thing(node.func, frame)
     dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
+    if dotted.startswith("random.") or (dotted.startswith("numpy.random.") and _draws_one(node)):
+        return True
     if dotted.startswith("math.") or dotted in _GIVE_NUMBERS:
         return values.of(node, frame).kind in ("plain", "unknown")  # `sum` and `abs` of tensors are tensors
     if not isinstance(node.func, ast.Attribute):
@@ -46,10 +50,29 @@ def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
     return counts and values.of(node.func.value, frame).kind == "tensor"
 
 
+def _draws_one(node: ast.Call) -> bool:
+    """Whether a function of numpy's draws one number: without a size, which comes third or by its name."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    sizes = 0 if name in ("rand", "randn") else 2
+    return name in _ONE_NUMBER and len(node.args) <= sizes and all(k.arg not in ("size", None) for k in node.keywords)
+
+
 def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:
+    """`x.shape[0]`, and a setting of an optimizer's group: `group["lr"]`."""
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and isinstance(node.value, ast.Name):
+        return _is_group(values, node.value, frame) and node.slice.value != "params"
     if isinstance(node.slice, ast.Slice) or not isinstance(node.value, ast.Attribute) or node.value.attr != "shape":
         return False
     return values.of(node.value.value, frame).kind in ("tensor", "batch", "unknown")
+
+
+def _is_group(values: Values, node: ast.Name, frame: Frame) -> bool:
+    """A name bound by `for group in optimizer.param_groups`."""
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    return bool(reaching) and all(
+        d.how == "loop" and d.value is not None and chain(d.value).endswith("param_groups") for d in reaching or ()
+    )
 
 
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:

@@ -7,13 +7,17 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import is_moved_to_device, left_behind
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.source import Site
-from torchperf_lint.facts.value import HOST, Value, tensor
+from torchperf_lint.facts.value import HOST, Frame, Value, tensor
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _LATE = (10**9, 1)
+_MAX_CALLERS = 8
+"""Calls looked at for what a parameter is given."""
 
 
 class Repeated(NamedTuple):
@@ -46,6 +50,9 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         return None if held.in_module else Repeated("tensor", held.value)
     if not isinstance(receiver, ast.Name):
         return None
+    given = _given_held(site, receiver.id)
+    if given is not None:
+        return Repeated("tensor", given)
     made = made_on_host(values, receiver, site.frame)
     span = _span(site)
     body = site.file.project.body(site.file.path)
@@ -59,6 +66,29 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), before the loop"
     )
     return Repeated("tensor", tensor(HOST, because))
+
+
+def _given_held(site: Site, name: str) -> Value | None:
+    """What a parameter is, where every caller gives it a tensor that an object keeps on the host; else None."""
+    project = site.file.project
+    key, body = FunctionKey(site.file.path, site.function), project.body(site.file.path)
+    names = [parameter.name for parameter in project.index.function(key).parameters]
+    callers = project.hotness.callers.get(key, ()) if name in names else ()
+    if body is None or not 0 < len(callers) <= _MAX_CALLERS or body.reaching(site.function, name, site.start):
+        return None
+    record = project.index.function(key)
+    position = names.index(name) - (record.class_index >= 0 and "staticmethod" not in record.decorators)
+    found: list[Value] = []
+    for path, call in callers:
+        there = project.body(path)
+        node = there.call(call.function, call.line, call.column, call.callee) if there is not None else None
+        argument = argument_of(node, position, name) if node is not None else None
+        at = Frame(path, call.function, (call.line, call.column))
+        held = left_behind(project.values, argument, at) if argument is not None else None
+        if held is None:
+            return None
+        found.append(held.value.with_reason(f"passed by the call at {path}:{call.line}: {held.value.because}"))
+    return found[0]
 
 
 def _span(site: Site) -> tuple[Position, Position] | None:

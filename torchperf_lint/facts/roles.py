@@ -118,7 +118,11 @@ _METER_CLASS = re.compile(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
-_METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed"})
+_METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
+_MEASURED = re.compile(
+    r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
+)
+"""Methods that give what a meter has gathered."""
 _LOSS_NAME = re.compile(
     r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
     r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
@@ -177,8 +181,11 @@ _WARM_UP = re.compile(r"^_?warmup_\w")
 
 
 def _is_meter(index: Index, cls: Thing) -> bool:
-    """A class called Metric or AverageMeter, or derived from one that is."""
-    return any(_METER_CLASS.search(name) for name in _class_names(index, cls))
+    """A class called Metric or AverageMeter, or derived from one that is; or with the methods of one."""
+    if any(_METER_CLASS.search(name) for name in _class_names(index, cls)):
+        return True
+    methods = index.record(cls).methods
+    return "update" in methods and "forward" not in methods and any(_MEASURED.search(name) for name in methods)
 
 
 def _class_names(index: Index, cls: Thing) -> list[str]:
