@@ -34,6 +34,7 @@ def number(expression):
         *("3", "-0.5", "n", "eps", "gain", "i", "j", "count", "n * 2 + 1", "n if count else 0"),
         *("len(lengths)", "max(lengths)", "int(n)", "math.sqrt(n)", "x.shape[0]", "x.size(0)", "x.numel()", "x.item()"),
         *("random.random()", "np.random.beta(1.0, 1.0)", "np.random.rand()", "group['lr']"),
+        *("torch.finfo(x.dtype).min", "np.finfo(np.float32).eps"),
     ],
 )
 def test_one_number(expression):

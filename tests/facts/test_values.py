@@ -1060,3 +1060,16 @@ class Clamp(torch.autograd.Function):
         return grad * x
 """
     assert value_of(code, "x").kind == "tensor"
+
+
+def test_what_forward_hands_on_within_its_module_is_a_tensor_as_well():
+    code = """
+class Head({base}):
+    def forward(self, scores):
+        return self.kept(scores)
+
+    def kept(self, found):
+        return found[found.shape[0] - 1:]
+"""
+    assert value_of(code.format(base="nn.Module"), "found").kind == "tensor"
+    assert value_of(code.format(base="object"), "found").kind == "unknown"

@@ -154,8 +154,14 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
 
 
 def _is_beside(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool:
-    """Whether the other operand is a number of the host, or was just made there as well."""
-    return _is_number(values, node, frame) or _origin(values, node, frame, steps) is not None
+    """Whether the other operand is a number of the host, or was just made there as well.
+
+    A tensor on the device is it not, as torch computes nothing with that and one on the host: a name of which nothing
+    is known will be a number.
+    """
+    if _is_number(values, node, frame) or _origin(values, node, frame, steps) is not None:
+        return True
+    return isinstance(node, ast.Name | ast.Attribute) and values.of(node, frame).kind == "unknown"
 
 
 def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -12,6 +12,8 @@ from torchperf_lint.facts.values import Values
 _MAX_DEPTH = 6
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
 _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice exponential".split())
+_LIMITS = frozenset({"min", "max", "eps", "tiny"})
+"""Of `torch.finfo(dtype)`."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
 _COUNTED = frozenset({"range", "enumerate"})
 
@@ -28,6 +30,8 @@ def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0)
         return _gives_a_number(values, node, frame)
     if isinstance(node, ast.Subscript):
         return _of_a_shape(values, node, frame)
+    if isinstance(node, ast.Attribute):
+        return node.attr in _LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")
     return _named(values, node, frame, depth) if isinstance(node, ast.Name) else False
 
 

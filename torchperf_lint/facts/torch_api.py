@@ -6,7 +6,8 @@ Taken from the torch 2.13 documentation and sources.
 from __future__ import annotations
 
 FILL_FACTORIES = frozenset(
-    ["zeros", "ones", "empty", "full", "eye", "arange", "linspace", "logspace", "tril_indices", "triu_indices"]
+    "zeros ones empty full eye arange linspace logspace tril_indices triu_indices hann_window hamming_window "
+    "blackman_window bartlett_window kaiser_window nn.Transformer.generate_square_subsequent_mask".split()
 )
 RANDOM_FACTORIES = frozenset(["rand", "randn", "randint", "randperm", "normal"])
 LIKE_FACTORIES = frozenset(

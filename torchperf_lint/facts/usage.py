@@ -43,7 +43,8 @@ _TAKE_A_TENSOR = frozenset(
 """Functions of torch whose first argument is a tensor: not what makes one, nor what takes a list of them."""
 _OF_ARRAYS = frozenset(
     "sum mean max min any all abs norm std var argmax argmin item float long int bool half eq ne gt lt ge le clamp "
-    "clip T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod softmax".split()
+    "clip shape ndim T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod "
+    "softmax".split()
 )
 _COMPUTES = re.compile(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$"
@@ -136,20 +137,28 @@ def _computes_with(dotted: str) -> bool:
 
 
 def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
-    """A parameter of a module's `forward`, or of a loss: a tensor, where it is used as tensors and arrays are."""
-    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
-    if (
-        hot is None
-        or hot.depth
-        or hot.kind not in ("forward", "step", "update")
-        or not _COMPUTES.search(values.index.outlines[frame.path].functions[frame.function].name)
-    ):
+    """A parameter of a module's `forward`, of what that calls of the module, or of a loss.
+
+    It is a tensor where it is used as tensors and arrays are.
+    """
+    if not _takes_tensors(values, frame):
         return UNKNOWN
     line = next((line for attribute, line in body.uses(frame.function, name) if attribute in _OF_ARRAYS), None)
     line = line if line is not None else body.array_like(frame.function, name)
     if line is None:
         return UNKNOWN
     return tensor(ANYWHERE, f"`{name}` is given to the module and used as a tensor (line {line})", Confidence.LIKELY)
+
+
+def _takes_tensors(values: Values, frame: Frame) -> bool:
+    """Whether what a function is given is tensors, if it is arrays at all."""
+    hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
+    if hot is None or hot.kind not in ("forward", "step", "update"):
+        return False
+    if not hot.depth:
+        return bool(_COMPUTES.search(values.index.outlines[frame.path].functions[frame.function].name))
+    own = values.index.class_of(frame.path, frame.function)
+    return hot.kind == "forward" and own is not None and values.types.is_module_class(own)
 
 
 def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:
