@@ -23,6 +23,8 @@ MORE_FILES = 16
 """Of files with code that trains, a second draw, up to twice as long."""
 AGAIN_FILES = 20
 """Of files with code that trains, a third draw, up to twice as long."""
+LAST_FILES = 16
+"""The fourth draw of files, as the third."""
 FILE_LINES = 350
 FILE_CANDIDATES = 4
 """A file to label whole has at most so many lines, and at least so many hot candidates."""
@@ -35,6 +37,8 @@ MORE = "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL119 TPL201 TP
 AGAIN_SITES = 24
 """More of each pattern of `AGAIN`, drawn as those of `MORE` after the rules had been tuned to these."""
 AGAIN = "TPL101 TPL102 TPL103 TPL105 TPL107 TPL108 TPL112 TPL119 TPL201 TPL208 TPL251 TPL252 TPL651"
+LAST_SITES = 16
+"""More of each pattern of `AGAIN`, a fourth draw."""
 HOT_SHARE = 0.7
 """Sites in a loop or in a function that frameworks call often, of those drawn for a pattern."""
 _HOT_NAME = re.compile(r"forward|step|loss|batch|update|__call__|__getitem__|collate|train_one|sample|predict")
@@ -372,7 +376,11 @@ def drawn(candidates: list[Candidate]) -> list[Site]:
         pool = sorted(c for c in candidates if c[0].pattern == pattern and c[2])
         chooser.shuffle(pool)
         kept += [site._replace(stratum="step") for site in _in_turns(pool, STEP_SITES, taken)]
-    for stratum, patterns, wanted in (("more", MORE, MORE_SITES), ("again", AGAIN, AGAIN_SITES)):
+    for stratum, patterns, wanted in (
+        ("more", MORE, MORE_SITES),
+        ("again", AGAIN, AGAIN_SITES),
+        ("last", AGAIN, LAST_SITES),
+    ):
         for pattern in patterns.split():
             pool = sorted(c for c in candidates if c[0].pattern == pattern and (c[2] or c[0].stratum == "hot"))
             chooser.shuffle(pool)
@@ -390,7 +398,13 @@ def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str,
         if trains:
             training.setdefault(site[:3], set()).add(site.line)
     kept: list[tuple[str, str, str]] = []
-    draws = ((lines, FILES, 1), (training, STEP_FILES, 1), (training, MORE_FILES, 2), (training, AGAIN_FILES, 2))
+    draws = (
+        (lines, FILES, 1),
+        (training, STEP_FILES, 1),
+        (training, MORE_FILES, 2),
+        (training, AGAIN_FILES, 2),
+        (training, LAST_FILES, 3),
+    )
     for table, more, times in draws:
         wanted = len(kept) + more
         pool = sorted(key for key, found in table.items() if len(found) >= FILE_CANDIDATES and key not in kept)

@@ -63,6 +63,7 @@ RARE = [
     ("psutil.virtual_memory().percent > 90", "memory", False),
     ("not config.low_vram", "memory", True),
     ("x.device.type == 'mps'", "elsewhere", False),
+    ("x_is_mps_xpu", "elsewhere", False),
     ("x.device.type != 'cpu'", "elsewhere", True),
     ("device in ('mps', 'xla')", "elsewhere", False),
     ("device not in ['cpu']", "elsewhere", True),

@@ -9,6 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.host_data import destination
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
@@ -52,7 +53,7 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     if made is None or not _leaves_the_host(values, node, frame):
         return None
     evident = node.func.attr == "cuda" or _evident(values, node, frame)
-    return _fresh(made, frame, _written(node), Confidence.CERTAIN if evident else Confidence.LIKELY)
+    return _fresh(made, frame, _written(values, node, frame), Confidence.CERTAIN if evident else Confidence.LIKELY)
 
 
 def just_made(
@@ -78,14 +79,12 @@ def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
     return node.func.attr == "cuda" or target_device(values, node, frame) == DEVICE
 
 
-def _written(node: ast.Call) -> str:
-    assert isinstance(node.func, ast.Attribute)
-    if node.func.attr == "type_as":
-        return f"{ast.unparse(node.args[0])}.device"
-    if node.func.attr == "cuda":
-        return '"cuda"' if not node.args else ast.unparse(node.args[0])
-    device = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
-    return ast.unparse(device) if device is not None else "..."
+def _written(values: Values, node: ast.Call, frame: Frame) -> str:
+    """The device as written: of a tensor that it is moved to, `x.device`."""
+    written = destination(values, node, frame)[1]
+    if written:
+        return written
+    return f"{ast.unparse(node.args[0])}.device" if node.args else "..."
 
 
 def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -217,7 +217,9 @@ def _names_another_device(test: ast.expr) -> bool:
 
 
 _CUDA_NAME = re.compile(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
-_ELSEWHERE_NAME = re.compile(r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu)$", re.IGNORECASE)
+_ELSEWHERE_NAME = re.compile(
+    r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu|xpu|npu)(?:_|$)", re.IGNORECASE
+)
 
 
 def _says_cuda(test: ast.expr) -> bool:

@@ -112,7 +112,7 @@ def _edits(edit: Editor, site: Site, fresh: Fresh) -> list[Edit]:
     if not keywords.keys() <= {"device", "dtype", "non_blocking"} or any(isinstance(a, ast.Starred) for a in call.args):
         raise CannotFix("it does more than move")
     device = _device(site, keywords)
-    if device is not None and site.file.value(device, site).kind == "tensor":
+    if device is not None and site.file.value(device, site).kind in ("tensor", "batch"):
         if not isinstance(device, ast.Name | ast.Attribute) or isinstance(site.receiver, ast.Name):
             raise CannotFix("a tensor that gives its device is named once more")
         return edit.set_keyword(fresh.call, "device", f"{edit.source(device)}.device")
