@@ -229,8 +229,9 @@ def combined(values: list[Value]) -> Value:
         return best if hosts or best.device != HOST else replace(best, device=ANYWHERE)
     if all(value.kind == "plain" for value in values):
         return PLAIN
-    if all(value.kind == "sequence" for value in values):
-        return sequence(join([value.item or UNKNOWN for value in values]))
+    if all(value.kind in ("sequence", "plain") for value in values):
+        # `[x] + [y]`, and `[x] * n`: text and sizes aside, a number beside a list says how often to repeat it.
+        return sequence(join([value.item or UNKNOWN for value in values if value.kind == "sequence"]))
     return UNKNOWN
 
 
