@@ -73,7 +73,8 @@ def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -
 def _forward_output(inner: Value, whole: Value) -> Value:
     """A module's output with the structure that its `forward` shows."""
     if inner.kind == "sequence" and inner.items:
-        return replace(inner, items=tuple(_forward_output(item, whole) for item in inner.items))
+        items = tuple(_forward_output(item, whole) for item in inner.items)
+        return replace(inner, items=items, item=join(items))
     if inner.kind in ("plain", "array"):
         return inner
     if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array", "tensor"):

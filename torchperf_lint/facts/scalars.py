@@ -14,6 +14,8 @@ def holds_device_scalars(values: Values, data: ast.expr, frame: Frame) -> Value 
 
     They have one number each: with more, torch refuses to make a tensor of them.
     """
+    while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 and isinstance(data.elts[0], ast.ListComp):
+        data = data.elts[0]  # `[[t[0] for t in x]]`
     if isinstance(data, ast.List | ast.Tuple):
         found = [values.of(element, frame) for element in data.elts[:_FEW]]
         told = [value for value in found if _is_on_device(value)]

@@ -151,6 +151,8 @@ class Values:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
             return PLAIN
+        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
+            return replace(self.of(node.left, frame), items=())  # `[x] * n`, whatever says how often
         # Long sums nest to the left: walk down the spine instead of recursing into it.
         operands = [node.right]
         spine: ast.expr = node.left
@@ -229,9 +231,8 @@ def combined(values: list[Value]) -> Value:
         return best if hosts or best.device != HOST else replace(best, device=ANYWHERE)
     if all(value.kind == "plain" for value in values):
         return PLAIN
-    if all(value.kind in ("sequence", "plain") for value in values):
-        # `[x] + [y]`, and `[x] * n`: text and sizes aside, a number beside a list says how often to repeat it.
-        return sequence(join([value.item or UNKNOWN for value in values if value.kind == "sequence"]))
+    if all(value.kind == "sequence" for value in values):
+        return sequence(join([value.item or UNKNOWN for value in values]))
     return UNKNOWN
 
 

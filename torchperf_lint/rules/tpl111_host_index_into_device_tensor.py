@@ -98,7 +98,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
             hot = index.spot.hot
             if hot.kind == "data":
                 continue
-            what = f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else "a list is host memory"
+            what = f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else index.source
             yield self.found(
                 index.spot,
                 message=f"{what}, and indexing copies it to the device {hot.when}",
@@ -133,4 +133,9 @@ def _instead(index: HostIndex) -> str:
     if isinstance(node, ast.List) and len(node.elts) == 1:
         number = ast.unparse(node.elts[0])
         return f"take a slice, which needs no copy: `{number}:{number} + 1`"
+    if index.held is not None:
+        return f'hold it as a buffer, which follows the module: `self.register_buffer("{index.held.name}", ...)`'
+    if not isinstance(node, ast.List):
+        written = ast.unparse(node)
+        return f"copy it once for all its uses: `{written} = torch.from_numpy({written}).to({index.device})`"
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
