@@ -20,6 +20,8 @@ def holds_device_scalars(values: Values, data: ast.expr, frame: Frame) -> Value 
         found = [values.of(element, frame) for element in data.elts[:_FEW]]
         told = [value for value in found if _is_on_device(value)]
         return told[0] if told else None
+    if isinstance(data, ast.BinOp):
+        return None  # `[t] * n`: TPL252 tells of the one number
     held = values.of(data, frame)
     item = held.item if held.kind == "sequence" else None
     return item if item is not None and _is_on_device(item) else None
