@@ -139,3 +139,15 @@ def test_what_is_looked_up_in_a_table_of_words(read, expected):
     assert (
         consequence_in(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {read}\n") == expected
     )
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
+        ("found = {}\n        found[x.argmax().item()] = x", RECORDS),
+        ("found = x.clone()\n        found[x.argmax().item()] = x", DECIDES),
+    ],
+)
+def test_the_key_of_an_entry_only_names_it(store, expected):
+    code = f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {store}\n        return found\n"
+    assert consequence_in(code) == expected

@@ -62,6 +62,11 @@ def test_what_parts_of_an_array_are_asked_for():
     check("def f(x):\n    a = x[0].long()\n    return x", "x", "unknown", None)
 
 
+def test_what_is_compared_for_a_mask_is_an_array_or_a_tensor():
+    net = "class Net(nn.Module):\n    def forward(self, x, y):\n        return x[y != 0], y\n"
+    check(net, "y", "tensor", ANYWHERE)
+
+
 def test_a_list_of_the_same_tensor_many_times():
     value = value_of("out = [torch.zeros(3, device='cuda')] * n\nprint(out)", "out")
     assert value.kind == "sequence"

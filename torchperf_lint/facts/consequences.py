@@ -79,7 +79,7 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.IfExp) and parent.test is node:
         return _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
-        return None if _WORDS.search(last_part(chain(parent.value))) else DECIDES
+        return None if _is_key(place, parent) else DECIDES
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
         return DECIDES
     if isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _WANTS_HOST and node not in parent.args[:1]:
@@ -92,6 +92,13 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Assign):
         return DECIDES if _assigned_decides(place, parent) else RECORDS
     return None
+
+
+def _is_key(place: Place, entry: ast.Subscript) -> bool:
+    """Whether an entry is one of a table of words, or is put into a dict: the key only names it."""
+    if isinstance(entry.ctx, ast.Store):
+        return place.file.value(entry.value, place).kind == "sequence"
+    return _WORDS.search(last_part(chain(entry.value))) is not None
 
 
 def _of_test(place: Place, branch: ast.If) -> str:

@@ -107,7 +107,8 @@ class Turn:
 
     def _looks_up(self) -> bool:
         """Whether the element itself is an index, which has to be a number on the host: `table[i] for i in order`."""
-        indices = [subscript.slice for subscript in self.indexed if isinstance(subscript.slice, ast.Name)]
+        indices = [n.slice for n in self.nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name)]
+        indices = [index for index in indices if index.id in self.variables]
         return any(self.is_tensor(index) for index in indices)
 
     def works(self) -> bool:
