@@ -74,7 +74,8 @@ def _forward_output(inner: Value, whole: Value) -> Value:
     """A module's output with the structure that its `forward` shows."""
     if inner.kind == "sequence" and inner.items:
         items = tuple(_forward_output(item, whole) for item in inner.items)
-        return replace(inner, items=items, item=join(items))
+        known = inner.item is not None and inner.item.kind == "tensor"
+        return replace(inner, items=items, item=join(items) if known else inner.item)
     if inner.kind in ("plain", "array"):
         return inner
     if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array", "tensor"):
