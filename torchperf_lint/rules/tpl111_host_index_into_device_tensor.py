@@ -20,7 +20,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ## What it does
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
-    changes; on lines that run every training step or forward pass.
+    changes; on lines that run every training step or forward pass. Also an index that a module keeps as a plain
+    attribute, which stays in host memory when the module moves, and a numpy array that picks from several tensors.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
@@ -56,7 +57,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
             return cosine.gather(1, labels[:, None])[:, 0]
     ```
     Or make the index on the device: `torch.arange(x.size(0), device=cosine.device)`. For a list of one number, take a
-    slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer.
+    slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer. An array
+    that picks from several tensors is copied once: `rows = torch.from_numpy(rows).to(obs.device)`.
 
     ## When it is fine
     Numbers, slices and masks need no copy; lists of numbers that come from the host and differ at every step have to
