@@ -39,6 +39,8 @@ def consequence_in(source):
         ("torch.tensor(False)", "self.n.data.copy_(torch.tensor([True]))", COUNTED),
         ("torch.zeros(1)", "self.n[0] = 1", COUNTED),
         ("torch.tensor(0)", "self.n.zero_()", COUNTED),
+        ("torch.zeros(1)", "k = (int(self.n) + x.shape[0]) % self.size; self.n[0] = k", COUNTED),
+        ("torch.zeros(1)", "k = self.n + int(x.max()); self.n[0] = k", DECIDES),
         ("torch.tensor(0)", "pass", DECIDES),
         ("torch.tensor(0)", "self.n += x.sum()", DECIDES),
         ("torch.tensor(0)", "self.n.copy_(x.max())", DECIDES),
@@ -122,3 +124,30 @@ class Net(nn.Module):
     asked = truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     last = max((spot for spot in asked if getattr(spot.expression, "id", "") == "m"), key=lambda spot: spot.start)
     assert (consequence(last) == AGAIN) is (expected == AGAIN)
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("return self.idx2word[x.argmax().item()]", RECORDS),
+        ("return self.int_to_char[x.argmax().item()]", RECORDS),
+        ("return self.table[x.argmax().item()]", DECIDES),
+        ("return self.layers[x.argmax().item()]", DECIDES),
+    ],
+)
+def test_what_is_looked_up_in_a_table_of_words(read, expected):
+    assert (
+        consequence_in(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {read}\n") == expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
+        ("found = {}\n        found[x.argmax().item()] = x", RECORDS),
+        ("found = x.clone()\n        found[x.argmax().item()] = x", DECIDES),
+    ],
+)
+def test_the_key_of_an_entry_only_names_it(store, expected):
+    code = f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {store}\n        return found\n"
+    assert consequence_in(code) == expected

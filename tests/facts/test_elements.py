@@ -60,6 +60,10 @@ SURE = [
     "order = x.argsort()\nfor i in range(x.size(0)):\n    x[order[i]] = i",
     "order = x.argsort(1)\nout = [y[i, order[i]] for i in range(x.size(0))]",
     "low, best = x.max(1)\nfor v in low:\n    total += v * 2",
+    "for i in set(x.argmax(1)):\n    y[i] /= 2",
+    "for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].max())",
+    "for i in range(x.size(0)):\n    out.append(torch.sum(x[i][y[i] > 0]))",
+    "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
 DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),

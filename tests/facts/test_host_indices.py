@@ -70,3 +70,38 @@ def test_other_indices_are_left_alone(expression):
 
 def test_one_tensor_indexes_several_and_is_made_once():
     assert len(indices_of("x[order] + x[order]")) == 1
+
+
+KEPT = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rows = torch.arange(4)
+            self.register_buffer("columns", torch.arange(4))
+
+        def forward(self, x: torch.Tensor):
+            x, y = x.cuda(), torch.ones(3, device="cuda")
+            order = np.random.permutation(len(x))
+            single = np.random.permutation(len(x))
+            return {expression}
+"""
+
+
+def kept_of(expression):
+    files = texts(KEPT.format(expression=expression))
+    return [found.source for found in host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
+
+
+@pytest.mark.parametrize(
+    ("expression", "sources"),
+    [
+        ("x[self.rows], y[self.rows]", ["`self.rows` stayed in host memory"]),
+        ("x[self.rows.view(-1)]", ["`self.rows` stayed in host memory"]),
+        ("x[self.columns]", []),
+        ("x[order], y[order]", ["the array `order` is host memory"]),
+        ("x[single]", []),
+        ("x[order], self.table[order]", ["the array `order` is host memory"]),
+    ],
+)
+def test_an_index_that_was_there_before(expression, sources):
+    assert kept_of(expression) == sources

@@ -101,3 +101,8 @@ def test_a_function_that_only_set_up_calls_is_set_up():
     files = texts(head + indent(code, "    ") + called)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert items_in_loops(file) == ()
+
+
+def test_processors_of_logits_work_on_the_device():
+    head = "class NoRepeatLogitsProcessor:\n  def __call__(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
+    assert found("for i in range(len(x)):\n    out.append(x[i].item())", head)

@@ -35,6 +35,44 @@ def check(code, expression, kind, device):
         assert value.device == device, value
 
 
+def test_a_dict_that_forward_returns_is_no_tensor():
+    net = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.proj = nn.Linear(3, 3)
+
+            def forward(self, x):
+                loss = self.proj(x).sum()
+                return {"loss": loss, "norm": loss.norm()}, [loss]
+
+        net = Net().cuda()
+        losses, parts = net(torch.zeros(3))
+        for one in losses.values():
+            print(losses, losses.values(), one, parts)
+    """
+    for expression, kind in (("losses", "sequence"), ("losses.values()", "sequence"), ("one", "tensor")):
+        assert value_of(net, expression).kind == kind
+    assert shown(value_of(net, "parts").item) == ("tensor", DEVICE)
+
+
+def test_what_parts_of_an_array_are_asked_for():
+    check("def f(x):\n    a, b = x[:, :2].long().t()\n    return a", "a", "tensor", ANYWHERE)
+    check("def f(x):\n    a = x[:, :2].astype(int)\n    return x", "x", "unknown", None)
+    check("def f(x):\n    a = x[0].long()\n    return x", "x", "unknown", None)
+
+
+def test_what_is_compared_for_a_mask_is_an_array_or_a_tensor():
+    net = "class Net(nn.Module):\n    def forward(self, x, y):\n        return x[y != 0], y\n"
+    check(net, "y", "tensor", ANYWHERE)
+
+
+def test_a_list_of_the_same_tensor_many_times():
+    value = value_of("out = [torch.zeros(3, device='cuda')] * n\nprint(out)", "out")
+    assert value.kind == "sequence"
+    assert shown(value.item) == ("tensor", DEVICE)
+
+
 # -- expressions on one line -----------------------------------------------------------------------
 
 EXPRESSIONS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -38,6 +39,12 @@ _SAYS = frozenset(
     "print warn warning info error critical debug exception log write append warn_once warning_once "
     "rank_zero_warn rank_zero_info rank_zero_debug".split()
 )
+_WORDS = re.compile(
+    r"^(?:i|id|ids|idx|index|int|ix|tok|token|label)_?(?:2|to)_?(?:s|str|w|word|token|char|label|name|cls|class)s?$"
+    r"|(?:^|_)(?:itos|vocab|vocabulary|alphabet|class_?names|label_?names|id2\w+|index2\w+|idx2\w+|ix2\w+)$",
+    re.IGNORECASE,
+)
+"""Tables of words: what one looks up there is read or shown, and takes no part in the computation."""
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
@@ -72,7 +79,7 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.IfExp) and parent.test is node:
         return _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
-        return DECIDES
+        return None if _is_key(place, parent) else DECIDES
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
         return DECIDES
     if isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _WANTS_HOST and node not in parent.args[:1]:
@@ -85,6 +92,13 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Assign):
         return DECIDES if _assigned_decides(place, parent) else RECORDS
     return None
+
+
+def _is_key(place: Place, entry: ast.Subscript) -> bool:
+    """Whether an entry is one of a table of words, or is put into a dict: the key only names it."""
+    if isinstance(entry.ctx, ast.Store):
+        return place.file.value(entry.value, place).kind == "sequence"
+    return _WORDS.search(last_part(chain(entry.value))) is not None
 
 
 def _of_test(place: Place, branch: ast.If) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import Thing
@@ -15,6 +17,8 @@ _MAKING = frozenset(
     "tensor Tensor LongTensor IntTensor BoolTensor FloatTensor zeros ones full zeros_like ones_like".split()
 )
 _THROUGH = frozenset("item data detach cpu bool int float long all any to".split())
+_LENGTH = re.compile(r"^(?:[KQN]|\w*(?:len|length|size|num|queue|n|max)\w*)$")
+"""Names of the fixed lengths of queues."""
 _MISSING = ast.Constant(None)
 
 
@@ -77,7 +81,38 @@ def _writes(place: Place, owner: Thing, name: str) -> Iterator[tuple[ast.expr, s
             for statement in statements(body.functions[method].body if method in body.functions else ()):
                 written = _changed(statement, f"self.{name}")
                 if written is not None:
-                    yield written, "changed"
+                    counted = isinstance(written, ast.Name) and _counts_on(body, method, written, name)
+                    yield ast.Constant(0) if counted else written, "changed"
+
+
+def _counts_on(body: Body, method: int, node: ast.expr, name: str, hops: int = 3) -> bool:
+    """Whether a number comes of the buffer itself and of sizes: `ptr = (int(self.ptr) + x.shape[0]) % self.size`."""
+    if isinstance(node, ast.BinOp):
+        return all(_counts_on(body, method, side, name, hops) for side in (node.left, node.right))
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    if _own_attribute(node) == name:
+        return True
+    if isinstance(node, ast.Name):
+        bound = body.reaching(method, node.id, body.at(node)) or []
+        values = [d.value for d in bound if d.how in ("assign", "item") and d.value is not None]
+        return (
+            hops > 0
+            and 0 < len(values) == len(bound)
+            and all(_counts_on(body, method, value, name, hops - 1) for value in values)
+        )
+    return _is_size(node)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """`x.shape[0]`, `x.size(0)`, `len(x)`, and a setting such as `self.queue_size`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        return chain(node.func) == "len" or last_part(chain(node.func)) in ("size", "numel")
+    return isinstance(node, ast.Attribute) and (
+        node.attr == "shape" or (chain(node.value) == "self" and _LENGTH.search(node.attr) is not None)
+    )
 
 
 def _changed(statement: ast.stmt, own: str) -> ast.expr | None:

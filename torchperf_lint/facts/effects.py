@@ -93,7 +93,10 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
-    """(name, line) where a name has several indices, or is compared or computed with and the result asked a method."""
+    """(name, line) where a name is used as arrays are.
+
+    It has several indices, or is compared or computed with and the result asked a method or used as a mask.
+    """
     stack: list[ast.AST] = list(body)
     while stack:
         node = stack.pop()
@@ -102,6 +105,8 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
                 yield node.value.id, node.lineno
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
             yield from _operand_names(node.value)
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare):
+            yield from _operand_names(node.slice)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             stack.extend(ast.iter_child_nodes(node))
 

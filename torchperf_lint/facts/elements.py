@@ -15,7 +15,7 @@ from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
 
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
-_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter"})
+_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter", "set", "list", "tuple"})
 _MAKERS = frozenset("zeros ones empty full new_zeros new_ones new_empty new_full".split())
 
 

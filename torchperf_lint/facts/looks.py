@@ -35,8 +35,14 @@ def _may_be(place: Place, node: ast.expr, hops: int) -> bool:
     if isinstance(node, ast.Call):
         return _call(place, node, hops)
     if isinstance(node, ast.Subscript):
-        return _may_be(place, node.value, hops)
+        return _may_be(place, node.value, hops) or _is_given(place, node.value)
     return any(_may_be(place, part, hops) for part in _operands(node))
+
+
+def _is_given(place: Place, node: ast.expr) -> bool:
+    """Whether elements are taken of a parameter of which nothing says what it is: `x[i, lengths[i] :] = 0`."""
+    parameters = place.file.outline.functions[place.function].parameters
+    return isinstance(node, ast.Name) and any(p.name == node.id and not p.annotation for p in parameters)
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:

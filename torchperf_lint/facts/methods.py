@@ -97,6 +97,8 @@ def _of_a_record(base: Value, name: str) -> Value:
     """A batch, or what a model returns, may be a dict of tensors."""
     if name == "items":
         return sequence(sequence(base, (PLAIN, base)))
+    if name == "values":
+        return sequence(base)
     return sequence(PLAIN) if name == "keys" else base
 
 

@@ -31,7 +31,9 @@ _PREPARES = re.compile(
     r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
     re.IGNORECASE,
 )
-_DATA_CLASS = re.compile(r"Dataset|Transform|Augment|Sampler|Tokenizer|Processor|Reader|Writer|Visuali[sz]er")
+_DATA_CLASS = re.compile(
+    r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz]er"
+)
 
 
 class Repeated(NamedTuple):
@@ -149,7 +151,7 @@ def _may_run_often(file: SourceFile, function: int) -> bool:
     callers = file.project.hotness.callers.get(key, ())
     own = [FunctionKey(site.path, site.call.function) for site in callers]
     if not own:
-        return not any(part.startswith("_") for part in record.qualname.split("."))
+        return not any(part.startswith("_") and part != "__call__" for part in record.qualname.split("."))
     return not all(caller.index <= 0 or is_cold(index, caller) for caller in own)
 
 

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 MODULE_NAME = re.compile(
     r"^(?!(?:get|build|make|create|load|save|scale|set|compute|init|to|from|update|log|plot|encode|decode|process)_)"
     r"(?:\w*_)?(?:model|net|network|module|encoder|decoder|backbone|head|criterion|loss_fn|loss_func|generator|discriminator|"
-    r"policy|critic|actor|unet|vae|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
-    r"extractor|transformer|predictor|(?:net)?[DG])\d*(?:_(?:ema|target|old|student|teacher|module|layer|\d+))?$",
+    r"policy|critic|actor|agent|denoiser|vocoder|unet|vae|lstm|gru|rnn|mlp|cnn|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
+    r"extractor|transformer|predictor|(?:net)?[DG](?:_[A-Z]{1,2})?|net[DG]_[A-Z]2[A-Z])\d*"
+    r"(?:_(?:ema|target|local|old|ref|student|teacher|module|layer|\d+))?$",
     re.IGNORECASE,
 )
 
@@ -72,11 +73,13 @@ def module_output(values: Values, node: ast.Call, module: Value, frame: Frame) -
 def _forward_output(inner: Value, whole: Value) -> Value:
     """A module's output with the structure that its `forward` shows."""
     if inner.kind == "sequence" and inner.items:
-        return replace(inner, items=tuple(_forward_output(item, whole) for item in inner.items))
+        items = tuple(_forward_output(item, whole) for item in inner.items)
+        known = inner.item is not None and inner.item.kind == "tensor"
+        return replace(inner, items=items, item=join(items) if known else inner.item)
     if inner.kind in ("plain", "array"):
         return inner
-    if inner.kind == "sequence":
-        return inner if inner.item is not None and inner.item.kind in ("plain", "array") else whole
+    if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array", "tensor"):
+        return inner if inner.item.kind != "tensor" else sequence(_forward_output(inner.item, whole))
     if inner.kind == "tensor" and inner.device == HOST:
         return inner
     return whole

@@ -14,10 +14,14 @@ def holds_device_scalars(values: Values, data: ast.expr, frame: Frame) -> Value 
 
     They have one number each: with more, torch refuses to make a tensor of them.
     """
+    while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1 and isinstance(data.elts[0], ast.ListComp):
+        data = data.elts[0]  # `[[t[0] for t in x]]`
     if isinstance(data, ast.List | ast.Tuple):
         found = [values.of(element, frame) for element in data.elts[:_FEW]]
         told = [value for value in found if _is_on_device(value)]
         return told[0] if told else None
+    if isinstance(data, ast.BinOp):
+        return None  # `[t] * n`: TPL252 tells of the one number
     held = values.of(data, frame)
     item = held.item if held.kind == "sequence" else None
     return item if item is not None and _is_on_device(item) else None

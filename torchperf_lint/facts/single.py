@@ -9,7 +9,11 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
 
-_MARKS = api.TENSOR_ONLY_METHODS | {"shape", "size", "ndim", "dim", "dtype", "numel", "device", "T"}
+_MARKS = (
+    api.TENSOR_ONLY_METHODS
+    | {"shape", "size", "ndim", "dim", "dtype", "numel", "device", "T"}
+    | {"tolist", "item", "cpu", "long", "float", "sum", "mean", "max", "min", "reshape", "squeeze", "flatten", "argmax"}
+)
 """What a tensor is asked for, and a list never."""
 _TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
 
@@ -38,7 +42,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
     written = chain(node)
     if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
         return False
-    if any(attribute in _MARKS for attribute, _ in body.uses(place.function, written)):
+    asked = any(attribute in _MARKS for attribute, _ in body.uses(place.function, written))
+    if asked or body.array_like(place.function, written) is not None:
         return True
     if not isinstance(node, ast.Name):
         return False

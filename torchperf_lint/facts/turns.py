@@ -33,6 +33,8 @@ _RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
 )
+_ONE_NUMBER = frozenset("max min sum amax amin any all".split())
+"""Reductions to one number that take a mask just as well."""
 HANDFUL = re.compile(
     r"(?:^|_)(?:src|spk|speakers?|sources?|heads?|layers?|levels?|scales?|views?|axis|axes|n_?dims?|pos_dims|stages?)(?:_|$|\d)",
     re.IGNORECASE,
@@ -105,7 +107,8 @@ class Turn:
 
     def _looks_up(self) -> bool:
         """Whether the element itself is an index, which has to be a number on the host: `table[i] for i in order`."""
-        indices = [subscript.slice for subscript in self.indexed if isinstance(subscript.slice, ast.Name)]
+        indices = [n.slice for n in self.nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name)]
+        indices = [index for index in indices if index.id in self.variables]
         return any(self.is_tensor(index) for index in indices)
 
     def works(self) -> bool:
@@ -124,9 +127,11 @@ class Turn:
 
     def _is_order(self, node: ast.expr) -> bool:
         """`order[i]`: an index by its name, no mask."""
-        if not isinstance(node, ast.Subscript) or not self._is_index(node.slice):
-            return False
-        return _INDEX.search(last_part(chain(node.value))) is not None
+        by_turn = False
+        while isinstance(node, ast.Subscript):  # `order[i]`, `order[i][j]`
+            by_turn = by_turn or self._is_index(node.slice)
+            node = node.value
+        return by_turn and _INDEX.search(last_part(chain(node))) is not None
 
     def _is_work(self, node: ast.AST) -> bool:
         if isinstance(node, ast.BinOp):
@@ -225,12 +230,27 @@ class Turn:
                 return "`where` gives a different number each turn"
             # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._varies(node.slice):
+                if self._is_reduced(node):
+                    continue
                 return "slices of different lengths"
         for subscript in self.indexed:
             kind = self.file.value(subscript.value, self.place).kind
             if kind not in ("tensor", "batch") and not (kind == "unknown" and self._may_be_a_tensor(subscript)):
                 return f"`{self.file.brief(subscript)}` comes from a list"
         return None
+
+    def _is_reduced(self, node: ast.Subscript) -> bool:
+        """Whether what a mask selects becomes one number at once, as `x.masked_fill(~mask, -inf).amax(1)` does."""
+        if not self._is_mask(node.slice):
+            return False
+        parents = self.file.enclosing(self.place.function).parents
+        method = parents.get(node)
+        call = parents.get(method) if isinstance(method, ast.Attribute) else None
+        if isinstance(method, ast.Call) and node in method.args:
+            call, name = method, last_part(self.file.denotes(method.func, self.place) or "")
+        else:
+            name = method.attr if isinstance(method, ast.Attribute) else ""
+        return isinstance(call, ast.Call) and name in _ONE_NUMBER and not call.keywords
 
     def _sizes_itself(self, node: ast.Call) -> bool:
         """`frame.expand(durations[i], -1)`: an element says how large the result is."""

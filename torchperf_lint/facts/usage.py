@@ -46,6 +46,8 @@ _OF_ARRAYS = frozenset(
     "clip shape ndim T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod "
     "softmax".split()
 )
+_OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
+"""What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
 _COMPUTES = re.compile(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$"
 )
@@ -99,7 +101,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    handed = _handed_on(values, name, frame, body)
+    handed = _taken_from(name, frame, body) or _handed_on(values, name, frame, body)
     if handed is not None:
         return handed
     if not LOADER_NAME.search(name) or is_plural(name):
@@ -108,6 +110,15 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
+    """A tensor, where a part of what is indexed as arrays are is used as a tensor: `x[:, :2].long()`."""
+    for attribute, line in body.uses(frame.function, f"{name}[]"):
+        if attribute in _OF_TENSORS and body.array_like(frame.function, name) is not None:
+            because = f"a part of `{name}` is used as a tensor: `{name}[...].{attribute}` (line {line})"
+            return tensor(ANYWHERE, because, Confidence.LIKELY)
+    return None
 
 
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:

@@ -151,6 +151,8 @@ class Values:
         """Arithmetic: with a tensor on either side the result is one, where the tensor on a device is."""
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
             return PLAIN
+        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
+            return replace(self.of(node.left, frame), items=())  # `[x] * n`, whatever says how often
         # Long sums nest to the left: walk down the spine instead of recursing into it.
         operands = [node.right]
         spine: ast.expr = node.left

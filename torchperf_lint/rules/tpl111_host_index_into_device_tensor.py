@@ -21,8 +21,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ## What it does
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
-    changes, and `x[self.order]`, where the module holds it as a plain attribute, no buffer; on lines that run every
-    training step or forward pass.
+    changes; on lines that run every training step or forward pass. Also an index that a module keeps as a plain
+    attribute, which stays in host memory when the module moves, and a numpy array that picks from several tensors.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
@@ -58,7 +58,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
             return cosine.gather(1, labels[:, None])[:, 0]
     ```
     Or make the index on the device: `torch.arange(x.size(0), device=cosine.device)`. For a list of one number, take a
-    slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer.
+    slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer. An array
+    that picks from several tensors is copied once: `rows = torch.from_numpy(rows).to(obs.device)`.
 
     ## When it is fine
     Numbers, slices and masks need no copy; lists of numbers that come from the host and differ at every step have to
@@ -100,9 +101,10 @@ class HostIndexIntoDeviceTensor(SourceRule):
             hot = index.spot.hot
             if hot.kind == "data":
                 continue
+            what = f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else index.source
             yield self.found(
                 index.spot,
-                message=f"{_what(index)}, and indexing copies it to the device {hot.when}",
+                message=f"{what}, and indexing copies it to the device {hot.when}",
                 instead=_instead(index),
                 value=_value(index),
                 hot=hot,
@@ -114,12 +116,6 @@ class HostIndexIntoDeviceTensor(SourceRule):
         """By waits and copies to the device at the line."""
         seen = run.at(finding.location, "sync") or copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "upload", probes=self.probes)
-
-
-def _what(index: HostIndex) -> str:
-    if index.held is not None:
-        return f"`self.{index.held.name}` stays in host memory"
-    return f"`torch.{index.fresh.factory}(...)` fills host memory" if index.fresh else "a list is host memory"
 
 
 def _value(index: HostIndex) -> Value:
@@ -141,9 +137,6 @@ def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
 
 
 def _instead(index: HostIndex) -> str:
-    if index.held is not None:
-        name = index.held.name
-        return f'hold it as a buffer, which follows the module: `self.register_buffer("{name}", ..., persistent=False)`'
     if index.fresh is not None:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
         return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")
@@ -151,4 +144,9 @@ def _instead(index: HostIndex) -> str:
     if isinstance(node, ast.List) and len(node.elts) == 1:
         number = ast.unparse(node.elts[0])
         return f"take a slice, which needs no copy: `{number}:{number} + 1`"
+    if index.held is not None:
+        return f'hold it as a buffer, which follows the module: `self.register_buffer("{index.held.name}", ...)`'
+    if not isinstance(node, ast.List):
+        written = ast.unparse(node)
+        return f"copy it once for all its uses: `{written} = torch.from_numpy({written}).to({index.device})`"
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
