@@ -236,6 +236,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
     if node is None:
         return UNKNOWN
+    position -= _given_before(values, site)
+    if position < 0:
+        return UNKNOWN  # a partial holds it
     argument = argument_of(node, position, parameter.name)
     if argument is None:
         spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
@@ -249,6 +252,12 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
+
+
+def _given_before(values: Values, site: CallSite) -> int:
+    """How many arguments the called partial has got already."""
+    thing = values.types.thing(site.path, site.call.function, site.call.callee)
+    return int(thing.dotted) if thing is not None and thing.kind == "partial" else 0
 
 
 def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:

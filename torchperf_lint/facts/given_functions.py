@@ -1,0 +1,55 @@
+"""Functions that callers pass for a parameter, or that its default names: `train(..., metric_fn=accuracy)`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.records import Mention
+from torchperf_lint.facts.types import Types
+
+_FEW = 4
+"""Functions passed for one parameter; where there are more, a call through it says little about any."""
+
+_Parameter = tuple[FunctionKey, str]
+
+
+class GivenFunctions:
+    """Parameter -> functions of the project. Works with types of its own, which know of no passed functions: what a
+    chain denotes must not depend on who asked first."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def of(self, path: str, function: int, name: str) -> tuple[Thing, ...]:
+        """The functions that a parameter may stand for; empty when unknown."""
+        found = self._table.get((FunctionKey(path, function), name), ())
+        return tuple(found) if len(found) <= _FEW else ()
+
+    @cached_property
+    def _table(self) -> dict[_Parameter, dict[Thing, None]]:
+        table: dict[_Parameter, dict[Thing, None]] = {}
+        types = Types(self.index)
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind not in ("given", "default"):
+                    continue
+                named = types.bound_to(path, mention.function, mention.chain)
+                things = [thing for thing in named if thing.kind in ("function", "partial")]
+                for key in self._parameters(types, path, mention) if things else ():
+                    table.setdefault(key, {}).update(dict.fromkeys(things))
+        return table
+
+    def _parameters(self, types: Types, path: str, mention: Mention) -> list[_Parameter]:
+        if mention.kind == "default":
+            return [(FunctionKey(path, mention.function), mention.of)]
+        place, _, callee = mention.of.partition(":")
+        found = []
+        for key in types.targets(path, mention.function, callee):
+            record = self.index.function(key)
+            names = [p.name for p in record.parameters]
+            shift = record.class_index >= 0 and "staticmethod" not in record.decorators
+            at = int(place) + shift if place.isdigit() else names.index(place) if place in names else len(names)
+            if at < len(names):
+                found.append((key, names[at]))
+        return found
