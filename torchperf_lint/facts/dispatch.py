@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from torchperf_lint.facts.given_functions import Parameter, parameters_for
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS, Role
@@ -23,6 +24,11 @@ class Dispatch:
     def __init__(self, index: Index, types: Types) -> None:
         self.index = index
         self.types = types
+
+    @cached_property
+    def hooked(self) -> frozenset[FunctionKey]:
+        """The functions that are hooks of modules and tensors: they are given tensors."""
+        return frozenset(key for key, role in self.registered() if role.kind == HOOK_IN_PASS.kind)
 
     def registered(self) -> Iterator[tuple[FunctionKey, Role]]:
         """Functions that are given to torch as hooks, or to an engine as handlers of what happens every batch."""
@@ -53,10 +59,39 @@ class Dispatch:
             own = self.index.class_of(path, mention.function)
             key = self.index.method(own, mention.chain[5:]) if own is not None else None
             return [key] if key is not None and self._is_property(key) else []
+        if mention.kind == "given":
+            return self._called_there(path, mention)
         if mention.kind != "name" or mention.chain not in self._listeners:
             return []
         callers = self.types.targets(path, mention.function, mention.of)
         return self._listeners[mention.chain] if any(key in self._by_text for key in callers) else []
+
+    def _called_there(self, path: str, mention: Mention) -> list[FunctionKey]:
+        """A function that is handed to one which calls it: `apply_to_type(output, check)` runs `check`."""
+        named = [thing for thing in self._named(path, mention) if thing.kind in ("function", "partial")]
+        takers = parameters_for(self.index, self.types, path, mention) if named else []
+        if not any((key, name) in self._called_parameters for key, name in takers):
+            return []
+        return [FunctionKey(thing.path, thing.index) for thing in named]
+
+    def is_given(self, site: CallSite) -> bool:
+        """Whether a call runs one of several functions that are given for a parameter: each runs where it is given."""
+        if (FunctionKey(site.path, site.call.function), site.call.callee) not in self._called_parameters:
+            return False
+        return len(self.types.given(site.path, site.call.function, site.call.callee)) != 1
+
+    @cached_property
+    def _called_parameters(self) -> set[Parameter]:
+        """The parameters that their functions call."""
+        found = set()
+        for path, outline in self.index.outlines.items():
+            names = [{p.name for p in function.parameters} for function in outline.functions]
+            found |= {
+                (FunctionKey(path, call.function), call.callee)
+                for call in outline.calls
+                if call.callee in names[call.function]
+            }
+        return found
 
     def _is_property(self, key: FunctionKey) -> bool:
         return any(d == "property" for d in self.index.function(key).decorators)

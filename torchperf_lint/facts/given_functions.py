@@ -11,7 +11,7 @@ from torchperf_lint.facts.types import Types
 _FEW = 4
 """Functions passed for one parameter; where there are more, a call through it says little about any."""
 
-_Parameter = tuple[FunctionKey, str]
+Parameter = tuple[FunctionKey, str]
 
 
 class GivenFunctions:
@@ -27,8 +27,8 @@ class GivenFunctions:
         return tuple(found) if len(found) <= _FEW else ()
 
     @cached_property
-    def _table(self) -> dict[_Parameter, dict[Thing, None]]:
-        table: dict[_Parameter, dict[Thing, None]] = {}
+    def _table(self) -> dict[Parameter, dict[Thing, None]]:
+        table: dict[Parameter, dict[Thing, None]] = {}
         types = Types(self.index)
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
@@ -36,20 +36,22 @@ class GivenFunctions:
                     continue
                 named = types.bound_to(path, mention.function, mention.chain)
                 things = [thing for thing in named if thing.kind in ("function", "partial")]
-                for key in self._parameters(types, path, mention) if things else ():
+                for key in parameters_for(self.index, types, path, mention) if things else ():
                     table.setdefault(key, {}).update(dict.fromkeys(things))
         return table
 
-    def _parameters(self, types: Types, path: str, mention: Mention) -> list[_Parameter]:
-        if mention.kind == "default":
-            return [(FunctionKey(path, mention.function), mention.of)]
-        place, _, callee = mention.of.partition(":")
-        found = []
-        for key in types.targets(path, mention.function, callee):
-            record = self.index.function(key)
-            names = [p.name for p in record.parameters]
-            shift = record.class_index >= 0 and "staticmethod" not in record.decorators
-            at = int(place) + shift if place.isdigit() else names.index(place) if place in names else len(names)
-            if at < len(names):
-                found.append((key, names[at]))
-        return found
+
+def parameters_for(index: Index, types: Types, path: str, mention: Mention) -> list[Parameter]:
+    """The parameters that take what a mention hands over."""
+    if mention.kind == "default":
+        return [(FunctionKey(path, mention.function), mention.of)]
+    place, _, callee = mention.of.partition(":")
+    found = []
+    for key in types.targets(path, mention.function, callee):
+        record = index.function(key)
+        names = [p.name for p in record.parameters]
+        shift = record.class_index >= 0 and "staticmethod" not in record.decorators
+        at = int(place) + shift if place.isdigit() else names.index(place) if place in names else len(names)
+        if at < len(names):
+            found.append((key, names[at]))
+    return found

@@ -258,6 +258,8 @@ class Hotness:
         return hot
 
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
+        if key in self.dispatch.hooked:
+            return bool(NOT_TRAINING_NAME.search(self.index.function(key).name))
         return is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
@@ -336,7 +338,7 @@ class Hotness:
             around: Story = (*hot.story, f"; `{name}` is decorated with it")
             yield target, replace(hot, because=told(around, target.path), depth=hot.depth + 1, story=around)
         for site, target in self.callees.get(key, ()):
-            if self._climb(site.path, site.call.region)[1]:
+            if not self.dispatch.is_given(site) and self._climb(site.path, site.call.region)[1]:
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 yield target, replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
 

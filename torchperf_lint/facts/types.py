@@ -105,7 +105,8 @@ class Types:
         for parameter in record.parameters:
             if parameter.name == name:
                 told = self.annotated(path, record.parent, parameter.annotation, depth)
-                return told if told and not _CALLABLE.search(parameter.annotation) else self.given(path, scope, name) or told
+                vague = all(t.kind == "external" and t.dotted.startswith(_VAGUE) for t in told)
+                return (self.given(path, scope, name) or told) if vague else told
         if scope > 0:
             index = self._nested_functions(path).get((scope, name))
             if index is not None:
@@ -145,7 +146,9 @@ class Types:
             return (Thing("table", path, scope, value[1:]),) if known else ()
         if value.startswith(ITEM):
             tables = self.things(path, scope, value[1:], depth + 1)
-            return _unique(t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
+            listed = [t for t in tables if t.kind in ("function", "partial")]  # what callers pass in a list
+            inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
+            return _unique(iter([*listed, *inside]))
         count, _, of = value[1:].partition(":")
         found = self.things(path, scope, of, depth + 1)
         if not found or found[0].kind == "external":
@@ -309,7 +312,8 @@ class Types:
 
 
 _MARKS = frozenset({PARTIAL, TABLE, ITEM})
-_CALLABLE = re.compile(r"Callable$")
+_VAGUE = ("builtins.", "typing.", "collections.")
+"""Annotations that leave open which function is meant: `Callable`, a list of them."""
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )

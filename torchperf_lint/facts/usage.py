@@ -137,6 +137,9 @@ def _computes_with(dotted: str) -> bool:
 
 def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
     """A parameter of a module's `forward`, or of a loss: a tensor, where it is used as tensors and arrays are."""
+    hooked = _given_to_hook(values, name, frame)
+    if hooked is not None:
+        return hooked
     hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
     if (
         hot is None
@@ -150,6 +153,16 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if line is None:
         return UNKNOWN
     return tensor(ANYWHERE, f"`{name}` is given to the module and used as a tensor (line {line})", Confidence.LIKELY)
+
+
+def _given_to_hook(values: Values, name: str, frame: Frame) -> Value | None:
+    """What a hook gets last: a gradient, or the output of the module; both may be tuples, where they are indexed."""
+    if FunctionKey(frame.path, frame.function) not in values.hotness.dispatch.hooked:
+        return None
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    if not parameters or parameters[-1].name != name:
+        return None
+    return tensor(ANYWHERE, f"`{name}` is what the hook is given: a tensor", Confidence.LIKELY)
 
 
 def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:
