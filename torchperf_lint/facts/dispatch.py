@@ -13,7 +13,9 @@ from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS, Role
 from torchperf_lint.facts.types import Types
 
-_LISTENER = re.compile(r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer")
+_LISTENER = re.compile(
+    r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer"
+)
 _FEW = 24
 """Classes that may have a method of a name handed on as text; beyond, the name says little."""
 

@@ -285,8 +285,7 @@ class Hotness:
         return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
-        for key, role in self.dispatch.registered():
-            yield key, self._from_role(key, role)
+        yield from ((key, self._from_role(key, role)) for key, role in self.dispatch.registered())
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)

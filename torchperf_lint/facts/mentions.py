@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.records import Mention, Outline
 from torchperf_lint.facts.signatures import iterated
 
 HOOKS = frozenset(
@@ -17,7 +18,7 @@ HOOKS = frozenset(
     "register_module_forward_pre_hook register_step_post_hook register_step_pre_hook".split()
 )
 """What modules, tensors and optimizers of torch are given a function by, to call it in every pass."""
-LIBRARIES = frozenset("torch numpy math os sys typing jax tensorflow pandas".split())
+_LIBRARIES = frozenset("torch numpy math os sys typing jax tensorflow pandas".split())
 """Whose names, handed on, are no functions of the project."""
 _EVENTS = frozenset({"on", "add_event_handler"})
 _EVERY_BATCH = frozenset(
@@ -57,11 +58,10 @@ def handed_over(node: ast.Call, callee: str) -> Iterator[Named]:
 
 
 def listens(decorators: list[ast.expr]) -> str | None:
-    """The event of every batch that a decorator has its function called at: `@trainer.on(Events.ITERATION_STARTED)`."""
+    """The event of every batch that a decorator has its function called at: `@on(Events.ITERATION_STARTED)`."""
     for node in decorators:
         if isinstance(node, ast.Call) and node.args and last_part(chain(node.func)) in _EVENTS:
-            if _every_batch(node.args[0]):
-                return last_part(chain(node.args[0]))
+            return last_part(chain(node.args[0])) if _every_batch(node.args[0]) else None
     return None
 
 
@@ -119,3 +119,17 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
     for ending in (".items()", ".values()"):
         table = table.removesuffix(ending)
     return None if table.endswith("()") else (target, ITEM + table)
+
+
+def of_functions(out: Outline) -> Iterator[Mention]:
+    """The mentions of what a file defines as a function or has imported; all others are of plain values."""
+    own = {f.name for f in out.functions}
+    known = own | {name for name, of in out.imports.items() if of.partition(".")[0] not in _LIBRARIES}
+    properties = {f.name for f in out.functions if any(d.endswith("property") for d in f.decorators)}
+    for mention in out.mentions:
+        head, _, rest = mention.chain.rpartition(":")[2].partition(".")
+        if mention.kind == "property":
+            if rest in properties:
+                yield mention
+        elif mention.kind not in ("given", "default") or (rest in own if head == "self" else head in known):
+            yield mention

@@ -7,13 +7,13 @@ how often a line runs. Lines and columns are 1-based code points, ends exclusive
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.mentions import LIBRARIES, bound_functions, defaults_of, handed_over, item_of, listens
+from torchperf_lint.facts.mentions import bound_functions, defaults_of, handed_over, item_of, listens, of_functions
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
@@ -61,21 +61,8 @@ class _Outliner:
         out.calls.sort(key=lambda call: (call.line, call.column))
         out.returns = [(function, value) for _, function, value in sorted(self.returned)]
         out.bindings.sort(key=lambda binding: binding.line)
-        out.mentions = sorted(self.of_functions())
+        out.mentions = sorted(of_functions(out))
         return out
-
-    def of_functions(self) -> Iterator[Mention]:
-        """The mentions of what this file defines as a function or has imported; all others are of plain values."""
-        own = {f.name for f in self.out.functions}
-        known = own | {n for n, of in self.out.imports.items() if of.partition(".")[0] not in LIBRARIES}
-        properties = {f.name for f in self.out.functions if any(d.endswith("property") for d in f.decorators)}
-        for mention in self.out.mentions:
-            head, _, rest = mention.chain.rpartition(":")[2].partition(".")
-            if mention.kind == "property":
-                if rest in properties:
-                    yield mention
-            elif mention.kind not in ("given", "default") or (rest in own if head == "self" else head in known):
-                yield mention
 
     def over_what(self, region: Region) -> Region:
         """A loop over `bar`, where `bar = tqdm(loader)`, is one over the loader."""
