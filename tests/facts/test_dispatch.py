@@ -132,6 +132,43 @@ HOT = {
                     self.loss(batch).backward()
                     self.call("after_iter")
         """,
+    "one of two functions": """
+        def mae(p, y):
+            return float(p - y)  # <-
+
+        def mse(p, y):
+            return float((p - y) ** 2)
+
+        METRIC = {"mae": mae, "mse": mse}["mae"]
+        """
+    + loop("METRIC(x, y)"),
+    "list of objects that is passed": """
+        class Hits:
+            def add(self, loss):
+                print(loss)  # <-
+
+        def main(model, loader, optimizer):
+            train(model, loader, optimizer, [Hits()])
+        """
+    + loop("for meter in meters: meter.add(loss)", more=", meters"),
+    "listener of an event": """
+        class Bus:
+            def __init__(self):
+                self.handlers = {}
+
+            def subscribe(self, event, function):
+                self.handlers[event] = function
+
+            def fire(self, event, **given):
+                self.handlers[event](**given)
+
+        def on_step(loss):
+            print(loss)  # <-
+
+        BUS = Bus()
+        BUS.subscribe("step", on_step)
+        """
+    + loop('BUS.fire("step", loss=loss)'),
     "property": """
         class Trainer:
             @property
@@ -211,6 +248,24 @@ COLD = {
             return apply_to(x, once)
         """
     + loop("apply_to(loss, often)"),
+    "listener of another event": """
+        class Bus:
+            def __init__(self):
+                self.handlers = {}
+
+            def subscribe(self, event, function):
+                self.handlers[event] = function
+
+            def fire(self, event, **given):
+                self.handlers[event](**given)
+
+        def on_epoch(loss):
+            print(loss)  # <-
+
+        BUS = Bus()
+        BUS.subscribe("epoch", on_epoch)
+        """
+    + loop('BUS.fire("step", loss=loss)'),
     "name of a method that nobody looks up": """
         class CacheHook:
             def after_iter(self, runner):

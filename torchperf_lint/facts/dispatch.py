@@ -63,10 +63,36 @@ class Dispatch:
             return [key] if key is not None and self._is_property(key) else []
         if mention.kind == "given":
             return self._called_there(path, mention)
-        if mention.kind != "name" or mention.chain not in self._listeners:
+        known = mention.chain in self._listeners or mention.chain in self._subscribed
+        if mention.kind != "name" or not known:
             return []
         callers = self.types.targets(path, mention.function, mention.of)
-        return self._listeners[mention.chain] if any(key in self._by_text for key in callers) else []
+        methods = self._listeners.get(mention.chain, []) if any(key in self._by_text for key in callers) else []
+        buses = {self.index.class_of(*key) for key in callers}
+        return methods + [key for bus, key in self._subscribed.get(mention.chain, ()) if bus in buses]
+
+    @cached_property
+    def _subscribed(self) -> dict[str, list[tuple[Thing | None, FunctionKey]]]:
+        """Event -> (class, function) of `bus.subscribe("step", on_step)`: an object of that class is told of it."""
+        found: dict[str, list[tuple[Thing | None, FunctionKey]]] = {}
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind != "listener":
+                    continue
+                event, _, callee = mention.of.partition(":")
+                buses = {self.index.class_of(*key) for key in self.types.targets(path, mention.function, callee)} - {
+                    None
+                }
+                for thing in self._named(path, mention) if buses else ():
+                    if thing.kind in ("function", "partial"):
+                        key = FunctionKey(thing.path, thing.index)
+                        found.setdefault(event, []).extend((bus, key) for bus in sorted(buses, key=str))
+        return found
+
+    def by_text(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether an edge is that of a method found by its name as text."""
+        function = self.index.function(target)
+        return function.class_index >= 0 and site.call.callee == function.name
 
     def _called_there(self, path: str, mention: Mention) -> list[FunctionKey]:
         """A function that is handed to one which calls it: `apply_to_type(output, check)` runs `check`."""

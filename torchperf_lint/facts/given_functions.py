@@ -35,7 +35,7 @@ class GivenFunctions:
                 if mention.kind not in ("given", "default"):
                     continue
                 named = types.bound_to(path, mention.function, mention.chain)
-                things = [thing for thing in named if thing.kind in ("function", "partial")]
+                things = [thing for thing in named if thing.kind in ("function", "partial", "instance")]
                 for key in parameters_for(self.index, types, path, mention) if things else ():
                     table.setdefault(key, {}).update(dict.fromkeys(things))
         return table

@@ -268,11 +268,16 @@ class Hotness:
             for site, target in calls:
                 name = self.index.function(caller).name
                 hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
-                if hot is not None:
-                    found.append((target, self._through(hot, site, target)))
+                if hot is None or (hot.kind != "step" and self._is_hook_by_name(site, target)):
+                    continue
+                found.append((target, self._through(hot, site, target)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
+
+    def _is_hook_by_name(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether a method that is found by its name as text says by that name how often it runs."""
+        return self.dispatch.by_text(site, target) and role_of(self.index, self.types, target, True) is not None
 
     def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         loop = hot.loop

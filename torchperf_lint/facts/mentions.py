@@ -6,6 +6,7 @@ What runs them is decided later, from all outlines; here is only what one file's
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -21,16 +22,19 @@ HOOKS = frozenset(
 _LIBRARIES = frozenset("torch numpy math os sys typing jax tensorflow pandas".split())
 """Whose names, handed on, are no functions of the project."""
 _EVENTS = frozenset({"on", "add_event_handler"})
+_FIRES = re.compile(r"fire|emit|trigger|notify|dispatch|publish|invoke|(?:^|_)(?:call|run|execute|handle)(?:_|$)")
+"""In the names of methods that call whatever listens to the event they are handed."""
 _EVERY_BATCH = frozenset(
     "ITERATION_STARTED ITERATION_COMPLETED GET_BATCH_STARTED GET_BATCH_COMPLETED BACKWARD_COMPLETED "
     "OPTIM_STEP_COMPLETED LOSS_COMPLETED MODEL_COMPLETED".split()
 )
 """Events of ignite's engines that happen for every batch."""
+_NAMED = (ast.Name, ast.Attribute, ast.Call)
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
-PARTIAL, TABLE, ITEM = "@", "{", "*"
-"""How a binding's value begins that is a partial, a table of functions, an item of a table."""
+PARTIAL, TABLE, ITEM, CHOICE = "@", "{", "*", "|"
+"""How a binding's value begins that is a partial, a table of functions, an item of a table, one of several."""
 
 Named = tuple[str, str, str]
 """(kind, the chain that names the function, what it is handed to or stands for)."""
@@ -46,8 +50,10 @@ def handed_over(node: ast.Call, callee: str) -> Iterator[Named]:
             yield "event", chain(node.args[1]), last_part(chain(node.args[0]))
     elif node.args and isinstance(node.args[0], ast.Constant):
         text = node.args[0].value
-        if isinstance(text, str) and text.isidentifier() and "_" in text.strip("_"):
-            yield "name", text, callee
+        if isinstance(text, str) and text.isidentifier():
+            if "_" in text.strip("_") or _FIRES.search(name):
+                yield "name", text, callee
+            yield from (("listener", chain(function), f"{text}:{callee}") for function in node.args[1:2])
     args = node.args
     if name == "partial" and args:
         callee, args = chain(args[0]), args[1:]
@@ -79,7 +85,8 @@ def defaults_of(args: ast.arguments) -> Iterator[tuple[str, str]]:
 
 
 def _functions_in(node: ast.expr) -> list[str]:
-    """The chains that may name functions: the node itself, what a partial is of, what a short list holds."""
+    """The chains that may name functions: the node itself, what a partial is of, what a short list holds; in a list
+    also objects that are made there, `[Accuracy(), Logger(path)]`."""
     kind = type(node)
     if kind is ast.Name or kind is ast.Attribute:
         return [chain(node)]
@@ -87,23 +94,33 @@ def _functions_in(node: ast.expr) -> list[str]:
         partial = bound_functions(node)
         return [] if partial is None else [partial]
     if kind is ast.List or kind is ast.Tuple:
-        return [chain(e) for e in node.elts[:_MOST] if type(e) in (ast.Name, ast.Attribute)]  # type: ignore[attr-defined]
+        return [chain(e) for e in node.elts[:_MOST] if type(e) in _NAMED]  # type: ignore[attr-defined]
     return []
 
 
 def bound_functions(node: ast.expr) -> str | None:
-    """What a name is bound to by a partial or by a table of functions and objects, as a binding's value; or None."""
+    """What a name is bound to, as a binding's value, by a partial, a table of functions and objects, or a choice."""
+    if isinstance(node, ast.IfExp):
+        return _any_of([node.body, node.orelse], CHOICE)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+        return _any_of(node.value.values, CHOICE)
     if isinstance(node, ast.Call):
         if not node.args or last_part(chain(node)) != "partial":
             return None
         of = chain(node.args[0])
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
         return None if "?" in of or spread else f"{PARTIAL}{len(node.args) - 1}:{of}"
-    items = node.values if isinstance(node, ast.Dict) else node.elts if isinstance(node, ast.List | ast.Tuple) else []
-    chains = [chain(item) for item in items]
+    if isinstance(node, ast.Dict):
+        return _any_of(node.values, TABLE)
+    return _any_of(node.elts, TABLE) if isinstance(node, ast.List | ast.Tuple) else None
+
+
+def _any_of(items: list[ast.expr], mark: str) -> str | None:
+    """The marked chains of some expressions; None where one has no chain, or is an item of something."""
+    chains = [chain(item) for item in items[: _MOST + 1]]
     if not chains or len(chains) > _MOST or any("?" in c or "[" in c for c in chains):
         return None
-    return TABLE + "|".join(chains)
+    return mark + "|".join(chains)
 
 
 def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
@@ -123,13 +140,13 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
 
 def of_functions(out: Outline) -> Iterator[Mention]:
     """The mentions of what a file defines as a function or has imported; all others are of plain values."""
-    own = {f.name for f in out.functions}
+    own = {f.name for f in out.functions} | {cls.name for cls in out.classes}
     known = own | {name for name, of in out.imports.items() if of.partition(".")[0] not in _LIBRARIES}
     properties = {f.name for f in out.functions if any(d.endswith("property") for d in f.decorators)}
     for mention in out.mentions:
-        head, _, rest = mention.chain.rpartition(":")[2].partition(".")
+        head, _, rest = mention.chain.rpartition(":")[2].removesuffix("()").partition(".")
         if mention.kind == "property":
             if rest in properties:
                 yield mention
-        elif mention.kind not in ("given", "default") or (rest in own if head == "self" else head in known):
+        elif mention.kind not in ("given", "default", "listener") or (rest in own if head == "self" else head in known):
             yield mention

@@ -277,7 +277,7 @@ class _Outliner:
 
     def unpacked(self, target: ast.Tuple | ast.List, value: str, context: _Context) -> None:
         """`a, b = f()` binds items of one value; what each is, is the engine's business."""
-        if "?" in value or value[0] in "@{":
+        if "?" in value or value[0] in "@{|":
             return
         for position, item in enumerate(target.elts):
             self.bind(item, f"{value}[{position}]", context)

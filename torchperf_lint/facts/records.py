@@ -44,7 +44,8 @@ class Call(NamedTuple):
 class Mention(NamedTuple):
     """A function that is named, not called; see mentions.py.
 
-    kind: hook, event, given (an argument), default (of a parameter), name (a method's, as text), property.
+    kind: hook, event, given (an argument), default (of a parameter), listener (given with the name of an event), name
+    (a method's or an event's, as text), property.
     """
 
     kind: str

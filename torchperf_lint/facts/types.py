@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
-from torchperf_lint.facts.mentions import ITEM, PARTIAL, TABLE
+from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
 
 MAX_STEPS = 6
@@ -100,7 +100,7 @@ class Types:
         bound = self.bindings(path).get((scope, name))
         if bound:
             found = _unique(t for b in bound for t in self._bound(path, scope, b, depth))
-            if found or not all(b.value.startswith((ITEM, TABLE)) for b in bound):
+            if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
                 return found
         for parameter in record.parameters:
             if parameter.name == name:
@@ -146,9 +146,11 @@ class Types:
             return (Thing("table", path, scope, value[1:]),) if known else ()
         if value.startswith(ITEM):
             tables = self.things(path, scope, value[1:], depth + 1)
-            listed = [t for t in tables if t.kind in ("function", "partial")]  # what callers pass in a list
+            listed = [t for t in tables if t.kind in ("function", "partial", "instance")]  # what callers pass in a list
             inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
             return _unique(iter([*listed, *inside]))
+        if value.startswith(CHOICE):
+            return _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
         count, _, of = value[1:].partition(":")
         found = self.things(path, scope, of, depth + 1)
         if not found or found[0].kind == "external":
@@ -311,7 +313,7 @@ class Types:
         return None
 
 
-_MARKS = frozenset({PARTIAL, TABLE, ITEM})
+_MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
 _VAGUE = ("builtins.", "typing.", "collections.")
 """Annotations that leave open which function is meant: `Callable`, a list of them."""
 _BUILTINS = frozenset(
