@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchperf_lint.facts.given_functions import Parameter, parameters_for
+from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS, Role
@@ -49,20 +49,23 @@ class Dispatch:
     def edges(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> what it runs without naming it in a call, with the place."""
         table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
+        for path, mention, target in [*self._found(), *self._given()]:
+            call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
+            table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
+        return table
+
+    def _found(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """Properties that are read, and what is found by a name as text."""
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
-                for target in self._run_by(path, mention):
-                    call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
-                    table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
-        return table
+                if mention.kind in ("property", "name"):
+                    yield from ((path, mention, target) for target in self._run_by(path, mention))
 
     def _run_by(self, path: str, mention: Mention) -> list[FunctionKey]:
         if mention.kind == "property":
             own = self.index.class_of(path, mention.function)
             key = self.index.method(own, mention.chain[5:]) if own is not None else None
             return [key] if key is not None and self._is_property(key) else []
-        if mention.kind == "given":
-            return self._called_there(path, mention)
         known = mention.chain in self._listeners or mention.chain in self._subscribed
         if mention.kind != "name" or not known:
             return []
@@ -94,19 +97,20 @@ class Dispatch:
         function = self.index.function(target)
         return function.class_index >= 0 and site.call.callee == function.name
 
-    def _called_there(self, path: str, mention: Mention) -> list[FunctionKey]:
-        """A function that is handed to one which calls it: `apply_to_type(output, check)` runs `check`."""
-        named = [thing for thing in self._named(path, mention) if thing.kind in ("function", "partial")]
-        takers = parameters_for(self.index, self.types, path, mention) if named else []
-        if not any((key, name) in self._called_parameters for key, name in takers):
-            return []
-        return [FunctionKey(thing.path, thing.index) for thing in named]
+    def _given(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """Functions that are handed to one which calls them: `apply_to_type(output, check)` runs `check`."""
+        for path, mention, things, takers in self.types.given.passed if self.types.given is not None else ():
+            if mention.kind == "given" and not self._called_parameters.isdisjoint(takers):
+                for thing in things:
+                    if thing.kind != "instance":
+                        yield path, mention, FunctionKey(thing.path, thing.index)
 
     def is_given(self, site: CallSite) -> bool:
         """Whether a call runs one of several functions that are given for a parameter: each runs where it is given."""
         if (FunctionKey(site.path, site.call.function), site.call.callee) not in self._called_parameters:
             return False
-        return len(self.types.given(site.path, site.call.function, site.call.callee)) != 1
+        given = self.types.given
+        return given is None or len(given.of(site.path, site.call.function, site.call.callee)) != 1
 
     @cached_property
     def _called_parameters(self) -> set[Parameter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Mention
@@ -14,6 +15,15 @@ _FEW = 4
 Parameter = tuple[FunctionKey, str]
 
 
+class Passed(NamedTuple):
+    """Functions that one mention hands over."""
+
+    path: str
+    mention: Mention
+    things: tuple[Thing, ...]
+    takers: tuple[Parameter, ...]
+
+
 class GivenFunctions:
     """Parameter -> functions of the project. Works with types of its own, which know of no passed functions: what a
     chain denotes must not depend on who asked first."""
@@ -22,22 +32,32 @@ class GivenFunctions:
         self.index = index
 
     def of(self, path: str, function: int, name: str) -> tuple[Thing, ...]:
-        """The functions that a parameter may stand for; empty when unknown."""
+        """The functions and objects that a parameter may stand for; empty when unknown."""
         found = self._table.get((FunctionKey(path, function), name), ())
         return tuple(found) if len(found) <= _FEW else ()
 
     @cached_property
-    def _table(self) -> dict[Parameter, dict[Thing, None]]:
-        table: dict[Parameter, dict[Thing, None]] = {}
+    def passed(self) -> tuple[Passed, ...]:
+        """Every mention that hands functions or objects to a parameter, as an argument or its default."""
         types = Types(self.index)
+        found = []
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 if mention.kind not in ("given", "default"):
                     continue
                 named = types.bound_to(path, mention.function, mention.chain)
-                things = [thing for thing in named if thing.kind in ("function", "partial", "instance")]
-                for key in parameters_for(self.index, types, path, mention) if things else ():
-                    table.setdefault(key, {}).update(dict.fromkeys(things))
+                things = tuple(thing for thing in named if thing.kind in ("function", "partial", "instance"))
+                takers = parameters_for(self.index, types, path, mention) if things else ()
+                if takers:
+                    found.append(Passed(path, mention, things, tuple(takers)))
+        return tuple(found)
+
+    @cached_property
+    def _table(self) -> dict[Parameter, dict[Thing, None]]:
+        table: dict[Parameter, dict[Thing, None]] = {}
+        for passed in self.passed:
+            for key in passed.takers:
+                table.setdefault(key, {}).update(dict.fromkeys(passed.things))
         return table
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Mention, Outline
@@ -29,7 +29,9 @@ _EVERY_BATCH = frozenset(
     "OPTIM_STEP_COMPLETED LOSS_COMPLETED MODEL_COMPLETED".split()
 )
 """Events of ignite's engines that happen for every batch."""
+_DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _NAMED = (ast.Name, ast.Attribute, ast.Call)
+_HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
@@ -40,27 +42,51 @@ Named = tuple[str, str, str]
 """(kind, the chain that names the function, what it is handed to or stands for)."""
 
 
-def handed_over(node: ast.Call, callee: str) -> Iterator[Named]:
-    """The functions that a call hands to torch, to ignite, or to whatever it calls; and names of methods, as text."""
+def handed_over(node: ast.Call, callee: str, named: Callable[[str], bool]) -> list[Named]:
+    """The functions that a call hands to torch, to ignite, or to whatever it calls; and names of methods, as text.
+
+    `named`: whether a chain may name a function or class of the project.
+    """
+    args = node.args
+    found: list[Named] = []
+    if not args and not node.keywords:
+        return found
     name = last_part(callee)
     if name in HOOKS:
-        yield from (("hook", chain(argument), name) for argument in node.args[:1])
+        found += [("hook", chain(argument), name) for argument in args[:1]]
     elif name in _EVENTS:
-        if len(node.args) > 1 and _every_batch(node.args[0]):
-            yield "event", chain(node.args[1]), last_part(chain(node.args[0]))
-    elif node.args and isinstance(node.args[0], ast.Constant):
-        text = node.args[0].value
-        if isinstance(text, str) and text.isidentifier():
-            if "_" in text.strip("_") or _FIRES.search(name):
-                yield "name", text, callee
-            yield from (("listener", chain(function), f"{text}:{callee}") for function in node.args[1:2])
-    args = node.args
+        if len(args) > 1 and _every_batch(args[0]):
+            found.append(("event", chain(args[1]), last_part(chain(args[0]))))
+    elif args and type(args[0]) is ast.Constant:
+        found += _of_events(args, callee, name, named)
     if name == "partial" and args:
         callee, args = chain(args[0]), args[1:]
-    given = [(str(i), argument) for i, argument in enumerate(args)]
-    given += [(k.arg, k.value) for k in node.keywords if k.arg]
-    for place, argument in given if "?" not in callee else ():
-        yield from (("given", named, f"{place}:{callee}") for named in _functions_in(argument))
+    if "?" in callee:
+        return found
+    for i, argument in enumerate(args):
+        if type(argument) in _HOLDING:
+            found += [("given", c, f"{i}:{callee}") for c in _functions_in(argument, named)]
+    for keyword in node.keywords:
+        if keyword.arg and type(keyword.value) in _HOLDING:
+            found += [("given", c, f"{keyword.arg}:{callee}") for c in _functions_in(keyword.value, named)]
+    return found
+
+
+def _of_events(args: list[ast.expr], callee: str, name: str, named: Callable[[str], bool]) -> list[Named]:
+    """`bus.subscribe("step", on_step)`, `bus.fire("step")`, `self.call_hook("after_iter")`."""
+    text = args[0].value if isinstance(args[0], ast.Constant) else None
+    if not isinstance(text, str) or not text.isidentifier():
+        return []
+    found: list[Named] = []
+    if "_" in text.strip("_") or _FIRES.search(name):
+        found.append(("name", text, callee))
+    found += [
+        ("listener", c, f"{text}:{callee}")
+        for other in args[1:2]
+        if type(other) in _HOLDING
+        for c in _functions_in(other, named)
+    ]
+    return found
 
 
 def listens(decorators: list[ast.expr]) -> str | None:
@@ -75,27 +101,29 @@ def _every_batch(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _EVERY_BATCH
 
 
-def defaults_of(args: ast.arguments) -> Iterator[tuple[str, str]]:
+def defaults_of(args: ast.arguments, named: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
     plain = [*args.posonlyargs, *args.args]
     pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
     for parameter, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
-        if default is not None:
-            yield from ((parameter.arg, named) for named in _functions_in(default))
+        if type(default) in _HOLDING:
+            assert default is not None
+            yield from ((parameter.arg, found) for found in _functions_in(default, named))
 
 
-def _functions_in(node: ast.expr) -> list[str]:
+def _functions_in(node: ast.expr, named: Callable[[str], bool]) -> list[str]:
     """The chains that may name functions: the node itself, what a partial is of, what a short list holds; in a list
     also objects that are made there, `[Accuracy(), Logger(path)]`."""
     kind = type(node)
     if kind is ast.Name or kind is ast.Attribute:
-        return [chain(node)]
-    if kind is ast.Call:
+        chains = [chain(node)]
+    elif kind is ast.Call:
         partial = bound_functions(node)
-        return [] if partial is None else [partial]
-    if kind is ast.List or kind is ast.Tuple:
-        return [chain(e) for e in node.elts[:_MOST] if type(e) in _NAMED]  # type: ignore[attr-defined]
-    return []
+        chains = [] if partial is None else [partial]
+    else:
+        held = node.elts[:_MOST]  # type: ignore[attr-defined]
+        chains = [chain(element) for element in held if type(element) in _NAMED]
+    return [found for found in chains if named(found)]
 
 
 def bound_functions(node: ast.expr) -> str | None:
@@ -138,15 +166,28 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
     return None if table.endswith("()") else (target, ITEM + table)
 
 
+class Names:
+    """Which chains may name a function or class: those that a file defines, and what it imports in lower case."""
+
+    def __init__(self, text: str, imports: Mapping[str, str]) -> None:
+        self.defined = frozenset(_DEFINED.findall(text))
+        self.imports = imports
+
+    def __call__(self, written: str) -> bool:
+        """Whether a chain, or a partial of one, may do so; what is wrong here costs time, nothing else."""
+        made = written.endswith("()")
+        head, _, rest = written.rpartition(":")[2].removesuffix("()").partition(".")
+        if head == "self":
+            return rest in self.defined
+        if head in self.defined:
+            return True
+        of = self.imports.get(head)
+        return of is not None and (made or last_part(written)[0].islower()) and of.partition(".")[0] not in _LIBRARIES
+
+
 def of_functions(out: Outline) -> Iterator[Mention]:
-    """The mentions of what a file defines as a function or has imported; all others are of plain values."""
-    own = {f.name for f in out.functions} | {cls.name for cls in out.classes}
-    known = own | {name for name, of in out.imports.items() if of.partition(".")[0] not in _LIBRARIES}
+    """The mentions, without those of attributes that are no properties, and of properties that are no functions."""
     properties = {f.name for f in out.functions if any(d.endswith("property") for d in f.decorators)}
     for mention in out.mentions:
-        head, _, rest = mention.chain.rpartition(":")[2].removesuffix("()").partition(".")
-        if mention.kind == "property":
-            if rest in properties:
-                yield mention
-        elif mention.kind not in ("given", "default", "listener") or (rest in own if head == "self" else head in known):
+        if (mention.kind == "property") == (mention.chain.removeprefix("self.") in properties):
             yield mention

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.mentions import bound_functions, defaults_of, handed_over, item_of, listens, of_functions
+from torchperf_lint.facts.mentions import (
+    Names,
+    bound_functions,
+    defaults_of,
+    handed_over,
+    item_of,
+    listens,
+    of_functions,
+)
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
@@ -43,6 +51,7 @@ class _Outliner:
         self.out = Outline(path)
         self.ascii = text.isascii()
         self.lines = [] if self.ascii else byte_lines(text)
+        self.names = Names(text, self.out.imports)
         self.has_properties = "@property" in text or "@cached_property" in text
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
@@ -161,7 +170,7 @@ class _Outliner:
         event = listens(node.decorator_list)
         if event is not None:
             self.mention(("event", node.name, event), node, context)
-        for parameter, named in defaults_of(node.args):
+        for parameter, named in defaults_of(node.args, self.names):
             self.mention(("default", named, parameter), node, inside._replace(function=index))
         if context.class_index >= 0:
             out.classes[context.class_index].methods[node.name] = index
@@ -313,7 +322,7 @@ class _Outliner:
             kind = type(node)
             if kind is ast.Call:
                 calls.append(self.call(node, here))
-                for named in handed_over(node, calls[-1].callee):  # type: ignore[arg-type]
+                for named in handed_over(node, calls[-1].callee, self.names):  # type: ignore[arg-type]
                     self.mention(named, node, here)
                 postponed.update(_kept_lambdas(node, calls[-1].callee))
             elif kind is ast.Lambda and node in postponed:

@@ -32,7 +32,7 @@ class Project:
         oldest_torch: tuple[int, int] | None = None,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
-        self.types = Types(self.index, GivenFunctions(self.index).of)
+        self.types = Types(self.index, GivenFunctions(self.index))
         self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines))
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)

@@ -6,11 +6,14 @@ Nominal only: which class or function. What kind of value and on which device is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
 from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.given_functions import GivenFunctions
 
 MAX_STEPS = 6
 FEW_OVERRIDES = 4
@@ -26,12 +29,10 @@ class Types:
     itself ends too and an answer never depends on who asked first.
     """
 
-    def __init__(
-        self, index: Index, given: Callable[[str, int, str], tuple[Thing, ...]] = lambda path, function, name: ()
-    ) -> None:
+    def __init__(self, index: Index, given: GivenFunctions | None = None) -> None:
         self.index = index
         self.given = given
-        """(path, function, parameter) -> the functions that are passed for it, see given_functions.py."""
+        """What callers pass for parameters; None leaves that unknown."""
         self._things: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
@@ -106,7 +107,7 @@ class Types:
             if parameter.name == name:
                 told = self.annotated(path, record.parent, parameter.annotation, depth)
                 vague = all(t.kind == "external" and t.dotted.startswith(_VAGUE) for t in told)
-                return (self.given(path, scope, name) or told) if vague else told
+                return ((self.given and self.given.of(path, scope, name)) or told) if vague else told
         if scope > 0:
             index = self._nested_functions(path).get((scope, name))
             if index is not None:
