@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.records import Mention, Outline
 from torchperf_lint.facts.signatures import iterated
 
 HOOKS = frozenset(
@@ -30,7 +29,7 @@ _EVERY_BATCH = frozenset(
 )
 """Events of ignite's engines that happen for every batch."""
 _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
-_NAMED = (ast.Name, ast.Attribute, ast.Call)
+_PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
@@ -42,11 +41,40 @@ Named = tuple[str, str, str]
 """(kind, the chain that names the function, what it is handed to or stands for)."""
 
 
-def handed_over(node: ast.Call, callee: str, named: Callable[[str], bool]) -> list[Named]:
-    """The functions that a call hands to torch, to ignite, or to whatever it calls; and names of methods, as text.
+class Names:
+    """Which names of a file may be those of functions, classes and properties of the project.
 
-    `named`: whether a chain may name a function or class of the project.
+    Read from the text, before anything is parsed; one too many costs time, nothing else.
     """
+
+    def __init__(self, text: str, imports: Mapping[str, str]) -> None:
+        self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
+        self.defined = frozenset(_DEFINED.findall(text)) - self.properties
+        self.imports = imports
+
+    def known(self, name: str) -> bool:
+        """Whether a plain name is defined in the file, or imported from anywhere but a library of numbers."""
+        if name in self.defined:
+            return True
+        of = self.imports.get(name)
+        return of is not None and of.partition(".")[0] not in _LIBRARIES
+
+    def chain(self, node: ast.expr) -> str:
+        """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""
+        kind = type(node)
+        if kind is ast.Name:
+            return node.id if self.known(node.id) else ""  # type: ignore[attr-defined]
+        if kind is ast.Call:
+            made = self.chain(node.func)  # type: ignore[attr-defined]
+            return f"{made}()" if made else ""
+        if kind is not ast.Attribute or type(node.value) is not ast.Name:  # type: ignore[attr-defined]
+            return ""
+        head, name = node.value.id, node.attr  # type: ignore[attr-defined]
+        return f"{head}.{name}" if (name in self.defined if head == "self" else self.known(head)) else ""
+
+
+def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:
+    """The functions that a call hands to torch, to ignite, or to whatever it calls; and names of methods, as text."""
     args = node.args
     found: list[Named] = []
     if not args and not node.keywords:
@@ -58,21 +86,21 @@ def handed_over(node: ast.Call, callee: str, named: Callable[[str], bool]) -> li
         if len(args) > 1 and _every_batch(args[0]):
             found.append(("event", chain(args[1]), last_part(chain(args[0]))))
     elif args and type(args[0]) is ast.Constant:
-        found += _of_events(args, callee, name, named)
+        found += _of_events(args, callee, name, names)
     if name == "partial" and args:
         callee, args = chain(args[0]), args[1:]
     if "?" in callee:
         return found
     for i, argument in enumerate(args):
         if type(argument) in _HOLDING:
-            found += [("given", c, f"{i}:{callee}") for c in _functions_in(argument, named)]
+            found += [("given", c, f"{i}:{callee}") for c in _functions_in(argument, names)]
     for keyword in node.keywords:
         if keyword.arg and type(keyword.value) in _HOLDING:
-            found += [("given", c, f"{keyword.arg}:{callee}") for c in _functions_in(keyword.value, named)]
+            found += [("given", c, f"{keyword.arg}:{callee}") for c in _functions_in(keyword.value, names)]
     return found
 
 
-def _of_events(args: list[ast.expr], callee: str, name: str, named: Callable[[str], bool]) -> list[Named]:
+def _of_events(args: list[ast.expr], callee: str, name: str, names: Names) -> list[Named]:
     """`bus.subscribe("step", on_step)`, `bus.fire("step")`, `self.call_hook("after_iter")`."""
     text = args[0].value if isinstance(args[0], ast.Constant) else None
     if not isinstance(text, str) or not text.isidentifier():
@@ -84,7 +112,7 @@ def _of_events(args: list[ast.expr], callee: str, name: str, named: Callable[[st
         ("listener", c, f"{text}:{callee}")
         for other in args[1:2]
         if type(other) in _HOLDING
-        for c in _functions_in(other, named)
+        for c in _functions_in(other, names)
     ]
     return found
 
@@ -101,29 +129,27 @@ def _every_batch(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in _EVERY_BATCH
 
 
-def defaults_of(args: ast.arguments, named: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+def defaults_of(args: ast.arguments, names: Names) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
     plain = [*args.posonlyargs, *args.args]
     pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
     for parameter, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
         if type(default) in _HOLDING:
             assert default is not None
-            yield from ((parameter.arg, found) for found in _functions_in(default, named))
+            yield from ((parameter.arg, found) for found in _functions_in(default, names))
 
 
-def _functions_in(node: ast.expr, named: Callable[[str], bool]) -> list[str]:
+def _functions_in(node: ast.expr, names: Names) -> list[str]:
     """The chains that may name functions: the node itself, what a partial is of, what a short list holds; in a list
     also objects that are made there, `[Accuracy(), Logger(path)]`."""
     kind = type(node)
     if kind is ast.Name or kind is ast.Attribute:
-        chains = [chain(node)]
+        chains = [names.chain(node)]
     elif kind is ast.Call:
-        partial = bound_functions(node)
-        chains = [] if partial is None else [partial]
+        chains = [bound_functions(node) or ""]
     else:
-        held = node.elts[:_MOST]  # type: ignore[attr-defined]
-        chains = [chain(element) for element in held if type(element) in _NAMED]
-    return [found for found in chains if named(found)]
+        chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
+    return [found for found in chains if found]
 
 
 def bound_functions(node: ast.expr) -> str | None:
@@ -164,30 +190,3 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
     for ending in (".items()", ".values()"):
         table = table.removesuffix(ending)
     return None if table.endswith("()") else (target, ITEM + table)
-
-
-class Names:
-    """Which chains may name a function or class: those that a file defines, and what it imports in lower case."""
-
-    def __init__(self, text: str, imports: Mapping[str, str]) -> None:
-        self.defined = frozenset(_DEFINED.findall(text))
-        self.imports = imports
-
-    def __call__(self, written: str) -> bool:
-        """Whether a chain, or a partial of one, may do so; what is wrong here costs time, nothing else."""
-        made = written.endswith("()")
-        head, _, rest = written.rpartition(":")[2].removesuffix("()").partition(".")
-        if head == "self":
-            return rest in self.defined
-        if head in self.defined:
-            return True
-        of = self.imports.get(head)
-        return of is not None and (made or last_part(written)[0].islower()) and of.partition(".")[0] not in _LIBRARIES
-
-
-def of_functions(out: Outline) -> Iterator[Mention]:
-    """The mentions, without those of attributes that are no properties, and of properties that are no functions."""
-    properties = {f.name for f in out.functions if any(d.endswith("property") for d in f.decorators)}
-    for mention in out.mentions:
-        if (mention.kind == "property") == (mention.chain.removeprefix("self.") in properties):
-            yield mention

@@ -20,7 +20,6 @@ from torchperf_lint.facts.mentions import (
     handed_over,
     item_of,
     listens,
-    of_functions,
 )
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
@@ -52,7 +51,6 @@ class _Outliner:
         self.ascii = text.isascii()
         self.lines = [] if self.ascii else byte_lines(text)
         self.names = Names(text, self.out.imports)
-        self.has_properties = "@property" in text or "@cached_property" in text
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
         self.returned: list[tuple[int, int, str]] = []
@@ -70,7 +68,6 @@ class _Outliner:
         out.calls.sort(key=lambda call: (call.line, call.column))
         out.returns = [(function, value) for _, function, value in sorted(self.returned)]
         out.bindings.sort(key=lambda binding: binding.line)
-        out.mentions = sorted(of_functions(out))
         return out
 
     def over_what(self, region: Region) -> Region:
@@ -332,7 +329,7 @@ class _Outliner:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
-            elif kind is ast.Attribute and self.has_properties and _of_self(node):
+            elif kind is ast.Attribute and node.attr in self.names.properties and _of_self(node):  # type: ignore[attr-defined]
                 self.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
             stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
