@@ -31,6 +31,7 @@ _EVERY_BATCH = frozenset(
 _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
+_BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
@@ -79,7 +80,7 @@ def handed_over(node: ast.Call, callee: str, names: Names) -> list[Named]:
     found: list[Named] = []
     if not args and not node.keywords:
         return found
-    name = last_part(callee)
+    name = callee.rpartition(".")[2]
     if name in HOOKS:
         found += [("hook", chain(argument), name) for argument in args[:1]]
     elif name in _EVENTS:
@@ -154,12 +155,16 @@ def _functions_in(node: ast.expr, names: Names) -> list[str]:
 
 def bound_functions(node: ast.expr) -> str | None:
     """What a name is bound to, as a binding's value, by a partial, a table of functions and objects, or a choice."""
+    if type(node) not in _BINDING:
+        return None
     if isinstance(node, ast.IfExp):
         return _any_of([node.body, node.orelse], CHOICE)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
         return _any_of(node.value.values, CHOICE)
     if isinstance(node, ast.Call):
-        if not node.args or last_part(chain(node)) != "partial":
+        function = node.func
+        name = function.attr if type(function) is ast.Attribute else function.id if type(function) is ast.Name else ""
+        if name != "partial" or not node.args:
             return None
         of = chain(node.args[0])
         spread = any(isinstance(argument, ast.Starred) for argument in node.args)
