@@ -151,7 +151,9 @@ class Types:
             inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
             return _unique(iter([*listed, *inside]))
         if value.startswith(CHOICE):
-            return _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            options = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            # Of functions of libraries aliases.py knows more: which arguments they get, which of them is meant.
+            return () if any(t.kind == "external" for t in options) else options
         count, _, of = value[1:].partition(":")
         found = self.things(path, scope, of, depth + 1)
         if not found or found[0].kind == "external":
