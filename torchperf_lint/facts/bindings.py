@@ -271,6 +271,10 @@ class Collector:
                 self._add(argument.arg, Definition(how, value, (), span[0], span[0], path, span))
 
 
+_OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})
+"""What code asks for that takes tensors and plain numbers: `value.item() if hasattr(value, "item") else value`."""
+
+
 def _classes_asked(test: ast.expr) -> str | None:
     """The classes that `isinstance(x, classes)` or `torch.is_tensor(x)` asks for; None for other tests."""
     if not isinstance(test, ast.Call):
@@ -278,6 +282,8 @@ def _classes_asked(test: ast.expr) -> str | None:
     asked = chain(test.func)
     if asked == "isinstance" and len(test.args) == 2:
         return ast.unparse(test.args[1])
+    if asked == "hasattr" and len(test.args) == 2:
+        return "torch.Tensor" if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_TENSORS else None
     return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None
 
 

@@ -44,7 +44,8 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     ):
         return value_of_builtin(values, node, node.func.id, frame)
     if thing is not None and thing.kind in ("class", "function"):
-        return made_by_project(values, node, thing, frame)
+        several = things if all(each.kind == "function" for each in things) else things[:1]
+        return join([made_by_project(values, node, each, frame) for each in several])
     return _called_value(values, node, frame)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
@@ -81,6 +82,7 @@ class Hotness:
         self._of_region: dict[tuple[str, int], Hot | None] = {}
         self.loops = Loops(index, types)
         self.namesakes = Namesakes(index, types)
+        self.dispatch = Dispatch(index, types)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -228,8 +230,8 @@ class Hotness:
 
     @cached_property
     def callees(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
-        """Function -> the calls it makes to functions of the project."""
-        table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
+        """Function -> the calls it makes to functions of the project, and what it runs without a call."""
+        table = {key: list(found) for key, found in self.dispatch.edges.items()}
         for target, sites in self.callers.items():
             for site in sites:
                 table.setdefault(FunctionKey(site.path, site.call.function), []).append((site, target))
@@ -256,6 +258,8 @@ class Hotness:
         return hot
 
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
+        if key in self.dispatch.hooked:
+            return bool(NOT_TRAINING_NAME.search(self.index.function(key).name))
         return is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
@@ -264,11 +268,16 @@ class Hotness:
             for site, target in calls:
                 name = self.index.function(caller).name
                 hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
-                if hot is not None:
-                    found.append((target, self._through(hot, site, target)))
+                if hot is None or (hot.kind != "step" and self._is_hook_by_name(site, target)):
+                    continue
+                found.append((target, self._through(hot, site, target)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
+
+    def _is_hook_by_name(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether a method that is found by its name as text says by that name how often it runs."""
+        return self.dispatch.by_text(site, target) and role_of(self.index, self.types, target, True) is not None
 
     def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         loop = hot.loop
@@ -281,6 +290,7 @@ class Hotness:
         return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
+        yield from ((key, self._from_role(key, role)) for key, role in self.dispatch.registered())
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
@@ -328,8 +338,11 @@ class Hotness:
         if hot.depth >= MAX_CALL_DEPTH:
             return
         name = self.index.function(key).qualname
+        for target in self.dispatch.around(key):
+            around: Story = (*hot.story, f"; `{name}` is decorated with it")
+            yield target, replace(hot, because=told(around, target.path), depth=hot.depth + 1, story=around)
         for site, target in self.callees.get(key, ()):
-            if self._climb(site.path, site.call.region)[1]:
+            if not self.dispatch.is_given(site) and self._climb(site.path, site.call.region)[1]:
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 yield target, replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
 

@@ -99,8 +99,9 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
     sure = outlives(spot, store, body)
     if sure is None or (store.how == "sum" and grads.mode.is_off_at(spot.file.path, spot.start)):
         return
-    meter = _meter(spot, store) if store.how == "call" else None
-    if store.how == "call" and meter is None:
+    called = store.how == "call" or _is_own_method(spot, store)
+    meter = _meter(spot, store) if called else None
+    if called and meter is None:
         return
     if spot.file.value(store.value, spot).kind in ("plain", "array", "module", "optimizer"):
         return
@@ -112,6 +113,14 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
         return
     graph = graph.weaker(spot.hot.confidence).weaker(Confidence.POSSIBLE if spot.hot.optional else sure)
     yield Kept(spot, store, graph, trained, meter)
+
+
+def _is_own_method(spot: Spot, store: Store) -> bool:
+    """`meter.add(loss)` of a class of the project, which may keep what it is given or a number of it."""
+    call = getattr(store.statement, "value", None) if isinstance(store.statement, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    return bool(spot.file.project.types.targets(spot.file.path, spot.function, chain(call.func)))
 
 
 def _meter(spot: Spot, store: Store) -> tuple[str, int] | None:

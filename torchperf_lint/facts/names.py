@@ -17,6 +17,7 @@ from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.records import Function, Parameter
+from torchperf_lint.facts.rest import value_of_rest
 from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
@@ -80,6 +81,9 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
             return _from_definitions(values, name, reaching, there, body)
         if _is_parameter(functions[scope], name):
             return _from_parameter(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops), body)
+        rest = value_of_rest(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops))
+        if rest is not None:
+            return rest
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
         at = (10**9, 1)
         scope = functions[scope].parent
@@ -236,6 +240,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
     if node is None:
         return UNKNOWN
+    position -= _given_before(values, site)
+    if position < 0:
+        return UNKNOWN  # a partial holds it
     argument = argument_of(node, position, parameter.name)
     if argument is None:
         spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
@@ -249,6 +256,12 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
+
+
+def _given_before(values: Values, site: CallSite) -> int:
+    """How many arguments the called partial has got already."""
+    thing = values.types.thing(site.path, site.call.function, site.call.callee)
+    return int(thing.dotted) if thing is not None and thing.kind == "partial" else 0
 
 
 def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:

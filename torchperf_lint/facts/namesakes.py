@@ -44,7 +44,7 @@ class Namesakes:
         own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
         if own is not None:
             return self._in_subclasses(own, name)
-        found = self._few.get(name, ())
+        found = self._few.get(name, ()) or self._handed_down(path, call, name)
         receiver = call.callee[: -len(name) - 1]
         if not found or not call.callee.endswith(f".{name}") or receiver.endswith(")"):
             return []
@@ -52,6 +52,15 @@ class Namesakes:
         if not all(thing.dotted in _ANY or _KEPT.search(thing.dotted) for thing in known):
             return []
         return [override for key in found for override in self.index.overrides(key)]
+
+    def _handed_down(self, path: str, call: Call, name: str) -> list[FunctionKey]:
+        """What a method hands on to its parts: `for part in self.parts: part.batch_ended(phase)` in `batch_ended`."""
+        around = self.index.function(FunctionKey(path, call.function))
+        if around.name != name or around.class_index < 0 or not _OF_SEVERAL_WORDS.match(name):
+            return []
+        own = FunctionKey(path, call.function)
+        others = [key for key in self._defined.get(name, ()) if key != own]
+        return others if len(others) <= _FEW else []
 
     def _in_subclasses(self, own: Thing, name: str) -> list[FunctionKey]:
         """`self.compute(x)` of a base class that leaves `compute` to its subclasses."""
@@ -61,15 +70,19 @@ class Namesakes:
 
     @cached_property
     def _few(self) -> dict[str, list[FunctionKey]]:
-        """Method name -> where it is defined, if in few places; overrides do not count."""
+        """Method name -> where it is defined, if in few places and no library is known to have one of the name."""
+        return {name: keys for name, keys in self._defined.items() if len(keys) <= _FEW and not _LIBRARIES.search(name)}
+
+    @cached_property
+    def _defined(self) -> dict[str, list[FunctionKey]]:
+        """Method name of several words -> where it is defined; overrides do not count."""
         defined: dict[str, list[FunctionKey]] = {}
         for path, outline in self.index.outlines.items():
             for cls in outline.classes:
                 for name, method in cls.methods.items():
-                    if _OF_SEVERAL_WORDS.match(name) and not _LIBRARIES.search(name):
+                    if _OF_SEVERAL_WORDS.match(name):
                         defined.setdefault(name, []).append(FunctionKey(path, method))
-        found = {name: [key for key in keys if not self._overrides_one(key)] for name, keys in defined.items()}
-        return {name: keys for name, keys in found.items() if len(keys) <= _FEW}
+        return {name: [key for key in keys if not self._overrides_one(key)] for name, keys in defined.items()}
 
     def _overrides_one(self, key: FunctionKey) -> bool:
         function = self.index.function(key)

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.records import Binding, Call, Class, Function, Outline, Position, Region
+from torchperf_lint.facts.mentions import (
+    Names,
+    bound_functions,
+    defaults_of,
+    handed_over,
+    item_of,
+    listens,
+)
+from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
 
@@ -42,6 +50,7 @@ class _Outliner:
         self.out = Outline(path)
         self.ascii = text.isascii()
         self.lines = [] if self.ascii else byte_lines(text)
+        self.names = Names(text, self.out.imports)
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
         self.returned: list[tuple[int, int, str]] = []
@@ -155,6 +164,11 @@ class _Outliner:
             )
         )
         self.off_by_default[index] = off_by_default(node.args)
+        event = listens(node.decorator_list)
+        if event is not None:
+            self.mention(("event", node.name, event), node, context)
+        for parameter, named in defaults_of(node.args, self.names):
+            self.mention(("default", named, parameter), node, inside._replace(function=index))
         if context.class_index >= 0:
             out.classes[context.class_index].methods[node.name] = index
         elif context.function == 0:
@@ -173,6 +187,11 @@ class _Outliner:
         inside = self.region("class", context, node.body)
         self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
 
+    def mention(self, named: tuple[str, str, str], node: ast.AST, context: _Context) -> None:
+        line: int = node.lineno  # type: ignore[attr-defined]
+        if "?" not in named[1]:
+            self.out.mentions.append(Mention(*named, line, context.region, context.function))
+
     def qualname(self, name: str, context: _Context) -> str:
         if context.class_index >= 0:
             return f"{self.out.classes[context.class_index].qualname}.{name}"
@@ -183,9 +202,16 @@ class _Outliner:
     def for_(self, node: ast.For | ast.AsyncFor, context: _Context) -> None:
         self.expressions(node.target, context)
         self.expressions(node.iter, context)
+        self.items(node.target, node.iter, context)
         detail = guards.short(f"for {guards.words(node.target)} in {guards.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
         self.inner_block(node.orelse, context)
+
+    def items(self, target: ast.expr, over: ast.expr, context: _Context) -> None:
+        """A loop over a table of functions or objects binds one of them after the other."""
+        found = item_of(target, over)
+        if found is not None:
+            self.bind(*found, context)
 
     def while_(self, node: ast.While, context: _Context) -> None:
         inside = self.loop(node, context, guards.short(f"while {guards.words(node.test)}"), None)
@@ -245,7 +271,7 @@ class _Outliner:
             self.inner_block(case.body, context)
 
     def assign(self, node: ast.Assign, context: _Context) -> None:
-        value = chain(node.value)
+        value = bound_functions(node.value) or chain(node.value)
         for target in node.targets:
             if isinstance(target, ast.Tuple | ast.List):
                 self.unpacked(target, value, context)
@@ -257,7 +283,7 @@ class _Outliner:
 
     def unpacked(self, target: ast.Tuple | ast.List, value: str, context: _Context) -> None:
         """`a, b = f()` binds items of one value; what each is, is the engine's business."""
-        if "?" in value:
+        if "?" in value or value[0] in "@{|":
             return
         for position, item in enumerate(target.elts):
             self.bind(item, f"{value}[{position}]", context)
@@ -265,7 +291,7 @@ class _Outliner:
     def annotated(self, node: ast.AnnAssign, context: _Context) -> None:
         self.bind(node.target, f":{annotation_chain(node.annotation)}", context)
         if node.value is not None:
-            self.bind(node.target, chain(node.value), context)
+            self.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 
     def bind(self, target: ast.expr, value: str, context: _Context) -> None:
@@ -293,6 +319,8 @@ class _Outliner:
             kind = type(node)
             if kind is ast.Call:
                 calls.append(self.call(node, here))
+                for named in handed_over(node, calls[-1].callee, self.names):  # type: ignore[arg-type]
+                    self.mention(named, node, here)
                 postponed.update(_kept_lambdas(node, calls[-1].callee))
             elif kind is ast.Lambda and node in postponed:
                 here = self.region("lambda", here, [node])
@@ -301,6 +329,8 @@ class _Outliner:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self.comprehension(node, here)
+            elif kind is ast.Attribute and node.attr in self.names.properties and _of_self(node):  # type: ignore[attr-defined]
+                self.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
             stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
@@ -332,7 +362,14 @@ class _Outliner:
     def comprehension(self, node: ast.AST, context: _Context) -> _Context:
         first = node.generators[0]  # type: ignore[attr-defined]
         detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
+        self.items(first.target, first.iter, context)
         return self.region("comprehension", context, [node], detail, first.iter)
+
+
+def _of_self(node: ast.AST) -> bool:
+    """`self.name`, where it is read."""
+    assert isinstance(node, ast.Attribute)
+    return isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 _CALLS_AT_ONCE = frozenset(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.given_functions import GivenFunctions
 from torchperf_lint.facts.grads import Grads
 from torchperf_lint.facts.hotness import Hotness, Reach
 from torchperf_lint.facts.index import Index
@@ -31,7 +32,7 @@ class Project:
         oldest_torch: tuple[int, int] | None = None,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete)
-        self.types = Types(self.index)
+        self.types = Types(self.index, GivenFunctions(self.index))
         self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines))
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)

@@ -41,8 +41,28 @@ class Call(NamedTuple):
     function: int
 
 
+class Mention(NamedTuple):
+    """A function that is named, not called; see mentions.py.
+
+    kind: hook, event, given (an argument), default (of a parameter), listener (given with the name of an event), name
+    (a method's or an event's, as text), property.
+    """
+
+    kind: str
+    chain: str
+    """What names the function; for `name` the text."""
+    of: str
+    """What it is handed to: a callee, an event, a parameter."""
+    line: int
+    region: int
+    function: int
+
+
 class Binding(NamedTuple):
-    """`target = value` where the value is a chain; calls end in `()`."""
+    """`target = value` where the value is a chain; calls end in `()`.
+
+    A value that begins with `:` is an annotation; see mentions.py for other marks.
+    """
 
     function: int
     target: str
@@ -109,6 +129,8 @@ class Outline:
     """(function, chain) of each `return` whose value is a chain."""
     tops: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Module-level names: ("function" | "class", index)."""
+    mentions: list[Mention] = field(default_factory=list)
+    """Functions that are named without being called there."""
 
 
 def to_json(found: Outline) -> list[object]:
@@ -116,12 +138,14 @@ def to_json(found: Outline) -> list[object]:
     plain = ("path", "imports", "stars", "regions", "calls", "bindings", "returns", "tops")
     functions = [[getattr(record, name) for name in Function.__slots__] for record in found.functions]
     classes = [[getattr(record, name) for name in Class.__slots__] for record in found.classes]
-    return [*(getattr(found, name) for name in plain), functions, classes]
+    return [*(getattr(found, name) for name in plain), functions, classes, found.mentions]
 
 
 def from_json(held: object) -> Outline:
     """The outline that `to_json` wrote. Raises TypeError, ValueError, KeyError or IndexError for anything else."""
-    path, imports, stars, regions, calls, bindings, returns, tops, functions, classes = cast("list[Any]", held)
+    path, imports, stars, regions, calls, bindings, returns, tops, functions, classes, mentions = cast(
+        "list[Any]", held
+    )
     if not (isinstance(imports, dict) and isinstance(stars, list) and isinstance(tops, dict) and isinstance(path, str)):
         raise TypeError("not an outline")
     found = Outline(path, imports, stars)
@@ -130,6 +154,7 @@ def from_json(held: object) -> Outline:
     found.bindings = [Binding(*b) for b in bindings]
     found.returns = [(function, chain) for function, chain in returns]
     found.tops = {name: (kind, index) for name, (kind, index) in tops.items()}
+    found.mentions = [Mention(*m) for m in mentions]
     for record in functions:
         record[7] = tuple(Parameter(*parameter) for parameter in record[7])
         record[8] = tuple(record[8])

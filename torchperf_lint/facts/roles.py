@@ -71,6 +71,10 @@ _OPTIMIZER = Role(
 _DATA = Role("data", "is run by the loader for every sample or batch", "for every sample", Confidence.CERTAIN)
 _METER = Role("update", "is a meter's update, called every step", "every step", Confidence.LIKELY)
 _HOOK = Role("step", "is a callback's hook, run for every batch", "every batch", Confidence.LIKELY)
+HOOK_IN_PASS = Role(
+    "forward", "is a hook, given to `{}` (line {}): it runs in every pass", "in every pass", Confidence.LIKELY
+)
+EVENT = Role("step", "handles `{}`, which an engine fires for every batch", "every batch", Confidence.LIKELY)
 _ENGINE_STEP = Role("step", "is what an ignite engine calls for every batch", "every training step", Confidence.LIKELY)
 _ENGINE_EVAL = Role("eval", "is what an ignite engine calls for every batch", "every batch", Confidence.LIKELY)
 _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)

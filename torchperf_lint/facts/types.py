@@ -6,9 +6,14 @@ Nominal only: which class or function. What kind of value and on which device is
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
+from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.given_functions import GivenFunctions
 
 MAX_STEPS = 6
 FEW_OVERRIDES = 4
@@ -24,8 +29,10 @@ class Types:
     itself ends too and an answer never depends on who asked first.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, given: GivenFunctions | None = None) -> None:
         self.index = index
+        self.given = given
+        """What callers pass for parameters; None leaves that unknown."""
         self._things: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._names: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
         self._attributes: dict[tuple[str, int, str, int], tuple[Thing, ...]] = {}
@@ -93,10 +100,14 @@ class Types:
             return (Thing(kind, path, record.class_index),)
         bound = self.bindings(path).get((scope, name))
         if bound:
-            return _unique(t for b in bound for t in self._bound(path, scope, b, depth))
+            found = _unique(t for b in bound for t in self._bound(path, scope, b, depth))
+            if found or not all(b.value.startswith((ITEM, TABLE, CHOICE)) for b in bound):
+                return found
         for parameter in record.parameters:
             if parameter.name == name:
-                return self.annotated(path, record.parent, parameter.annotation, depth)
+                told = self.annotated(path, record.parent, parameter.annotation, depth)
+                vague = all(t.kind == "external" and t.dotted.startswith(_VAGUE) for t in told)
+                return ((self.given and self.given.of(path, scope, name)) or told) if vague else told
         if scope > 0:
             index = self._nested_functions(path).get((scope, name))
             if index is not None:
@@ -122,9 +133,32 @@ class Types:
         )
 
     def _bound(self, path: str, scope: int, binding: Binding, depth: int) -> tuple[Thing, ...]:
-        if binding.value.startswith(":"):
-            return self.annotated(path, scope, binding.value[1:], depth)
-        return self.things(path, scope, binding.value, depth + 1)
+        return self.bound_to(path, scope, binding.value, depth)
+
+    def bound_to(self, path: str, scope: int, value: str, depth: int = 0) -> tuple[Thing, ...]:
+        """What a binding's value stands for: a chain, an annotation, a partial, a table, an item of one."""
+        if value.startswith(":"):
+            return self.annotated(path, scope, value[1:], depth)
+        if value[:1] not in _MARKS:
+            return self.things(path, scope, value, depth + 1)
+        if value.startswith(TABLE):
+            entries = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            known = any(t.kind in ("function", "class", "instance", "partial") for t in entries)
+            return (Thing("table", path, scope, value[1:]),) if known else ()
+        if value.startswith(ITEM):
+            tables = self.things(path, scope, value[1:], depth + 1)
+            listed = [t for t in tables if t.kind in ("function", "partial", "instance")]  # what callers pass in a list
+            inside = (t for table in tables if table.kind == "table" for t in self.step(table, "[]", depth))
+            return _unique(iter([*listed, *inside]))
+        if value.startswith(CHOICE):
+            options = _unique(t for c in value[1:].split("|") for t in self.things(path, scope, c, depth + 1))
+            # Of functions of libraries aliases.py knows more: which arguments they get, which of them is meant.
+            return () if any(t.kind == "external" for t in options) else options
+        count, _, of = value[1:].partition(":")
+        found = self.things(path, scope, of, depth + 1)
+        if not found or found[0].kind == "external":
+            return (Thing("external", dotted="functools.partial()"),)
+        return tuple(t._replace(kind="partial", dotted=count) if t.kind == "function" else t for t in found)
 
     def bindings(self, path: str) -> dict[tuple[int, str], list[Binding]]:
         """(function, target) -> bindings of one file, in order."""
@@ -143,6 +177,8 @@ class Types:
             return (thing,)
         if thing.kind == "external":
             return (Thing("external", dotted=canonical(thing.dotted + part)),)
+        if thing.kind == "table":
+            return self._in_table(thing, part, depth)
         if part == "()":
             return self._called(thing, depth)
         if part.startswith("["):
@@ -153,6 +189,15 @@ class Types:
         if thing.kind in ("class", "instance"):
             return self.attribute(thing, part[1:], depth)
         return ()
+
+    def _in_table(self, table: Thing, part: str, depth: int) -> tuple[Thing, ...]:
+        """What `TABLE[name]` or `TABLE.get(name)` may be: any of the entries."""
+        if part in (".get", ".pop"):
+            return (table._replace(kind="getter"),)
+        if not part.startswith("["):
+            return ()
+        chains = table.dotted.split("|")
+        return _unique(t for c in chains for t in self.things(table.path, table.index, c, depth + 1))
 
     def _is_model(self, thing: Thing, part: str) -> bool:
         """Whether a thing is a module, whose own `.cuda()` is that of `nn.Module`: it gives the module itself."""
@@ -174,9 +219,9 @@ class Types:
         if thing.kind == "instance":
             key = self.index.method(thing, "forward") or self.index.method(thing, "__call__")
             return self.returned(key, depth) if key else ()
-        if thing.kind == "function":
+        if thing.kind in ("function", "partial"):
             return self.returned(FunctionKey(thing.path, thing.index), depth)
-        return ()
+        return self._in_table(thing, "[]", depth) if thing.kind == "getter" else ()
 
     def returned(self, key: FunctionKey, depth: int = 0) -> tuple[Thing, ...]:
         """What a function returns, from the chains in its return statements."""
@@ -260,7 +305,7 @@ class Types:
         return overrides if own or len(overrides) <= FEW_OVERRIDES else [key]
 
     def _runs(self, thing: Thing) -> FunctionKey | None:
-        if thing.kind == "function":
+        if thing.kind in ("function", "partial"):
             return FunctionKey(thing.path, thing.index)
         if thing.kind == "class":
             return self.index.method(thing, "__init__")
@@ -271,6 +316,9 @@ class Types:
         return None
 
 
+_MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
+_VAGUE = ("builtins.", "typing.", "collections.")
+"""Annotations that leave open which function is meant: `Callable`, a list of them."""
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )

@@ -152,6 +152,9 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
     It is a tensor where it is used as tensors and arrays are.
     """
+    hooked = _given_to_hook(values, name, frame)
+    if hooked is not None:
+        return hooked
     if not _takes_tensors(values, frame):
         return UNKNOWN
     line = next((line for attribute, line in body.uses(frame.function, name) if attribute in _OF_ARRAYS), None)
@@ -170,6 +173,16 @@ def _takes_tensors(values: Values, frame: Frame) -> bool:
         return bool(_COMPUTES.search(values.index.outlines[frame.path].functions[frame.function].name))
     own = values.index.class_of(frame.path, frame.function)
     return hot.kind == "forward" and own is not None and values.types.is_module_class(own)
+
+
+def _given_to_hook(values: Values, name: str, frame: Frame) -> Value | None:
+    """What a hook gets last: a gradient, or the output of the module; both may be tuples, where they are indexed."""
+    if FunctionKey(frame.path, frame.function) not in values.hotness.dispatch.hooked:
+        return None
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    if not parameters or parameters[-1].name != name:
+        return None
+    return tensor(ANYWHERE, f"`{name}` is what the hook is given: a tensor", Confidence.LIKELY)
 
 
 def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:

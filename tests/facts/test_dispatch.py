@@ -1,0 +1,330 @@
+"""What runs without a call that names it: hooks, handlers, tables of functions, passed functions, properties."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+from snippets import hot_at, value_of
+
+LOOP = """
+    def train(model, loader, optimizer{more}):
+        for step, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(model(x.cuda()), y.cuda())
+            loss.backward()
+            optimizer.step()
+            {block}
+    """
+
+
+def loop(block, more=""):
+    return indent(dedent(LOOP.format(block=block, more=more)), " " * 8)
+
+
+HOT = {
+    "forward hook": """
+        def watch(module, inputs, output):
+            print(output.mean().item())  # <-
+
+        def install(model):
+            model.fc.register_forward_hook(watch)
+        """,
+    "hook that is made": """
+        def install(model):
+            def make(name):
+                def hook(module, inputs, output):
+                    print(name, output)  # <-
+                return hook
+
+            model.fc.register_forward_hook(make("fc"))
+        """,
+    "method as a hook of a gradient": """
+        class Net(nn.Module):
+            def __init__(self):
+                self.fc = nn.Linear(1, 1)
+                self.fc.weight.register_hook(self.save_gradient)
+
+            def save_gradient(self, grad):
+                self.kept = grad.cpu()  # <-
+        """,
+    "handler of every iteration": """
+        from ignite.engine import Engine, Events
+
+        def create(step):
+            trainer = Engine(step)
+
+            @trainer.on(Events.ITERATION_COMPLETED)
+            def check(engine):
+                torch.cuda.synchronize()  # <-
+        """,
+    "handler that is added": """
+        from ignite.engine import Events
+
+        def create(trainer):
+            def check(engine):
+                torch.cuda.synchronize()  # <-
+
+            trainer.add_event_handler(Events.ITERATION_COMPLETED, check)
+        """,
+    "table of functions": """
+        def mae(p, y):
+            return float(p - y)  # <-
+
+        METRICS = {"mae": mae}
+        """
+    + loop("for name, fn in METRICS.items(): fn(x, y)"),
+    "table by key": """
+        def mae(p, y):
+            return float(p - y)  # <-
+
+        METRICS = {"mae": mae}
+        """
+    + loop('METRICS["mae"](x, y)'),
+    "list of objects": """
+        class Printer:
+            def step(self, loss):
+                print(loss)  # <-
+
+        HOOKS = [Printer()]
+        """
+    + loop("for hook in HOOKS: hook.step(loss)"),
+    "partial": """
+        from functools import partial
+
+        def log(writer, value):
+            print(value)  # <-
+
+        LOG = partial(log, None)
+        """
+    + loop("LOG(loss)"),
+    "passed function": """
+        def accuracy(p, y):
+            return float(p == y)  # <-
+
+        def main(model, loader, optimizer):
+            train(model, loader, optimizer, metric=accuracy)
+        """
+    + loop("metric(x, y)", more=", metric"),
+    "default of a parameter": """
+        def accuracy(p, y):
+            return float(p == y)  # <-
+        """
+    + loop("metric(x, y)", more=", metric=accuracy"),
+    "listed callbacks": """
+        from typing import Callable
+
+        def say(loss):
+            print(loss)  # <-
+        """
+    + loop("for callback in callbacks: callback(loss)", more=", callbacks: list[Callable] = (say,)"),
+    "method by its name as text": """
+        class CacheHook:
+            def after_iter(self, runner):
+                torch.cuda.empty_cache()  # <-
+
+        class Runner:
+            def call(self, name):
+                for hook in self.hooks:
+                    getattr(hook, name)(self)
+
+            def train(self, loader):
+                for batch in loader:
+                    self.loss(batch).backward()
+                    self.call("after_iter")
+        """,
+    "one of two functions": """
+        def mae(p, y):
+            return float(p - y)  # <-
+
+        def mse(p, y):
+            return float((p - y) ** 2)
+
+        METRIC = {"mae": mae, "mse": mse}["mae"]
+        """
+    + loop("METRIC(x, y)"),
+    "list of objects that is passed": """
+        class Hits:
+            def add(self, loss):
+                print(loss)  # <-
+
+        def main(model, loader, optimizer):
+            train(model, loader, optimizer, [Hits()])
+        """
+    + loop("for meter in meters: meter.add(loss)", more=", meters"),
+    "listener of an event": """
+        class Bus:
+            def __init__(self):
+                self.handlers = {}
+
+            def subscribe(self, event, function):
+                self.handlers[event] = function
+
+            def fire(self, event, **given):
+                self.handlers[event](**given)
+
+        def on_step(loss):
+            print(loss)  # <-
+
+        BUS = Bus()
+        BUS.subscribe("step", on_step)
+        """
+    + loop('BUS.fire("step", loss=loss)'),
+    "property": """
+        class Trainer:
+            @property
+            def current(self):
+                return self.loss.item()  # <-
+
+            def train(self, loader):
+                for batch in loader:
+                    self.loss = self.net(batch)
+                    self.loss.backward()
+                    print(self.current)
+        """,
+    "decorator": """
+        def freeing(function):
+            def wrapper(*args):
+                found = function(*args)
+                torch.cuda.empty_cache()  # <-
+                return found
+            return wrapper
+
+        @freeing
+        def note(loss):
+            print(loss)
+        """
+    + loop("note(loss)"),
+    "parts of a whole": """
+        class Sums:
+            def batch_ended(self, loss):
+                print(loss)  # <-
+
+        class Group:
+            def batch_ended(self, loss):
+                for part in self.parts:
+                    part.batch_ended(loss)
+        """
+    + loop("callback.batch_ended(loss)", more=", callback: Group"),
+}
+
+COLD = {
+    "handler of every hundredth iteration": """
+        from ignite.engine import Events
+
+        def create(trainer):
+            @trainer.on(Events.ITERATION_COMPLETED(every=100))
+            def check(engine):
+                torch.cuda.synchronize()  # <-
+        """,
+    "handler of epochs": """
+        from ignite.engine import Events
+
+        def create(trainer):
+            def check(engine):
+                torch.cuda.synchronize()  # <-
+
+            trainer.add_event_handler(Events.EPOCH_COMPLETED, check)
+        """,
+    "table that is called once": """
+        def mae(p, y):
+            return float(p - y)  # <-
+
+        METRICS = {"mae": mae}
+
+        def report(p, y):
+            return {name: fn(p, y) for name, fn in METRICS.items()}
+        """,
+    "one of several that a helper is given, elsewhere": """
+        def apply_to(x, function):
+            return function(x)
+
+        def often(x):
+            return x
+
+        def once(x):
+            return x.item()  # <-
+
+        def report(x):
+            return apply_to(x, once)
+        """
+    + loop("apply_to(loss, often)"),
+    "listener of another event": """
+        class Bus:
+            def __init__(self):
+                self.handlers = {}
+
+            def subscribe(self, event, function):
+                self.handlers[event] = function
+
+            def fire(self, event, **given):
+                self.handlers[event](**given)
+
+        def on_epoch(loss):
+            print(loss)  # <-
+
+        BUS = Bus()
+        BUS.subscribe("epoch", on_epoch)
+        """
+    + loop('BUS.fire("step", loss=loss)'),
+    "name of a method that nobody looks up": """
+        class CacheHook:
+            def after_iter(self, runner):
+                torch.cuda.empty_cache()  # <-
+
+        class Runner:
+            def say(self, name):
+                print(name)
+
+            def train(self, loader):
+                for batch in loader:
+                    self.loss(batch).backward()
+                    self.say("after_iter")
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", HOT.values(), ids=HOT.keys())
+def test_hot(snippet):
+    assert hot_at(snippet) is not None
+
+
+@pytest.mark.parametrize("snippet", COLD.values(), ids=COLD.keys())
+def test_cold(snippet):
+    assert hot_at(snippet) is None
+
+
+def test_a_partial_shifts_what_a_call_passes():
+    snippet = """
+        from functools import partial
+
+        def log(writer, value):
+            return value
+
+        def run(x: torch.Tensor):
+            note = partial(log, None)
+            note(x)
+        """
+    assert value_of(snippet, "value").kind == "tensor"
+
+
+@pytest.mark.parametrize(("passed", "kind"), [("x.sum(), 3", "tensor"), ("3, 4", "plain")])
+def test_the_rest_of_the_arguments(passed, kind):
+    snippet = f"""
+        def add(*args):
+            return [b for b in args]
+
+        def run(x: torch.Tensor):
+            add({passed})
+        """
+    assert value_of(snippet, "b").kind == kind
+
+
+def test_a_hook_is_given_a_tensor():
+    snippet = """
+        def hook(module, inputs, output):
+            return output.cpu()
+
+        def install(model):
+            model.fc.register_forward_hook(hook)
+        """
+    assert value_of(snippet, "output").kind == "tensor"

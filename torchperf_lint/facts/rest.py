@@ -1,0 +1,53 @@
+"""What `*args` and `**kwargs` hold: what callers pass beyond the named parameters, as in `metric.add(loss, hits)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join, sequence
+from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+MAX_CALLERS = 8
+CALLER_HOPS = 2
+"""As for named parameters, see names.py."""
+
+
+def value_of_rest(values: Values, name: str, frame: Frame) -> Value | None:
+    """The sequence that `*name` or `**name` of a frame's function holds; None where the function has none."""
+    body = values.body(frame.path)
+    node = body.functions.get(frame.function) if body is not None else None
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    starred = node.args.vararg is not None and node.args.vararg.arg == name
+    if not starred and (node.args.kwarg is None or node.args.kwarg.arg != name):
+        return None
+    key = ("rest", frame.path, frame.function, name)
+    return values.remembered(key, frame, lambda: _passed(values, starred, frame))
+
+
+def _passed(values: Values, starred: bool, frame: Frame) -> Value:
+    key = FunctionKey(frame.path, frame.function)
+    record = values.index.function(key)
+    named = {p.name for p in record.parameters}
+    before = len(named) - (record.class_index >= 0 and "staticmethod" not in record.decorators)
+    found = []
+    for site in values.hotness.callers.get(key, ())[:MAX_CALLERS]:
+        call = _node(values, site)
+        if call is None:
+            continue
+        there = frame.hop(site.path, site.call.function, (site.call.line, site.call.column))
+        there = there._replace(hops=frame.hops + CALLER_HOPS)
+        given = call.args[before:] if starred else [k.value for k in call.keywords if k.arg and k.arg not in named]
+        found += [values.of(argument, there) for argument in given if not isinstance(argument, ast.Starred)]
+    return sequence(join(found).weaker(Confidence.LIKELY)) if found else UNKNOWN
+
+
+def _node(values: Values, site: CallSite) -> ast.Call | None:
+    body = values.body(site.path)
+    call = site.call
+    return body.call(call.function, call.line, call.column, call.callee) if body is not None else None
