@@ -49,6 +49,7 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
@@ -280,9 +281,15 @@ def _is_single_turn(test: ast.expr) -> bool:
     if isinstance(left, ast.BinOp):
         left = left.left
     name = left.attr if isinstance(left, ast.Attribute) else left.id if isinstance(left, ast.Name) else ""
-    if not _COUNTER_NAME.search(name):
+    if not _COUNTER_NAME.search(name) or _counts_parts(right):
         return False
     return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
+
+
+def _counts_parts(node: ast.expr) -> bool:
+    """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(_PART_NAME.search(name))
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
