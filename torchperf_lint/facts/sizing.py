@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ _FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace r
 _METHODS = frozenset(
     "view reshape expand repeat narrow chunk new_zeros new_ones new_empty unflatten select unfold tile topk".split()
 )
+_OFTEN = 3
+"""Places from which on one tensor is read often: once more than a mask and what it masks take."""
 _WHOLE = frozenset("sum max min amax amin argmax argmin mean median prod count_nonzero".split())
 """Reductions that give one number when no dimension is named."""
 
@@ -28,10 +31,28 @@ class Sized(NamedTuple):
     operand: ast.expr
     several: bool
     """Whether that happens several times a step: in a loop inside the step."""
+    again: bool = False
+    """Whether the same tensor has to be an integer in several places: one read does for all of them."""
 
 
-def sized(file: SourceFile) -> Iterator[Sized]:
+def sized(file: SourceFile) -> list[Sized]:
     """The hot indices, bounds and sizes that may be tensors with one element."""
+    found = list(_sized(file))
+    bound = [_bound(file, one) for one in found]
+    uses = Counter(bound)
+    return [one._replace(again=b is not None and uses[b] >= _OFTEN) for one, b in zip(found, bound, strict=True)]
+
+
+def _bound(file: SourceFile, one: Sized) -> tuple[int, str, tuple[int, int]] | None:
+    """What tells a name that is bound once from others: its function, itself, and where it is bound."""
+    body = file.project.body(file.path)
+    if not isinstance(one.operand, ast.Name) or body is None:
+        return None
+    reaching = body.reaching(one.place.function, one.operand.id, body.at(one.operand)) or []
+    return (one.place.function, one.operand.id, reaching[0].at) if len(reaching) == 1 else None
+
+
+def _sized(file: SourceFile) -> Iterator[Sized]:
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):

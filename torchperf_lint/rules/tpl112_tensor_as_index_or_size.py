@@ -21,7 +21,7 @@ class TensorAsIndexOrSize(SourceRule):
     ## What it does
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
     factories and views, counts of `range`; where that happens several times a training step, forward pass or
-    evaluation batch (the last is reported as info).
+    evaluation batch (the last is reported as info), in a loop or for one tensor in several places.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -106,18 +106,18 @@ class TensorAsIndexOrSize(SourceRule):
         value = on_device(file, place, found.operand)
         if value is None or hot is None or hot.kind == "data" or value.kind != "tensor":
             return
-        disputable = hot.optional or not found.several
+        disputable = hot.optional or not (found.several or found.again)
         written = short(words(found.operand))
         yield self.found(
             place,
             message=f"`{written}` has to be an integer, so the host waits for the device "
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
-            instead=_SEVERAL if found.several else _ONCE,
+            instead=_SEVERAL if found.several else _AGAIN if found.again else _ONCE,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if disputable else None,
-            root_cause=cause(place),
+            root_cause=f"{self.code} of {written} in function {place.function}" if found.again else cause(place),
             leads=False,
         )
 
@@ -130,4 +130,5 @@ _SEVERAL = (
     "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
 )
+_AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"
