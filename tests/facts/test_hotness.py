@@ -863,3 +863,40 @@ def test_a_loop_that_hands_each_batch_to_a_step_is_hot_whatever_it_iterates(func
     found = hot_at(code)
     assert (found is not None) is hot
     assert found is None or found.confidence is Confidence.LIKELY
+
+
+SAMPLER = """
+class Sampler:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def step(self, x, t):
+        mean = {inner}
+        return mean
+
+    def mean(self, x, t):
+        return self.model(x, t)
+
+    {decorator}
+    def sample(self, x, steps):
+        for t in reversed(range(steps)):
+            x = self.step(x, t)
+            print(x)  # <-
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "decorator", "hot"),
+    [
+        ("self.model(x, t)", "@torch.no_grad()", True),
+        ("self.mean(x, t)", "@torch.no_grad()", True),
+        ("x + t", "@torch.no_grad()", False),
+        ("self.model(x, t)", "", False),
+        ("[self.model(y, t) for y in x]", "@torch.no_grad()", True),
+    ],
+)
+def test_a_loop_whose_steps_run_a_module_is_a_rollout(inner, decorator, hot):
+    found = hot_at(SAMPLER.format(inner=inner, decorator=decorator))
+    assert (found is not None) is hot
+    assert found is None or "which runs `self.model()`" in found.because

@@ -315,3 +315,10 @@ def test_a_meter_is_known_by_its_methods(other, hot):
 
 def test_a_meter_by_name_may_call_its_update_add():
     assert hot_at(METER.replace("IoU", "ConfusionMeter").replace("update", "add").format(other="reset")) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "hot"), [("FocalLoss", True), ("ComputeLoss", True), ("SetCriterion", True), ("Lossy", False)]
+)
+def test_calling_an_object_that_is_a_loss_computes_it(name, hot):
+    assert (hot_at(f"class {name}:\n    def __call__(self, x, y):\n        print(x)  # <-\n") is not None) is hot

@@ -35,7 +35,10 @@ _NUMBERS = frozenset(
 )
 _FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
 """Functions of numpy's whose result is not that of their arguments alone."""
-_OF_A_SEQUENCE = frozenset("builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed".split())
+_OF_A_SEQUENCE = frozenset(
+    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed itertools.permutations "
+    "itertools.product itertools.combinations".split()
+)
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )

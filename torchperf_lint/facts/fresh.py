@@ -75,7 +75,7 @@ def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
     assert isinstance(node.func, ast.Attribute)
     if node.func.attr == "type_as":
         other = values.of(node.args[0], frame) if len(node.args) == 1 else None
-        return other is not None and other.kind == "tensor" and other.device != HOST
+        return other is not None and other.on_device
     return node.func.attr == "cuda" or target_device(values, node, frame) == DEVICE
 
 

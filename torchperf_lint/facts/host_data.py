@@ -161,7 +161,7 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
         return DEVICE, '"cuda"' if target is None else ast.unparse(target)
     if node.func.attr == "type_as":
         other = values.of(target, frame) if target is not None else None
-        there = other is not None and other.kind == "tensor" and other.device != HOST
+        there = other is not None and other.on_device
         return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
     if target is None:
         return None, ""

@@ -165,4 +165,4 @@ def is_moved_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:
     if name == "to":
         return target_device(values, node, frame) == DEVICE
     other = values.of(node.args[0], frame) if name == "type_as" and len(node.args) == 1 else None
-    return other is not None and other.kind == "tensor" and other.device != HOST
+    return other is not None and other.on_device

@@ -7,6 +7,7 @@ one) or iterates a DataLoader. The innermost loop with the action is the step lo
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,6 +95,7 @@ class Loops:
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
+        self._run: dict[tuple[FunctionKey, int], str | None] = {}
 
     def at(self, path: str, index: int) -> Loop | None:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
@@ -157,7 +159,33 @@ class Loops:
             if known or (not things and _MODEL_NAME.search(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
+        for call in self.calls_directly_in(path, index):
+            inner = next(filter(None, (self._runs(t) for t in self._targets_of(path, call))), None)
+            if inner is not None:
+                because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
+                return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
+        return self.types.targets(path, call.function, call.callee)
+
+    def _runs(self, key: FunctionKey, depth: int = 2) -> str | None:
+        """The module that a function calls once, itself or through one it calls: a step of a sampler."""
+        if (key, depth) not in self._run:
+            self._run[key, depth] = None  # while it is being worked out: functions may call each other
+            self._run[key, depth] = self._module_called(key, depth)
+        return self._run[key, depth]
+
+    def _module_called(self, key: FunctionKey, depth: int) -> str | None:
+        calls = self.calls_directly_in(key.path, self.index.function(key).region)
+        for call in calls:
+            things = self.types.things(key.path, key.index, call.callee)
+            if any(self._is_module(thing) for thing in things) or (not things and _MODEL_NAME.search(call.callee)):
+                return call.callee
+        if depth <= 1:
+            return None
+        inner = (self._runs(t, depth - 1) for call in calls for t in self._targets_of(key.path, call) if t != key)
+        return next(filter(None, inner), None)
 
     def _runs_once(self, path: str, function: int) -> bool:
         """Whether what a function gives is kept, as `cached_property` keeps it."""

@@ -132,6 +132,7 @@ _LOSS_NAME = re.compile(
     r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
     re.IGNORECASE,
 )
+_LOSS_CLASS = re.compile(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
 _CALLBACK_HOOK = re.compile(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch)$|^on_(?:sub)?step_(?:begin|end)$"
 )
@@ -282,6 +283,8 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
+        if _LOSS_CLASS.search(index.record(cls).name):
+            return _LOSS
         if _is_attention_processor(index, cls):
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
