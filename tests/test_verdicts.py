@@ -65,6 +65,7 @@ CASES = {
     **dict.fromkeys(("TPL101", "TPL102", "TPL104", "TPL107", "TPL108", "TPL112", "TPL115", "TPL119", "TPL120"), SYNCS),
     "TPL103": SYNCS | {"refuted": run(copy())},
     "TPL105": SYNCS,
+    "TPL111": SYNCS | {"unobservable": run(unwatched={"host-sync": "no CUDA"})},
     "TPL201": {
         "confirmed": run(copy()),
         "refuted": run(copy(blocking=False)),
