@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.held import builds, changed_in
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -44,6 +45,8 @@ _CONSTANTS = frozenset(
 )
 _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
+_CONFIGURATION = re.compile(r"(?:^|\.)_?(?:config|cfg|hparams|opts?|hyper_?params)$", re.IGNORECASE)
+"""Objects that hold settings, by their names: nothing changes those from step to step."""
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
 
 
@@ -172,6 +175,10 @@ class _Look:
             return SHAPE if self.is_tensor(node.value, node.attr == "shape") else None
         thing = self.values.thing(node, self.frame)
         if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
+            return LITERAL
+        if _CONFIGURATION.search(chain(node.value)):
+            return CONFIGURED if self.values.of(node, self.frame).kind not in ("tensor", "batch", "array") else None
+        if node.attr.isupper() and len(node.attr) > 2:
             return LITERAL
         own = self.owner(node.value)
         return self.set_once(own, node.attr, depth) if own is not None else None

@@ -137,7 +137,7 @@ _CALLBACK_HOOK = re.compile(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch)$|^on_(?:sub)?step_(?:begin|end)$"
 )
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
-_TENSOR = re.compile(r"\bTensor\b")
+_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
 _NO_OPERATION = re.compile(
     r"^(?:main|fit|train|evaluate|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
     r"dequantize|generate|initiali[sz]e|init|make|create|build|get|prepare|preprocess|resize_pos)(?:_|$)|"
