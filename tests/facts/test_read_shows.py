@@ -66,3 +66,18 @@ def test_something_else_is_read(code):
 
 def test_a_file_without_torch_reads_no_tensors():
     assert read("kept.append(found['kl'].item())", imports="import numpy as np\n") == []
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("item", ["found[0]"]), ("cpu", [])])
+def test_what_a_forward_pass_hands_to_the_host_may_be_a_container(asked, expected):
+    code = f"""
+    class Net(nn.Module):
+        def forward(self, x):
+            x = x.cuda()
+            found = helper(x)
+            self.kept.append(found[0].{asked}())
+            return x
+    """
+    files = texts(code)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [file.brief(r.operand) for r in (*item_readings(file), *copy_readings(file))] == expected
