@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
@@ -78,7 +79,21 @@ def computed_left_behind(values: Values, node: ast.Call, frame: Frame) -> LeftBe
     return found.held[0] if found is not None and found.held else None
 
 
-def _moved(values: Values, node: ast.Call, frame: Frame) -> tuple[Sources | None, str]:
+_Moved = tuple[Sources | None, str]
+_known: WeakKeyDictionary[Values, dict[tuple[object, ...], _Moved]] = WeakKeyDictionary()
+"""Answers by place: three rules ask about each move."""
+
+
+def _moved(values: Values, node: ast.Call, frame: Frame) -> _Moved:
+    """What a call takes to the device, as `_looked_at` finds it, worked out once."""
+    place = (frame.path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    answers = _known.setdefault(values, {})
+    if place not in answers:
+        answers[place] = _looked_at(values, node, frame)
+    return answers[place]
+
+
+def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
     """What `.to`, `.cuda` or `.type_as` takes to the device, and the device as written; None where that is not known.
 
     What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
