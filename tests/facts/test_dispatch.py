@@ -16,6 +16,24 @@ LOOP = """
             {block}
     """
 
+BUS = """
+        class Bus:
+            def __init__(self):
+                self.handlers = {{}}
+
+            def subscribe(self, event, function):
+                self.handlers[event] = function
+
+            def fire(self, event, **given):
+                self.handlers[event](**given)
+
+        def listener(loss):
+            print(loss)  # <-
+
+        BUS = Bus()
+        BUS.subscribe("{event}", listener)
+        """
+
 
 def loop(block, more=""):
     return indent(dedent(LOOP.format(block=block, more=more)), " " * 8)
@@ -151,24 +169,7 @@ HOT = {
             train(model, loader, optimizer, [Hits()])
         """
     + loop("for meter in meters: meter.add(loss)", more=", meters"),
-    "listener of an event": """
-        class Bus:
-            def __init__(self):
-                self.handlers = {}
-
-            def subscribe(self, event, function):
-                self.handlers[event] = function
-
-            def fire(self, event, **given):
-                self.handlers[event](**given)
-
-        def on_step(loss):
-            print(loss)  # <-
-
-        BUS = Bus()
-        BUS.subscribe("step", on_step)
-        """
-    + loop('BUS.fire("step", loss=loss)'),
+    "listener of an event": BUS.format(event="step") + loop('BUS.fire("step", loss=loss)'),
     "property": """
         class Trainer:
             @property
@@ -248,24 +249,7 @@ COLD = {
             return apply_to(x, once)
         """
     + loop("apply_to(loss, often)"),
-    "listener of another event": """
-        class Bus:
-            def __init__(self):
-                self.handlers = {}
-
-            def subscribe(self, event, function):
-                self.handlers[event] = function
-
-            def fire(self, event, **given):
-                self.handlers[event](**given)
-
-        def on_epoch(loss):
-            print(loss)  # <-
-
-        BUS = Bus()
-        BUS.subscribe("epoch", on_epoch)
-        """
-    + loop('BUS.fire("step", loss=loss)'),
+    "listener of another event": BUS.format(event="epoch") + loop('BUS.fire("step", loss=loss)'),
     "name of a method that nobody looks up": """
         class CacheHook:
             def after_iter(self, runner):

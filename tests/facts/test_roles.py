@@ -322,3 +322,19 @@ def test_a_meter_by_name_may_call_its_update_add():
 )
 def test_calling_an_object_that_is_a_loss_computes_it(name, hot):
     assert (hot_at(f"class {name}:\n    def __call__(self, x, y):\n        print(x)  # <-\n") is not None) is hot
+
+
+WHOLE_SETS = """
+class BaseMetric(nn.Module):
+    def {method}(self, loader):
+        return torch.cat([self.net(x) for x in loader])
+
+class KIDMetric(BaseMetric):
+    def forward(self, x, y):
+        print(x)  # <-
+"""
+
+
+def test_a_metric_that_goes_through_loaders_is_asked_once_an_evaluation():
+    assert hot_at(WHOLE_SETS.format(method="features")) is None
+    assert hot_at(WHOLE_SETS.format(method="features").replace("loader", "images")) is not None

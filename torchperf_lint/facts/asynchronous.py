@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import Made, made_on_host, upload_at
-from torchperf_lint.facts.left_behind import is_moved_to_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -42,7 +42,7 @@ def pageable_source(site: Site) -> Made | None:
     values = site.file.project.values
     if site.receiver is None or not does_not_block(site.call):
         return None
-    if not is_moved_to_device(values, site.call, site.frame):
+    if not moves_to_device(values, site.call, site.frame):
         return None
     made = made_on_host(values, site.receiver, site.frame)
     if made is None or made.function != site.function or not _in_the_same_turn(site, made):
@@ -74,7 +74,7 @@ def pinned_and_moved(file: SourceFile) -> Iterator[Pinned]:
         if site.receiver is None or site.hot is None or site.hot.kind in ("data", "update"):
             continue
         found = _pin_below(file.project.values, site.receiver, site.frame)
-        if found is None or not is_moved_to_device(file.project.values, site.call, site.frame):
+        if found is None or not moves_to_device(file.project.values, site.call, site.frame):
             continue
         if _in_the_same_turn(site, Made(found, "", site.function)) and not runs_beside(site):
             yield Pinned(found, site)
@@ -119,7 +119,7 @@ def _is_handed_to_a_thread(file: SourceFile, name: str) -> bool:
     for call in file.outline.calls:
         if last_part(call.callee) not in _STARTERS or body is None:
             continue
-        node = body.call(call.function, call.line, call.column, call.callee)
+        node = body.node_of(call)
         handed = [*node.args, *(k.value for k in node.keywords)] if node is not None else []
         if any(isinstance(a, ast.Name | ast.Attribute) and last_part(ast.unparse(a)) == name for a in handed):
             return True

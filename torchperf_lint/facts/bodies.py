@@ -8,7 +8,7 @@ from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
-from torchperf_lint.facts.records import Outline, Position
+from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import is_iteration
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
@@ -147,6 +147,10 @@ class Body:
         """The call that an outline's Call record stands for."""
         self._index(function)
         return self._calls[function].get((line, column, callee))
+
+    def node_of(self, call: Call) -> ast.Call | None:
+        """The syntax of a call that an outline of this file records."""
+        return self.call(call.function, call.line, call.column, call.callee)
 
     def asks(self, function: int, callee: str) -> int | None:
         """The line of the first call in a function that is written so and given something: `x.size(2)`."""

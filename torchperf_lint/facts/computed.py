@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.fresh import Fresh, is_random
-from torchperf_lint.facts.host_data import Upload, constant_upload, destination, made_on_host
+from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor

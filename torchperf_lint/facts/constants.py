@@ -254,8 +254,7 @@ class _Look:
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
             return None if callers else promised
         record = self.values.index.function(key)
-        method = record.class_index >= 0 and "staticmethod" not in record.decorators
-        position = [parameter.name for parameter in record.parameters].index(name) - method
+        position = [parameter.name for parameter in record.parameters].index(name) - record.bound
         found = [self.given(site, position, name) for site in callers]
         given = [kind for kind in (*found, promised if "" in found else instead) if kind]
         return max(given, key=_ORDER.index) if given and None not in found else None
@@ -274,7 +273,7 @@ class _Look:
         """What one call gives a parameter; empty where it leaves it to the default."""
         call = site.call
         body = self.values.body(site.path)
-        node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+        node = body.node_of(call) if body is not None else None
         if node is None or any(k.arg is None for k in node.keywords):
             return None
         argument = argument_of(node, position, name)

@@ -105,3 +105,24 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     if other.kind != "tensor":
         return None
     return HOST if other.device == HOST else DEVICE
+
+
+def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
+    """Where `.to`, `.cuda` or `.type_as` moves to: the device as it is known, and as written."""
+    assert isinstance(node.func, ast.Attribute)
+    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    if node.func.attr == "cuda":
+        return DEVICE, '"cuda"' if target is None else ast.unparse(target)
+    if node.func.attr == "type_as":
+        other = values.of(target, frame) if target is not None else None
+        there = other is not None and other.on_device
+        return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
+    if target is None:
+        return None, ""
+    beside = values.of(target, frame).kind == "tensor"
+    return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
+
+
+def moves_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call of `to`, `cuda` or `type_as` takes a tensor to an accelerator."""
+    return destination(values, node, frame)[0] == DEVICE

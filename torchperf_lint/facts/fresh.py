@@ -8,8 +8,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
-from torchperf_lint.facts.devices import target_device
-from torchperf_lint.facts.host_data import destination
+from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
@@ -50,7 +49,7 @@ def fresh_on_host(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     assert isinstance(node.func, ast.Attribute)
     # Little of what is moved was just made: where it goes is asked only of that.
     made = _origin(values, node.func.value, frame)
-    if made is None or not _leaves_the_host(values, node, frame):
+    if made is None or destination(values, node, frame)[0] != DEVICE:
         return None
     evident = node.func.attr == "cuda" or _evident(values, node, frame)
     return _fresh(made, frame, _written(values, node, frame), Confidence.CERTAIN if evident else Confidence.LIKELY)
@@ -69,14 +68,6 @@ def _fresh(made: _Made, frame: Frame, device: str, confidence: Confidence) -> Fr
     place = f"line {call.lineno}" if path == frame.path else f"{path}:{call.lineno}"
     because = f"made on the host by `torch.{factory}` ({place})"
     return Fresh(factory, device, is_random(factory), tensor(HOST, because, confidence), call, path)
-
-
-def _leaves_the_host(values: Values, node: ast.Call, frame: Frame) -> bool:
-    assert isinstance(node.func, ast.Attribute)
-    if node.func.attr == "type_as":
-        other = values.of(node.args[0], frame) if len(node.args) == 1 else None
-        return other is not None and other.on_device
-    return node.func.attr == "cuda" or target_device(values, node, frame) == DEVICE
 
 
 def _written(values: Values, node: ast.Call, frame: Frame) -> str:

@@ -77,8 +77,7 @@ def _below(node: ast.expr) -> ast.Name | None:
 def _given_numbers(values: Values, node: ast.Call, key: FunctionKey, parameter: str, frame: Frame) -> bool:
     """Whether a call passes a parameter numbers, or a list of them: by what is written, or by an annotation."""
     record = values.index.function(key)
-    method = record.class_index >= 0 and "staticmethod" not in record.decorators
-    position = [p.name for p in record.parameters].index(parameter) - method
+    position = [p.name for p in record.parameters].index(parameter) - record.bound
     argument = argument_of(node, position, parameter)
     return argument is not None and is_configured(values, argument, frame)
 

@@ -70,7 +70,7 @@ def parameters_for(index: Index, types: Types, path: str, mention: Mention) -> l
     for key in types.targets(path, mention.function, callee):
         record = index.function(key)
         names = [p.name for p in record.parameters]
-        shift = record.class_index >= 0 and "staticmethod" not in record.decorators
+        shift = record.bound
         at = int(place) + shift if place.isdigit() else names.index(place) if place in names else len(names)
         if at < len(names):
             found.append((key, names[at]))

@@ -112,7 +112,7 @@ class Grads:
         for call in self.index.outlines[key.path].calls:
             if body is None or call.function != key.index or last_part(call.callee) not in _BACKWARD:
                 continue
-            node = body.call(call.function, call.line, call.column, call.callee)
+            node = body.node_of(call)
             target = backward_target(node) if node is not None else None
             if target is not None:
                 yield Backward((call.line, call.column), target)
@@ -187,7 +187,7 @@ class Grads:
         names = [parameter.name for parameter in function.parameters]
         if name not in names:
             return None
-        shift = 1 if function.class_index >= 0 and "staticmethod" not in function.decorators else 0
+        shift = function.bound
         given = argument_of(caller.node, names.index(name) - shift, name)
         hops = max(frame.hops, caller.frame.hops) + 1
         return self._of(given, caller.frame._replace(hops=hops), None) if given is not None else None

@@ -9,7 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
-from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
@@ -151,22 +151,6 @@ def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
         return None
     device, written = destination(values, node, frame)
     return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
-
-
-def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
-    """Where `.to`, `.cuda` or `.type_as` moves to: the device as it is known, and as written."""
-    assert isinstance(node.func, ast.Attribute)
-    target = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
-    if node.func.attr == "cuda":
-        return DEVICE, '"cuda"' if target is None else ast.unparse(target)
-    if node.func.attr == "type_as":
-        other = values.of(target, frame) if target is not None else None
-        there = other is not None and other.on_device
-        return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
-    if target is None:
-        return None, ""
-    beside = values.of(target, frame).kind == "tensor"
-    return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
 
 
 def _beside(values: Values, node: ast.Call, frame: Frame) -> Upload | None:

@@ -13,6 +13,7 @@ from torchperf_lint.facts.fresh import Fresh, just_made
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.value import DEVICE, HOST, Value
@@ -40,6 +41,8 @@ class HostIndex(NamedTuple):
     """What an index is that nothing has just made."""
     held: LeftBehind | None = None
     """The attribute of a module that the index is."""
+    of: Position = (0, 0)
+    """Where the subscript stands: several indices of one are copied at once."""
 
 
 def host_indices(file: SourceFile) -> Iterator[HostIndex]:
@@ -54,7 +57,7 @@ def host_indices(file: SourceFile) -> Iterator[HostIndex]:
             made = None if found is None else found.fresh.call if found.fresh is not None else _shared(found)
             if found is not None and (made is None or made not in told):
                 told.update([made] if made is not None else [])
-                yield found
+                yield found._replace(of=file.span(spot.expression)[0])
 
 
 def _shared(index: HostIndex) -> str | None:

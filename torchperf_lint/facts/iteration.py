@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.loops import LOADER_NAME
 from torchperf_lint.facts.results import returned
+from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,

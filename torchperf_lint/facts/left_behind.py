@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
-from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
-from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
+from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
@@ -155,14 +154,3 @@ def _set_from_outside(values: Values, path: str, name: str) -> bool:
     """`model.table = model.table.cuda()`, somewhere in the same file, through another name than `self`."""
     bindings = values.index.outlines[path].bindings
     return any(b.target.endswith(f".{name}") and not b.target.startswith("self.") for b in bindings)
-
-
-def is_moved_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:
-    """Whether a call of `to`, `cuda` or `type_as` takes a tensor to an accelerator."""
-    name = last_part(chain(node.func))
-    if name == "cuda":
-        return True
-    if name == "to":
-        return target_device(values, node, frame) == DEVICE
-    other = values.of(node.args[0], frame) if name == "type_as" and len(node.args) == 1 else None
-    return other is not None and other.on_device

@@ -120,7 +120,7 @@ class Loaders:
         for call in self.index.outlines[path].calls:
             hot = self.hotness.of_region(path, call.region) if call.callee == "next" else None
             body = self.values.body(path) if hot is not None else None
-            node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+            node = body.node_of(call) if body is not None else None
             if node is not None and hot is not None:
                 batch = self.values.of(node, Frame(path, call.function, (call.line, call.column)))
                 yield LoaderUse(path, call.line, hot), batch.origins if batch.kind == "batch" else ()
@@ -143,7 +143,7 @@ class Loaders:
                     continue
                 hot = self.hotness.of_region(path, call.region)
                 body = self.values.body(path) if hot is not None else None
-                node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+                node = body.node_of(call) if body is not None else None
                 if node is None or hot is None:
                     continue
                 value = batch_copy(self.values, node, Frame(path, call.function, (call.line, call.column)))

@@ -14,6 +14,7 @@ from functools import cached_property
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.types import Types, is_module_name
 from torchperf_lint.model import Confidence
 
@@ -22,7 +23,6 @@ FEW_TURNS = 8
 TRAINING_DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
 _OPTIMIZER = re.compile(r"optim|(?:^|[._])opt(?:[._\[]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
-LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
 _EVALUATION_NAME = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",

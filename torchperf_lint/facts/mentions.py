@@ -195,3 +195,18 @@ def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:
     for ending in (".items()", ".values()"):
         table = table.removesuffix(ending)
     return None if table.endswith("()") else (target, ITEM + table)
+
+
+_CALLS_AT_ONCE = frozenset(
+    "map filter sorted max min sum any all list tuple reduce tree_map apply recursive_apply apply_to_collection "
+    "apply_to_tensors nested_map starmap groupby map_structure tree_map_only map_tensors".split()
+)
+"""Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
+
+
+def kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
+    """The lambdas among a call's arguments that the called function keeps for later."""
+    assert isinstance(node, ast.Call)
+    found: list[ast.AST] = [argument for argument in node.args if isinstance(argument, ast.Lambda)]
+    found += [keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Lambda)]
+    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found

@@ -52,7 +52,7 @@ def _moves_its_first(values: Values, node: ast.Call, frame: Frame) -> bool:
         return thing is not None and thing.kind == "external" and thing.dotted.startswith(_PUBLIC)
     key = targets[0]
     record, body = values.index.function(key), values.body(key.path)
-    own = record.class_index >= 0 and "staticmethod" not in record.decorators
+    own = record.bound
     names = [parameter.name for parameter in record.parameters][own:]
     if len(targets) > 1 or body is None or not names:
         return False

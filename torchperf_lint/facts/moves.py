@@ -6,9 +6,10 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.left_behind import is_moved_to_device, left_behind
+from torchperf_lint.facts.left_behind import left_behind
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.source import Site
@@ -37,7 +38,7 @@ def repeated_move(site: Site) -> Repeated | None:
         return None
     settled = _settled_tensor(site, site.receiver) or _settled_module(site, site.receiver)
     found = settled or _made_module(site, site.receiver)
-    if found is None or not is_moved_to_device(site.file.project.values, site.call, site.frame):
+    if found is None or not moves_to_device(site.file.project.values, site.call, site.frame):
         return None
     return found
 
@@ -77,11 +78,11 @@ def _given_held(site: Site, name: str) -> Value | None:
     if body is None or not 0 < len(callers) <= _MAX_CALLERS or body.reaching(site.function, name, site.start):
         return None
     record = project.index.function(key)
-    position = names.index(name) - (record.class_index >= 0 and "staticmethod" not in record.decorators)
+    position = names.index(name) - record.bound
     found: list[Value] = []
     for path, call in callers:
         there = project.body(path)
-        node = there.call(call.function, call.line, call.column, call.callee) if there is not None else None
+        node = there.node_of(call) if there is not None else None
         argument = argument_of(node, position, name) if node is not None else None
         at = Frame(path, call.function, (call.line, call.column))
         held = left_behind(project.values, argument, at) if argument is not None else None
@@ -89,6 +90,15 @@ def _given_held(site: Site, name: str) -> Value | None:
             return None
         found.append(held.value.with_reason(f"passed by the call at {path}:{call.line}: {held.value.because}"))
     return found[0]
+
+
+def made_each_turn(site: Site, path: str, made: ast.Call) -> bool:
+    """Whether what a call in the file `path` makes is made as often as a hot site runs, and not before its loop."""
+    loop = site.hot.loop if site.hot is not None and not site.hot.depth else None
+    if loop is None or path != site.file.path:
+        return True
+    region = site.file.outline.regions[loop[1]]
+    return region.start[0] <= made.lineno <= region.end[0]
 
 
 def _span(site: Site) -> tuple[Position, Position] | None:
@@ -194,7 +204,7 @@ def _leaves_the_device(site: Site, written: str) -> bool:
         owner, _, name = call.callee.rpartition(".")
         if name not in _MOVES or last_part(owner).removesuffix("[]") != last_part(written):
             continue
-        node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+        node = body.node_of(call) if body is not None else None
         if name == "cpu" or (node is not None and _to_host(node)):
             return True
     return False

@@ -22,6 +22,7 @@ from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
+    CALLER_HOPS,
     DEVICE,
     HOST,
     PLAIN,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 _SHALLOW = 8
 MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
-CALLER_HOPS = 2
-"""Hops that a step to a caller counts for: callers of callers say less, and are the many."""
 
 
 _NOT_A_TENSOR = re.compile(
@@ -221,9 +220,7 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     sites = values.hotness.callers.get(key, ())
     if not sites:
         return UNKNOWN
-    position = [p.name for p in function.parameters].index(parameter.name)
-    if function.class_index >= 0 and "staticmethod" not in function.decorators:
-        position -= 1
+    position = [p.name for p in function.parameters].index(parameter.name) - function.bound
     found = []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
@@ -237,7 +234,7 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
 def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:
     path, call = site.path, site.call
     body = values.body(path)
-    node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+    node = body.node_of(call) if body is not None else None
     if node is None:
         return UNKNOWN
     position -= _given_before(values, site)

@@ -19,6 +19,7 @@ from torchperf_lint.facts.mentions import (
     defaults_of,
     handed_over,
     item_of,
+    kept_lambdas,
     listens,
 )
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
@@ -321,7 +322,7 @@ class _Outliner:
                 calls.append(self.call(node, here))
                 for named in handed_over(node, calls[-1].callee, self.names):  # type: ignore[arg-type]
                     self.mention(named, node, here)
-                postponed.update(_kept_lambdas(node, calls[-1].callee))
+                postponed.update(kept_lambdas(node, calls[-1].callee))
             elif kind is ast.Lambda and node in postponed:
                 here = self.region("lambda", here, [node])
             elif kind is ast.IfExp or kind is ast.BoolOp:
@@ -370,21 +371,6 @@ def _of_self(node: ast.AST) -> bool:
     """`self.name`, where it is read."""
     assert isinstance(node, ast.Attribute)
     return isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-_CALLS_AT_ONCE = frozenset(
-    "map filter sorted max min sum any all list tuple reduce tree_map apply recursive_apply apply_to_collection "
-    "apply_to_tensors nested_map starmap groupby map_structure tree_map_only map_tensors".split()
-)
-"""Functions that call a lambda they are given then and there; others keep it for a case that may never come."""
-
-
-def _kept_lambdas(node: ast.AST, callee: str) -> list[ast.AST]:
-    """The lambdas among a call's arguments that the called function keeps for later."""
-    assert isinstance(node, ast.Call)
-    found: list[ast.AST] = [argument for argument in node.args if isinstance(argument, ast.Lambda)]
-    found += [keyword.value for keyword in node.keywords if isinstance(keyword.value, ast.Lambda)]
-    return [] if found and last_part(callee) in _CALLS_AT_ONCE else found
 
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}

@@ -98,6 +98,11 @@ class Function:
     gives: str = ""
     """The annotation of what it returns, as a parameter's."""
 
+    @property
+    def bound(self) -> int:
+        """How many parameters a call does not pass, as the object or class does: `self`, `cls`."""
+        return int(self.class_index >= 0 and "staticmethod" not in self.decorators)
+
 
 @dataclass(slots=True)
 class Class:

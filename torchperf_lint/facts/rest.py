@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.index import CallSite, FunctionKey
-from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join, sequence
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-MAX_CALLERS = 8
-CALLER_HOPS = 2
-"""As for named parameters, see names.py."""
+_MAX_CALLERS = 8
 
 
 def value_of_rest(values: Values, name: str, frame: Frame) -> Value | None:
@@ -34,10 +32,11 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
     key = FunctionKey(frame.path, frame.function)
     record = values.index.function(key)
     named = {p.name for p in record.parameters}
-    before = len(named) - (record.class_index >= 0 and "staticmethod" not in record.decorators)
+    before = len(named) - record.bound
     found = []
-    for site in values.hotness.callers.get(key, ())[:MAX_CALLERS]:
-        call = _node(values, site)
+    for site in values.hotness.callers.get(key, ())[:_MAX_CALLERS]:
+        body = values.body(site.path)
+        call = body.node_of(site.call) if body is not None else None
         if call is None:
             continue
         there = frame.hop(site.path, site.call.function, (site.call.line, site.call.column))
@@ -45,9 +44,3 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
         given = call.args[before:] if starred else [k.value for k in call.keywords if k.arg and k.arg not in named]
         found += [values.of(argument, there) for argument in given if not isinstance(argument, ast.Starred)]
     return sequence(join(found).weaker(Confidence.LIKELY)) if found else UNKNOWN
-
-
-def _node(values: Values, site: CallSite) -> ast.Call | None:
-    body = values.body(site.path)
-    call = site.call
-    return body.call(call.function, call.line, call.column, call.callee) if body is not None else None

@@ -132,8 +132,7 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     handed_back = [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
     if not handed_back or len(handed_back) < len(expressions):
         return None
-    shift = 1 if function.class_index >= 0 and "staticmethod" not in function.decorators else 0
-    arguments = [argument_of(node, names.index(name) - shift, name) for name in handed_back]
+    arguments = [argument_of(node, names.index(name) - function.bound, name) for name in handed_back]
     found = join([values.of(a, frame) if a is not None else UNKNOWN for a in arguments])
     if not yielded:
         return found

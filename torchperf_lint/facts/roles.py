@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -193,6 +194,13 @@ def _is_meter(index: Index, cls: Thing) -> bool:
     return "update" in methods and "forward" not in methods and any(_MEASURED.search(name) for name in methods)
 
 
+def _goes_through_loaders(index: Index, cls: Thing) -> bool:
+    """Whether a metric takes a whole loader: it is asked once an evaluation, of all features at once."""
+    own = [c for c in index.ancestry(cls) if c.kind == "class"]
+    methods = (FunctionKey(c.path, number) for c in own for number in index.record(c).methods.values())
+    return any(LOADER_NAME.search(p.name) for key in methods for p in index.function(key).parameters)
+
+
 def _class_names(index: Index, cls: Thing) -> list[str]:
     """The names of a class and of all its bases."""
     return [index.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in index.ancestry(cls)]
@@ -221,7 +229,7 @@ def _is_operation(index: Index, key: FunctionKey) -> bool:
         return False
     if function.class_index >= 0 and _is_inherited(index, Thing("class", key.path, function.class_index), function):
         return False
-    own = function.class_index >= 0 and "staticmethod" not in function.decorators
+    own = function.bound
     takes = [p.annotation for p in function.parameters[own : own + 2]]
     return any(map(_of_tensors, takes)) and _of_tensors(function.gives)
 
@@ -244,7 +252,9 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            return _METER if _is_meter(index, cls) and "Loss" not in index.record(cls).name else _FORWARD
+            if not _is_meter(index, cls) or "Loss" in index.record(cls).name:
+                return _FORWARD
+            return None if _goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:
             return _FUNCTION
         return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) else None

@@ -49,7 +49,7 @@ def _set_by(values: Values, name: str, calls: list[Call], frame: Frame) -> Itera
     """What each call leaves in `name.timesteps`, of the calls that are about it."""
     body = values.body(frame.path)
     for call in calls:
-        node = body.call(call.function, call.line, call.column, call.callee) if body is not None else None
+        node = body.node_of(call) if body is not None else None
         if node is not None and last_part(chain(_scheduler(node))) == name:
             yield _placed(values, node, frame.hop(frame.path, call.function, (call.line, call.column)))
 

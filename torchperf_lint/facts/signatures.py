@@ -15,6 +15,8 @@ _PROGRESS = re.compile(
 CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
 PLAIN_TYPES = frozenset({"int", "float", "bool", "str"})
+LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
+"""Names of loaders, and of iterators over batches."""
 DEPTH = 5
 """Containers within each other; what is further in counts as unknown."""
 _ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})

@@ -236,7 +236,7 @@ class SourceFile:
 
     def _site(self, record: Call, hot: Hot | None) -> Iterator[Site]:
         body = self.project.body(self.path)
-        call = body.call(record.function, record.line, record.column, record.callee) if body is not None else None
+        call = body.node_of(record) if body is not None else None
         if call is not None:
             yield Site(self, record, call, hot)
 

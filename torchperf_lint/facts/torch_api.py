@@ -72,6 +72,22 @@ DERIVING = frozenset(
     "masked_fill masked_fill_ rsqrt square reciprocal bernoulli".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
+TAKE_A_TENSOR = frozenset(
+    "any all sum mean max min argmax argmin abs exp log log2 log10 log1p sqrt rsqrt sin cos tanh sigmoid softmax "
+    "log_softmax relu clamp clip norm std var matmul mm bmm mul add sub div eq ne gt lt ge le where isnan isinf "
+    "isfinite flatten reshape transpose permute squeeze unsqueeze gather index_select masked_select scatter topk sort "
+    "argsort cumsum cumprod unique nonzero roll flip zeros_like ones_like rand_like randn_like empty_like full_like "
+    "chunk split unbind triu tril diag logsumexp logical_and logical_or logical_not bitwise_not pow square round floor "
+    "ceil sign count_nonzero multinomial bernoulli repeat_interleave tile numel cdist cosine_similarity bincount take "
+    "amax amin median prod t nan_to_num clone is_nonzero swapaxes movedim unfold conj real imag allclose".split()
+)
+"""Functions of torch whose first argument is a tensor: not what makes one, nor what takes a list of them."""
+ARRAY_METHODS = frozenset(
+    "sum mean max min any all abs norm std var argmax argmin item float long int bool half eq ne gt lt ge le clamp "
+    "clip shape ndim T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod "
+    "softmax".split()
+)
+"""Methods that tensors and arrays have, and other things have not."""
 SEQUENCE_METHODS = frozenset(["unbind", "split", "chunk", "tensor_split", "unsafe_chunk", "unsafe_split"])
 PAIR_METHODS = frozenset(["max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"])
 """Return (values, indices) when given a dimension; both are tensors on the same device."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place, SourceFile
 
@@ -187,9 +187,9 @@ class Turn:
             return None
         if any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in self.nodes):
             return "turns that may be left early"
-        carried = set(_carried(self.loop.body))
-        if carried:
-            return f"`{sorted(carried)[0]}` goes from turn to turn"
+        handed_on = set(carried(self.loop.body))
+        if handed_on:
+            return f"`{sorted(handed_on)[0]}` goes from turn to turn"
         for node in self.nodes:
             if isinstance(node, ast.Subscript) and not self._is_flat(node.slice) and self._is_offset(node.slice):
                 return "turns that look at their neighbours"
@@ -339,69 +339,12 @@ def _asked(test: ast.expr) -> ast.expr:
     return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
 
 
-def _carried(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Names that the statements read before they set them; what is only summed up is no recursion."""
-    known: set[str] = set()
-    read: set[str] = set()
-    summed: set[str] = set()
-    for statement in statements(body):
-        loads, stores = _names(statement, ast.Load), _names(statement, ast.Store)
-        if isinstance(statement, ast.For):
-            known |= stores
-        elif isinstance(statement, ast.AugAssign) or _is_sum(statement):
-            summed |= stores
-            loads -= stores
-            stores = set()
-        read |= loads - known
-        yield from sorted((read & stores) - known)
-        known |= stores
-    yield from sorted(read & summed)
-
-
-def _names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """The names in one statement, its blocks left out; those that comprehensions bind are their own."""
-    stack: list[ast.AST] = [statement]
-    found: set[str] = set()
-    bound: set[str] = set()
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, context):
-            found.add(node.id)
-        elif isinstance(node, ast.comprehension):
-            bound |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]
-    return found - bound
-
-
 def _is_product(node: ast.expr) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
 
 
 def _all_names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _is_sum(statement: ast.stmt) -> bool:
-    """`total = total + x - y`, `best = torch.maximum(best, x)`."""
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return False
-    written, value = chain(statement.targets[0]), statement.value
-    if isinstance(value, ast.BinOp):
-        while isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
-            if chain(value.right) == written:
-                return True
-            value = value.left
-        return chain(value) == written
-    if isinstance(value, ast.Call) and last_part(chain(value.func)) in (
-        "maximum",
-        "minimum",
-        "cat",
-        "max",
-        "min",
-        "add",
-    ):
-        return any(written == chain(n) for n in ast.walk(value) if isinstance(n, ast.Name))
-    return False
 
 
 def _is_light(file: SourceFile, key: FunctionKey) -> bool:

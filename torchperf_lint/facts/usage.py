@@ -10,8 +10,9 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.loops import LOADER_NAME, is_plural
+from torchperf_lint.facts.loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     HOST,
@@ -29,23 +30,7 @@ if TYPE_CHECKING:
 _STEP_COUNTER = re.compile(
     r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
 )
-_BUILTINS = frozenset({"len", "range", "print", "isinstance", "int", "float", "str", "list", "super", "hasattr", "zip"})
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
-_TAKE_A_TENSOR = frozenset(
-    "any all sum mean max min argmax argmin abs exp log log2 log10 log1p sqrt rsqrt sin cos tanh sigmoid softmax "
-    "log_softmax relu clamp clip norm std var matmul mm bmm mul add sub div eq ne gt lt ge le where isnan isinf "
-    "isfinite flatten reshape transpose permute squeeze unsqueeze gather index_select masked_select scatter topk sort "
-    "argsort cumsum cumprod unique nonzero roll flip zeros_like ones_like rand_like randn_like empty_like full_like "
-    "chunk split unbind triu tril diag logsumexp logical_and logical_or logical_not bitwise_not pow square round floor "
-    "ceil sign count_nonzero multinomial bernoulli repeat_interleave tile numel cdist cosine_similarity bincount take "
-    "amax amin median prod t nan_to_num clone is_nonzero swapaxes movedim unfold conj real imag allclose".split()
-)
-"""Functions of torch whose first argument is a tensor: not what makes one, nor what takes a list of them."""
-_OF_ARRAYS = frozenset(
-    "sum mean max min any all abs norm std var argmax argmin item float long int bool half eq ne gt lt ge le clamp "
-    "clip shape ndim T transpose reshape flatten squeeze numpy exp log sqrt pow sort cumsum tolist nonzero prod "
-    "softmax".split()
-)
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
 _COMPUTES = re.compile(
@@ -125,7 +110,7 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
         head = callee.partition(".")[0]
-        if head != "self" and (position > 0 or head in _BUILTINS):
+        if head != "self" and (position > 0 or head in api.PLAIN_BUILTINS):
             continue
         thing = values.types.thing(frame.path, frame.function, callee)
         if thing is None:
@@ -144,7 +129,7 @@ def _computes_with(dotted: str) -> bool:
     if dotted.startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft.")):
         return not dotted.endswith(_OF_LISTS)
     name = dotted.removeprefix("torch.")
-    return dotted != name and name in _TAKE_A_TENSOR
+    return dotted != name and name in api.TAKE_A_TENSOR
 
 
 def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
@@ -157,7 +142,7 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return hooked
     if not _takes_tensors(values, frame):
         return UNKNOWN
-    line = next((line for attribute, line in body.uses(frame.function, name) if attribute in _OF_ARRAYS), None)
+    line = next((line for attribute, line in body.uses(frame.function, name) if attribute in api.ARRAY_METHODS), None)
     line = line if line is not None else body.array_like(frame.function, name)
     if line is None:
         return UNKNOWN

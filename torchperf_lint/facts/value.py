@@ -17,6 +17,10 @@ ANYWHERE = "anywhere"
 """Nothing in the code says where: with the model, most often."""
 
 
+CALLER_HOPS = 2
+"""Hops that a step to a caller counts for: callers of callers say less, and are the many."""
+
+
 class Frame(NamedTuple):
     """Where an expression stands, and how far the evaluation has come.
 

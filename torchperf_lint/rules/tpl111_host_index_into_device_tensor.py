@@ -110,6 +110,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
                 hot=hot,
                 severity=Severity.INFO,
                 related=_made_elsewhere(file, index),
+                root_cause=f"{self.code} at {index.of} in function {index.spot.function}",
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

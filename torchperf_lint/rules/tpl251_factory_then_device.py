@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
+from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -131,22 +132,13 @@ def _fresh(project: Project, site: Site) -> Fresh | None:
         found = fresh_on_host(project.values, site.call, site.frame)
         if found is None:
             found = computed_fresh(project.values, site.call, site.frame)
-            found = found if found is not None and _repeated(site, found) else None
+            found = found if found is not None and made_each_turn(site, found.path, found.call) else None
         return found
     moved = moved_by_function(project.values, site.call, site.frame)
     if moved is None:
         return None
     found = just_made(project.values, moved.data, site.frame, moved.device)
     return found._replace(value=found.value.weaker(Confidence.LIKELY)) if found is not None else None
-
-
-def _repeated(site: Site, fresh: Fresh) -> bool:
-    """Whether the loop that makes the move hot makes the tensor anew in each turn."""
-    loop = site.hot.loop if site.hot is not None and not site.hot.depth else None
-    if loop is None or fresh.path != site.file.path:
-        return True
-    region = site.file.outline.regions[loop[1]]
-    return region.start[0] <= fresh.call.lineno <= region.end[0]
 
 
 def _made_elsewhere(file: SourceFile, place: Place, fresh: Fresh) -> list[Related]:

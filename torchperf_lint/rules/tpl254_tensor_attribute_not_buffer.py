@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.computed import computed_left_behind
+from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.left_behind import LeftBehind, is_moved_to_device, left_behind
+from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -94,7 +95,7 @@ class TensorAttributeNotBuffer(SourceRule):
                 continue
             held = left_behind(project.values, site.receiver, site.frame)
             held = held if held is not None else computed_left_behind(project.values, site.call, site.frame)
-            if held is None or not held.in_module or not is_moved_to_device(project.values, site.call, site.frame):
+            if held is None or not held.in_module or not moves_to_device(project.values, site.call, site.frame):
                 continue
             if is_fallback(site):
                 continue
