@@ -330,11 +330,13 @@ class BaseMetric(nn.Module):
         return torch.cat([self.net(x) for x in loader])
 
 class KIDMetric(BaseMetric):
-    def forward(self, x, y):
+    def forward(self, x{given}, y){gives}:
         print(x)  # <-
 """
 
 
-def test_a_metric_that_goes_through_loaders_is_asked_once_an_evaluation():
-    assert hot_at(WHOLE_SETS.format(method="features")) is None
-    assert hot_at(WHOLE_SETS.format(method="features").replace("loader", "images")) is not None
+@pytest.mark.parametrize("annotations", [{"given": "", "gives": ""}, {"given": ": Tensor", "gives": " -> Tensor"}])
+def test_a_metric_that_goes_through_loaders_is_asked_once_an_evaluation(annotations):
+    source = WHOLE_SETS.format(method="features", **annotations)
+    assert hot_at(source) is None
+    assert hot_at(source.replace("loader", "images")) is not None

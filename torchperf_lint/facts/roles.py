@@ -227,8 +227,10 @@ def _is_operation(index: Index, key: FunctionKey) -> bool:
     function = index.function(key)
     if function.parent > 0 or _MEASURES.search(key.path) or _NO_OPERATION.search(function.name):
         return False
-    if function.class_index >= 0 and _is_inherited(index, Thing("class", key.path, function.class_index), function):
-        return False
+    if function.class_index >= 0:
+        cls = Thing("class", key.path, function.class_index)
+        if _is_inherited(index, cls, function) or (_is_meter(index, cls) and _goes_through_loaders(index, cls)):
+            return False
     own = function.bound
     takes = [p.annotation for p in function.parameters[own : own + 2]]
     return any(map(_of_tensors, takes)) and _of_tensors(function.gives)
