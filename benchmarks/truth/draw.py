@@ -25,6 +25,8 @@ AGAIN_FILES = 20
 """Of files with code that trains, a third draw, up to twice as long."""
 LAST_FILES = 16
 """The fourth draw of files, as the third."""
+FIFTH_FILES = 30
+"""The fifth draw of files, as the first but up to three times as long: few that train were left."""
 FILE_LINES = 350
 FILE_CANDIDATES = 4
 """A file to label whole has at most so many lines, and at least so many hot candidates."""
@@ -39,6 +41,8 @@ AGAIN_SITES = 24
 AGAIN = "TPL101 TPL102 TPL103 TPL105 TPL107 TPL108 TPL112 TPL119 TPL201 TPL208 TPL251 TPL252 TPL651"
 LAST_SITES = 16
 """More of each pattern of `AGAIN`, a fourth draw."""
+FIFTH_SITES = 12
+"""More of each pattern of `AGAIN`, a fifth draw."""
 HOT_SHARE = 0.7
 """Sites in a loop or in a function that frameworks call often, of those drawn for a pattern."""
 _HOT_NAME = re.compile(r"forward|step|loss|batch|update|__call__|__getitem__|collate|train_one|sample|predict")
@@ -380,6 +384,7 @@ def drawn(candidates: list[Candidate]) -> list[Site]:
         ("more", MORE, MORE_SITES),
         ("again", AGAIN, AGAIN_SITES),
         ("last", AGAIN, LAST_SITES),
+        ("fifth", AGAIN, FIFTH_SITES),
     ):
         for pattern in patterns.split():
             pool = sorted(c for c in candidates if c[0].pattern == pattern and (c[2] or c[0].stratum == "hot"))
@@ -404,6 +409,7 @@ def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str,
         (training, MORE_FILES, 2),
         (training, AGAIN_FILES, 2),
         (training, LAST_FILES, 3),
+        (lines, FIFTH_FILES, 3),
     )
     for table, more, times in draws:
         wanted = len(kept) + more
