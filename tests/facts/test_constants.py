@@ -8,7 +8,8 @@ from textwrap import dedent, indent
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.constants import CONFIGURED, LITERAL, SHAPE, constancy, repeats_one_number
+from torchperf_lint.facts.configured import CONFIGURED, SHAPE
+from torchperf_lint.facts.constants import LITERAL, constancy, repeats_one_number
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 
@@ -109,7 +110,7 @@ def test_of_an_expression(expression, kind):
         ("b, c, h, w = x.shape\nanswer = [h, w]", SHAPE),
         ("h, w = x.shape[-2], x.shape[-1]\nanswer = (w - 1, h - 1)", SHAPE),
         ("k = 3\nif n:\n    k = 4\nanswer = k", None),
-        ("k = 0\nk += 1\nanswer = k", None),
+        ("k = 0\nk += 1\nanswer = k", LITERAL),
         ("starts = [0]\nstarts.append(n)\nanswer = starts", None),
         ("for k in range(9):\n    answer = k", None),
     ],
@@ -168,8 +169,8 @@ class M(nn.Module):
     def forward(self, x: torch.Tensor, n):
         return helper({given})
 
-def helper(limit=1.0):
-    answer = limit
+def helper(level=1.0):
+    answer = level
 """
     project = Project.of_texts({"a.py": text})
     node = next(

@@ -46,6 +46,8 @@ class Narrowing(NamedTuple):
     start: Position
     end: Position
     line: int
+    elements: bool = False
+    """Whether all elements were tested: `all(isinstance(s, float) for s in sigma)`."""
 
 
 def reaching_of(found: Sequence[Definition], at: Position, block: BlockPath) -> list[Definition]:
@@ -244,11 +246,18 @@ class Collector:
         """Record what `isinstance(name, classes)` or `is_tensor(name)` says about the code from `first` to `last`."""
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, holds = test.operand, not holds
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) and holds:
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             for part in test.values:
-                self._narrow(part, first, last, holds)
+                # What is left where one of two tests fails is told of elements only: those are a hint, no proof.
+                if holds or _of_all(part)[1]:
+                    self._narrow(part, first, last, holds)
+        test, elements = _of_all(test)
         classes = _classes_asked(test)
         if classes is None or not isinstance(test, ast.Call):
+            return
+        if elements:
+            span = (self.at(first), self.at(last, end=True))
+            self.narrowed.append(Narrowing(elements, classes, holds, *span, test.lineno, True))
             return
         span = (self.at(first), self.at(last, end=True))
         self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
@@ -273,6 +282,16 @@ class Collector:
 
 _OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})
 """What code asks for that takes tensors and plain numbers: `value.item() if hasattr(value, "item") else value`."""
+
+
+def _of_all(test: ast.expr) -> tuple[ast.expr, str]:
+    """The test of each element in `all(isinstance(s, float) for s in sigma)`, and the chain of what holds them."""
+    if not isinstance(test, ast.Call) or chain(test.func) != "all" or len(test.args) != 1:
+        return test, ""
+    made = test.args[0]
+    if not isinstance(made, ast.GeneratorExp | ast.ListComp) or len(made.generators) != 1:
+        return test, ""
+    return made.elt, chain(made.generators[0].iter)
 
 
 def _classes_asked(test: ast.expr) -> str | None:

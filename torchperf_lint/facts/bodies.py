@@ -92,14 +92,15 @@ class Body:
             self._withs[function] = collector.withs
         return self._definitions[function]
 
-    def narrowing(self, function: int, name: str, at: Position) -> Narrowing | None:
-        """The innermost `isinstance` test of a name that holds at a place."""
+    def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
+        """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
         if function not in self._narrowed:
             self.definitions(function)
         tests = self._narrowed[function].get(name)
         if tests is None:
             return None
-        return max((n for n in tests if n.start <= at < n.end), key=lambda n: n.start, default=None)
+        around = (n for n in tests if n.start <= at < n.end and n.elements is elements)
+        return max(around, key=lambda n: n.start, default=None)
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:
         """The context managers of the `with` blocks of a function around a place, the innermost first."""

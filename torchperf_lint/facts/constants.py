@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 
 from torchperf_lint.facts.attributes import setters
-from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.configured import CONFIGURED, SHAPE, holds_others, setting
 from torchperf_lint.facts.held import builds, changed_in
-from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
+from torchperf_lint.facts.hints import are_numbers, default_of, gives_numbers, is_numeric, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.results import argument_of
@@ -20,13 +21,10 @@ from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
 LITERAL = "literal"
-CONFIGURED = "configured"
-"""Set by a constructor and nowhere else."""
-SHAPE = "shape"
-"""Follows from the shapes of tensors, which the host knows without asking the device."""
 
+_TENSOR = "tensor"
 _ORDER = (LITERAL, CONFIGURED, SHAPE)
-_MAX_DEPTH = 10
+_MAX_DEPTH = 16
 _MAX_CALLERS = 6
 _MAX_HOPS = 6
 _LATE = (10**9, 1)
@@ -37,16 +35,22 @@ _NUMBERS = frozenset(
 _FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
 """Functions of numpy's whose result is not that of their arguments alone."""
 _OF_A_SEQUENCE = frozenset(
-    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed itertools.permutations "
+    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate builtins.zip "
+    "itertools.permutations "
     "itertools.product itertools.combinations".split()
 )
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
-_OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
-"""Parameters that hand on the shapes of inputs, as lists of numbers."""
 _CONFIGURATION = re.compile(r"(?:^|\.)_?(?:config|cfg|hparams|opts?|hyper_?params)$", re.IGNORECASE)
 """Objects that hold settings, by their names: nothing changes those from step to step."""
+_VIEWS = frozenset({"values", "keys", "items", "copy"})
+"""Methods that give what a container holds."""
+_BINDS = frozenset({"assign", "item", "loop", "augmented"})
+_KEEP_NUMBERS = frozenset({"append", "sort", "reverse", "pop", "clear"})
+"""Of `_CHANGES`, those that put nothing in but what is asked about, too."""
+_DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
+"""Calls by which a function gives other numbers each time."""
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
 
 
@@ -95,6 +99,8 @@ class _Look:
         bound: frozenset[str] = frozenset(),
         constructs: bool = False,
         tests: bool = False,
+        asked: frozenset[str] = frozenset(),
+        place: Position | None = None,
     ) -> None:
         self.values = values
         self.frame = frame
@@ -103,6 +109,22 @@ class _Look:
         """Whether the code runs once, in a constructor: its parameters are configuration."""
         self.tests = tests
         """Whether numbers are only tested against it: then it need not hold numbers itself."""
+        self.asked = asked
+        """The names whose bindings are being looked at: what they are made of themselves adds nothing."""
+        self.place = frame.at if place is None else place
+        """Where the numbers are used: what changes with each turn of a loop around it is not the same at every step."""
+
+    def inside(self, names: frozenset[str] = frozenset(), tests: bool = False, at: Position | None = None) -> _Look:
+        """The same look, among the variables of a comprehension, at what is only compared, or at another place."""
+        frame = self.frame if at is None else self.frame._replace(at=at)
+        return _Look(
+            self.values, frame, self.bound | names, self.constructs, self.tests or tests, self.asked, self.place
+        )
+
+    def within(self, scope: int, name: str) -> _Look:
+        """A look at what a name of a function around is bound to."""
+        frame = self.frame.hop(self.frame.path, scope, self.frame.at)
+        return _Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | {name}, self.place)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
         if depth > _MAX_DEPTH:
@@ -134,18 +156,17 @@ class _Look:
         over = self.all([g.iter for g in node.generators], depth)
         if over is None:
             return None
-        inner = _Look(self.values, self.frame, self.bound | names, self.constructs, self.tests)
-        made = inner.all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
+        made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
         return max((over, made), key=_ORDER.index) if made is not None else None
 
     def test(self, node: ast.Compare, depth: int) -> str | None:
         """`i not in self.ignored`, `i > 0`."""
-        inner = _Look(self.values, self.frame, self.bound, self.constructs, tests=True)
-        return inner.all((node.left, *node.comparators), depth)
+        return self.inside(tests=True).all((node.left, *node.comparators), depth)
 
     def item(self, node: ast.Subscript, depth: int) -> str | None:
         """Of a shape any part; of a list only one that no step chooses."""
-        base = self.of(node.value, depth + 1)
+        settings = isinstance(node.slice, ast.Constant) and _CONFIGURATION.search(chain(node.value))
+        base = CONFIGURED if settings else self.of(node.value, depth + 1)
         if base == SHAPE or base is None:
             return base
         bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
@@ -168,7 +189,24 @@ class _Look:
             return self.all(node.args, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
             return self.all(node.args, depth)
-        return None
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
+            return self.of(node.func.value, depth + 1)
+        return self.helped(node, depth) if not dotted else None
+
+    def helped(self, node: ast.Call, depth: int) -> str | None:
+        """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
+        given = [*node.args, *(k.value for k in node.keywords)]
+        targets = self.values.types.targets(self.frame.path, self.frame.function, chain(node.func)) if given else []
+        body = self.values.body(targets[0].path) if len(targets) == 1 else None
+        if body is None or self.values.of(node, self.frame).kind not in ("plain", "sequence", "unknown"):
+            return None
+        if any(_DRAWS.search(callee) for callee in body.callees(targets[0].index)) or not body.returns(
+            targets[0].index
+        ):
+            return None
+        inner = _Look(self.values, self.frame, self.bound, self.constructs, True, self.asked)
+        kind = inner.all(given, depth)
+        return max(kind, CONFIGURED, key=_ORDER.index) if kind is not None else None
 
     def attribute(self, node: ast.Attribute, depth: int) -> str | None:
         if node.attr in ("shape", "ndim"):
@@ -195,6 +233,8 @@ class _Look:
     def set_once(self, own: Thing, name: str, depth: int) -> str | None:
         """`self.name`, where constructors alone set it, or what the project calls from no step, to numbers."""
         found: list[str | None] = []
+        if self.is_property_of_numbers(own, name):
+            return CONFIGURED
         if any(call.callee in {f"self.{name}.{change}" for change in _CHANGES} for call in self.calls_in(own)):
             return None
         for cls in self.values.index.ancestry(own):
@@ -208,7 +248,21 @@ class _Look:
                 if isinstance(value, ast.Constant) and value.value is None:
                     continue  # not there yet
                 found.append(self.set_in_constructor(cls.path, function, value, depth))
-        return CONFIGURED if found and all(found) else None
+        return CONFIGURED if all(found) and (found or self.is_field(own, name)) else None
+
+    def is_property_of_numbers(self, own: Thing, name: str) -> bool:
+        """Whether a property is annotated to give a list of floating-point numbers: what an object is made with."""
+        key = self.values.index.method(own, name)
+        if key is None or "property" not in self.values.index.function(key).decorators:
+            return False
+        body = self.values.body(key.path)
+        return body is not None and gives_numbers(body, key.index)
+
+    def is_field(self, own: Thing, name: str) -> bool:
+        """Whether a record's field, which no method sets, is annotated to be a number or a list of them."""
+        body = self.values.body(own.path)
+        field = body.annotated_fields(self.values.index.record(own).line).get(name) if body is not None else None
+        return field is not None and is_numeric(field.annotation)
 
     def calls_in(self, own: Thing) -> list[Call]:
         return self.values.index.outlines[own.path].calls
@@ -229,9 +283,7 @@ class _Look:
             reaching = body.reaching(scope, name, at)
             is_parameter = any(parameter.name == name for parameter in functions[scope].parameters)
             if reaching or (reaching is not None and not is_parameter):
-                changed = any(attribute in _CHANGES for attribute, _ in body.uses(scope, name))
-                filled = changed or bool(body.stored_items(scope, name))
-                found = None if filled else self.defined(reaching, scope, body, depth)
+                found = self.defined(name, reaching, scope, body, depth)
                 if is_parameter and found is not None and not _always(body, reaching, scope, at):
                     return self.passed(scope, name, found) if scope == self.frame.function else None
                 return found
@@ -245,32 +297,37 @@ class _Look:
     def passed(self, function: int, name: str, instead: str | None = None) -> str | None:
         """What a parameter is that every caller in the project gives what no step changes: sizes, a configuration.
 
-        Where none gives anything, what the default is: numbers that are written there are a configuration. `instead`
-        is what the function puts in the place of a parameter that was not given.
+        Where none gives anything, what the default is: numbers that are written there are a configuration. Where what
+        is given is not known, what the parameter itself says. `instead` is what the function puts in the place of a
+        parameter that was not given.
         """
         key = FunctionKey(self.frame.path, function)
         callers = self.values.hotness.callers.get(key, ())
-        promised = instead or self.promised(function, name)
+        body = self.values.body(self.frame.path)
+        assert body is not None
+        if holds_others(body, function, name, self.frame.at):
+            return None
+        handed = setting(body, function, name, self.frame.at)
+        promised = instead or handed or self.promised(function, name)
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
-            return None if callers else promised
+            return handed if callers else promised
         record = self.values.index.function(key)
         position = [parameter.name for parameter in record.parameters].index(name) - record.bound
-        found = [self.given(site, position, name) for site in callers]
-        given = [kind for kind in (*found, promised if "" in found else instead) if kind]
-        return max(given, key=_ORDER.index) if given and None not in found else None
+        found = [self.given(site, position, name, promised) for site in callers]
+        kinds = [kind for kind in (*found, instead) if kind]
+        if None not in found and _TENSOR not in found:
+            return max(kinds, key=_ORDER.index) if kinds else None
+        tested = body.narrowing(function, name, self.frame.at) is not None
+        return handed if tested or _TENSOR not in found else None
 
     def promised(self, function: int, name: str) -> str | None:
-        """CONFIGURED for a parameter whose default is numbers, written out; SHAPE for one that is a list of sizes."""
+        """CONFIGURED for a parameter whose default is numbers, written out."""
         body = self.values.body(self.frame.path)
-        if body is None:
-            return None
-        default = default_of(body.functions.get(function), name)
-        if default is not None and are_numbers(default):
-            return CONFIGURED
-        return SHAPE if _OF_SHAPES.search(name) and numeric_parameter(body, function, name) else None
+        default = default_of(body.functions.get(function), name) if body is not None else None
+        return CONFIGURED if default is not None and are_numbers(default) else None
 
-    def given(self, site: CallSite, position: int, name: str) -> str | None:
-        """What one call gives a parameter; empty where it leaves it to the default."""
+    def given(self, site: CallSite, position: int, name: str, default: str | None) -> str | None:
+        """What one call gives a parameter, or what `default` is; _TENSOR for a tensor or an array."""
         call = site.call
         body = self.values.body(site.path)
         node = body.node_of(call) if body is not None else None
@@ -278,21 +335,61 @@ class _Look:
             return None
         argument = argument_of(node, position, name)
         if argument is None:
-            return "" if not any(isinstance(a, ast.Starred) for a in node.args) else None
+            return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))
-        return _Look(self.values, frame, tests=self.tests).of(argument, 0)
+        kind = _Look(self.values, frame, tests=self.tests).of(argument, 0)
+        return kind or (_TENSOR if self.values.of(argument, frame).kind in ("tensor", "batch", "array") else None)
 
-    def defined(self, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
-        if len(reaching) != 1 or reaching[0].value is None or reaching[0].how not in ("assign", "item"):
+    def defined(self, name: str, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
+        """What all bindings of a name are, and all that is put into it: `rows = []`, then `rows.append(i)`."""
+        if name in self.asked:
+            return LITERAL
+        changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in _CHANGES}
+        stored = body.stored_items(scope, name)
+        around = body.block_of(scope, self.place)
+        if not changes <= _KEEP_NUMBERS or not _steady(reaching, around) or any(d.how not in _BINDS for d in reaching):
             return None
-        value = reaching[0].value
-        frame = self.frame.hop(self.frame.path, scope, body.at(value))
-        inner = _Look(self.values, frame, self.bound, self.constructs, self.tests)
-        return inner.of(value, depth + 1)
+        filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]
+        if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
+            return None
+        made = [d.value for d in reaching if d.value is not None and not _is_empty(d.value)]
+        inner = self.within(scope, name)
+        found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*made, *stored)]
+        kinds = [kind for kind in found if kind is not None]
+        return max(kinds, key=_ORDER.index) if kinds and len(kinds) == len(found) else None
+
+    def fills_alike(self, body: Body, scope: int, at: Position, around: BlockPath, depth: int) -> bool:
+        """Whether what stands at a place runs as often at every step: in no branch, and in loops over such numbers."""
+        own = [part for part in body.block_of(scope, at) if part not in around]
+        if any(branch != "loop" for _, branch in own) or _turns(body.block_of(scope, at), around):
+            return False
+        over = [body.loop_iterable(scope, line) for line, _ in own]
+        inner = self.within(scope, "")
+        return all(node is not None and inner.inside(at=body.at(node)).of(node, depth + 1) for node in over)
 
     def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
         """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
         return self.values.of(node, self.frame).kind in ("tensor", "batch", "unknown" if likely else "tensor")
+
+
+def _turns(block: BlockPath, around: BlockPath) -> bool:
+    """Whether a loop around one place is around another, too."""
+    return any(part[1] == "loop" and part in around for part in block)
+
+
+def _steady(reaching: list[Definition], around: BlockPath) -> bool:
+    """Whether a name is bound alike each time: neither by the turns of a loop around its use nor in some branch."""
+    for d in reaching:
+        again = _turns(d.block, around)
+        if again and (d.how in ("loop", "augmented") or len(reaching) > 1):
+            return False
+        if len(reaching) > 1 and any(part[1] != "loop" and part not in around for part in d.block):
+            return False
+    return True
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
 def _always(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:

@@ -42,13 +42,20 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
         return HOST if value.device == HOST else DEVICE
     if value.kind in ("tensor", "dtype", "batch", "module"):
         return None
-    name = chain(node).replace("()", "").rpartition(".")[2]
+    name = _written(node)
     if _DTYPE_NAME.search(name):
         return None
     if value.kind in ("unknown", "plain", "object") and _DEVICE_NAME.search(name):
         assigned = _assigned_string(values, node, frame)
         return assigned if assigned is not None else DEVICE
     return None
+
+
+def _written(node: ast.expr) -> str:
+    """What an expression is called: the last of its names, or the key of `config["device"]`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return node.slice.value
+    return chain(node).replace("()", "").rpartition(".")[2]
 
 
 def is_dtype(values: Values, node: ast.expr, frame: Frame) -> bool:

@@ -46,11 +46,21 @@ def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tup
     """`self.a = value`, and each part of `self.a, self.b = value`."""
     if isinstance(target, ast.Attribute) and chain(target.value) == own:
         yield target.attr, value, False
+    elif isinstance(target, ast.Tuple | ast.List) and _is_side_by_side(target, value):
+        for part, item in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]
+            yield from _attributes_set(part, item, own)
     elif isinstance(target, ast.Tuple | ast.List):
         for position, part in enumerate(target.elts):
             index = ast.copy_location(ast.Constant(position), value)
             item = ast.copy_location(ast.Subscript(value, index, ast.Load()), value)
             yield from _attributes_set(part, item, own)
+
+
+def _is_side_by_side(target: ast.Tuple | ast.List, value: ast.expr) -> bool:
+    """`self.a, self.b = x, y`."""
+    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+    starred = any(isinstance(part, ast.Starred) for part in (*target.elts, *parts))
+    return len(parts) == len(target.elts) and not starred
 
 
 def backward_target(call: ast.Call) -> ast.expr | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.constants import SHAPE, constancy
+from torchperf_lint.facts.configured import SHAPE
+from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.source import Site
 
 _COUNTS = frozenset({"size", "numel", "len", "sum", "any", "all", "shape", "nelement", "count_nonzero", "item"})

@@ -7,6 +7,7 @@ import ast
 from torchperf_lint.facts.bodies import Body
 
 _NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
+_SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
 _SCALARS = frozenset({"int", "float", "number", "Number"})
 
 
@@ -14,10 +15,19 @@ def numeric_parameter(body: Body, function: int, name: str) -> bool:
     """A parameter that its annotation or default shows to be a number or a list of them."""
     node = body.functions.get(function)
     hint = _annotation(node, name)
-    if hint is not None:
-        words = _words(hint)
-        return words - {"Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
-    return are_numbers(default_of(node, name))
+    return is_numeric(hint) if hint is not None else are_numbers(default_of(node, name))
+
+
+def is_numeric(hint: ast.expr) -> bool:
+    """Whether an annotation is that of a number or a list of them: `Sequence[float]`, `int | None`."""
+    words = _words(hint)
+    return words - {"Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
+
+
+def annotation_words(body: Body, function: int, name: str) -> set[str] | None:
+    """The names in the annotation of a parameter, without their modules; None for one that has none."""
+    hint = _annotation(body.functions.get(function), name)
+    return _words(hint) if hint is not None else None
 
 
 def _annotation(node: ast.AST | None, name: str) -> ast.expr | None:
@@ -25,6 +35,13 @@ def _annotation(node: ast.AST | None, name: str) -> ast.expr | None:
         return None
     parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return next((a.annotation for a in parameters if a.arg == name), None)
+
+
+def gives_numbers(body: Body, function: int) -> bool:
+    """Whether a function is annotated to give a list of floating-point numbers."""
+    node = body.functions.get(function)
+    hint = node.returns if isinstance(node, ast.FunctionDef) else None
+    return hint is not None and is_numeric(hint) and "float" in _words(hint) and bool(_words(hint) & _SEQUENCES)
 
 
 def _words(hint: ast.expr) -> set[str]:

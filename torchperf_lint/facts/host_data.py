@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.constants import CONFIGURED, constancy, repeats_one_number, repeats_one_tensor
+from torchperf_lint.facts.configured import CONFIGURED
+from torchperf_lint.facts.constants import constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.held import held_since_construction
@@ -197,13 +198,14 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
         kind = CONFIGURED
     if kind is not None:
         return Upload(made, factory, kind, _is_number(data), device)
-    listed = isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1
-    number = data.elts[0] if isinstance(data, ast.List | ast.Tuple) and listed else data
+    number = data
+    while isinstance(number, ast.List | ast.Tuple) and len(number.elts) == 1:
+        number = number.elts[0]
     # `as_tensor` takes tensors as well, which is what it is for; but a list is none.
-    makes = factory.endswith("tensor") and (listed or not factory.endswith("as_tensor"))
-    return (
-        Upload(made, factory, NUMBER, not listed, device) if makes and is_host_number(values, number, frame) else None
-    )
+    makes = number is not data or not factory.endswith(("as_tensor", "Tensor"))
+    if not makes or not is_host_number(values, number, frame):
+        return None
+    return Upload(made, factory, NUMBER, number is data, device)
 
 
 def _is_number(node: ast.expr) -> bool:

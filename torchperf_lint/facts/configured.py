@@ -1,0 +1,68 @@
+"""Parameters that are settings: numbers which callers hand on alike at every step, by name, annotation and tests."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.bindings import Narrowing
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.hints import annotation_words, numeric_parameter
+from torchperf_lint.facts.records import Position
+
+CONFIGURED = "configured"
+"""Set by a constructor and nowhere else, or handed on as a setting."""
+SHAPE = "shape"
+"""Follows from the shapes of tensors, which the host knows without asking the device."""
+
+_OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
+"""Parameters that hand on the shapes of inputs, as lists of numbers."""
+_SETTINGS = re.compile(
+    r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
+    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|quantiles?|ratios?|temperatures?|margins?|strides?|"
+    r"anchors?|eps(?:ilons?)?|coeff?(?:icient)?s?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
+    r"freqs?|frequencies|ranges?|limits?|bounds|momentum)$",
+    re.IGNORECASE,
+)
+"""Parameters that hand on what somebody chose once."""
+_DATA = re.compile(
+    r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
+    r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|y|"
+    r"batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
+    re.IGNORECASE,
+)
+"""Parameters that hand on what the step is about."""
+_SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
+_NUMBERS = frozenset({"int", "float", "bool", "Number", "number"})
+_TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
+_OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
+
+
+def setting(body: Body, function: int, name: str, at: Position) -> str | None:
+    """CONFIGURED or SHAPE for a parameter that is a setting of numbers, as far as the function tells; else None.
+
+    `at`: where it is used, as an `isinstance` test around that place tells what is handed on where no tensor is.
+    """
+    words = annotation_words(body, function, name)
+    if _OF_SHAPES.search(name):
+        return SHAPE if numeric_parameter(body, function, name) else None
+    tested = body.narrowing(function, name, at)
+    if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
+        return None
+    if words is not None and "str" in words and not words & _SEQUENCES:
+        return None
+    if _SETTINGS.search(name) and (words is None or words & (_SEQUENCES | _NUMBERS)):
+        return CONFIGURED
+    if words is not None and "float" in words and words & _SEQUENCES and "Tensor" not in words:
+        return CONFIGURED
+    return CONFIGURED if tested is not None and _stands_in(tested) else None
+
+
+def holds_others(body: Body, function: int, name: str, at: Position) -> bool:
+    """Whether what holds numbers was dealt with: `if all(isinstance(s, float) for s in sigma): ... else:`."""
+    tested = body.narrowing(function, name, at, elements=True)
+    return tested is not None and tested.holds is not bool(_TESTED_NUMBERS.search(tested.classes))
+
+
+def _stands_in(tested: Narrowing) -> bool:
+    """Whether a test says that numbers are handed on where a tensor may be: `if isinstance(sigma, (tuple, list))`."""
+    return tested.holds and bool(_TESTED_NUMBERS.search(tested.classes))
