@@ -42,7 +42,9 @@ _OF_A_SEQUENCE = frozenset(
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
-_CONFIGURATION = re.compile(r"(?:^|\.)_?(?:config|cfg|hparams|opts?|hyper_?params)$", re.IGNORECASE)
+_CONFIGURATION = re.compile(
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)$|(?:^|\.)_?(?:opts?|args)$", re.IGNORECASE
+)
 """Objects that hold settings, by their names: nothing changes those from step to step."""
 _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""

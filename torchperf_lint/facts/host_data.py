@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
@@ -17,6 +18,8 @@ from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 
 _MAKERS = api.HOST_DATA | api.FACTORIES | api.LEGACY_TYPES
+_LISTS = re.compile(r"(?:_ids|_list|_mask|values|weights|_types?_mask|means|stds|sizes|scales|sigmas|anchors|indices)$")
+"""Names of what holds several numbers: `torch.Tensor(n)` of one is of that size."""
 _MAX_STEPS = 12
 _LATE = (10**9, 1)
 REPEATED = "repeated"
@@ -185,6 +188,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     factory = ast.unparse(made.func)
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
+    counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))
     if legacy and (
         len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
     ):

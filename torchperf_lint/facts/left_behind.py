@@ -69,7 +69,7 @@ def _has_subscript(node: ast.expr) -> bool:
 def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tuple[int, ast.expr, bool]]:
     """(method, value, is registered) of each `self.name = value`; of a container, of each tensor put into it."""
     body = values.body(cls.path)
-    for function, value, buffer in setters(values, cls, name):
+    for function, value, buffer in _last_set(setters(values, cls, name), name):
         items = _items(value) if several else None
         yield from ((function, item, buffer) for item in ([value] if items is None else items))
     if body is None or not several or not _is_container(values, cls, name):
@@ -78,6 +78,22 @@ def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tu
         for value in body.stored_items(function, f"self.{name}"):
             if chain(value).startswith(f"self.{name}") or f"self.{name}[" not in ast.unparse(value):
                 yield function, value, False  # what is computed from an entry is where that was
+
+
+def _last_set(found: list[tuple[int, ast.expr, bool]], name: str) -> Iterator[tuple[int, ast.expr, bool]]:
+    """What a method leaves in an attribute: all it sets, but for what it brings back to the host in the end."""
+    for number, (function, value, buffer) in enumerate(found):
+        later = (v for f, v, _ in found[number + 1 :] if f == function)
+        if not any(_brought_back(v, name) for v in later):
+            yield function, value, buffer
+
+
+def _brought_back(value: ast.expr, name: str) -> bool:
+    """`self.sigmas.to("cpu")`, `self.sigmas.cpu()`."""
+    if not isinstance(value, ast.Call) or chain(value.func) not in (f"self.{name}.to", f"self.{name}.cpu"):
+        return False
+    to_host = bool(value.args) and isinstance(value.args[0], ast.Constant) and value.args[0].value == "cpu"
+    return chain(value.func).endswith(".cpu") or to_host
 
 
 def _is_container(values: Values, own: Thing, name: str) -> bool:
@@ -130,6 +146,9 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
     body = values.body(cls.path)
     assert body is not None
     frame = Frame(cls.path, function, body.at(value))
+    if _brought_back(value, name):
+        because = f"`self.{name}` is brought back to the host where it is set (line {value.lineno})"
+        return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, because))
     held = values.of(value, frame)
     made = made_on_host(values, value, frame) or converted(values, value, frame)
     given = given_tensor(values, value, frame) if made is None else None

@@ -14,6 +14,7 @@ from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
+from torchperf_lint.model import Confidence
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _LATE = (10**9, 1)
@@ -48,10 +49,10 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     values = site.file.project.values
     held = left_behind(values, receiver, site.frame)
     if held is not None:
-        return None if held.in_module else Repeated("tensor", held.value)
+        return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     if not isinstance(receiver, ast.Name):
         return None
-    given = _given_held(site, receiver.id)
+    given = _given_held(site, receiver.id) or _from_around(site, receiver)
     if given is not None:
         return Repeated("tensor", given)
     made = made_on_host(values, receiver, site.frame)
@@ -67,6 +68,13 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), before the loop"
     )
     return Repeated("tensor", tensor(HOST, because))
+
+
+def _is_one_entry(site: Site, receiver: ast.expr) -> bool:
+    """`self.sigmas[self.step_index]`: another entry at each step, and what a tensor of the device may be mixed with."""
+    if not isinstance(receiver, ast.Subscript) or isinstance(receiver.slice, ast.Slice | ast.Tuple | ast.Constant):
+        return False
+    return site.file.value(receiver.slice, site).kind not in ("tensor", "batch", "array", "sequence")
 
 
 def _given_held(site: Site, name: str) -> Value | None:
@@ -90,6 +98,26 @@ def _given_held(site: Site, name: str) -> Value | None:
             return None
         found.append(held.value.with_reason(f"passed by the call at {path}:{call.line}: {held.value.because}"))
     return found[0]
+
+
+def _from_around(site: Site, receiver: ast.Name) -> Value | None:
+    """A tensor on the host that the function around made once, where what is inside, a hook, runs at every step."""
+    project, body = site.file.project, site.file.project.body(site.file.path)
+    functions = site.file.outline.functions
+    record, name = functions[site.function], receiver.id
+    if body is None or record.parent <= 0 or body.definitions(site.function).get(name):
+        return None
+    if any(parameter.name == name for parameter in record.parameters) or site.hot is None or site.hot.optional:
+        return None
+    bound = body.definitions(record.parent).get(name)
+    if not bound or FunctionKey(site.file.path, record.parent) in project.hotness.functions:
+        return None
+    value = site.file.value(receiver, site)
+    kept = value.kind == "tensor" and value.device == HOST and value.confidence is Confidence.CERTAIN
+    made = (
+        f"`{name}` is made once, on the host, by `{functions[record.parent].name}` around this (line {bound[-1].at[0]})"
+    )
+    return tensor(HOST, made) if kept else None
 
 
 def made_each_turn(site: Site, path: str, made: ast.Call) -> bool:
