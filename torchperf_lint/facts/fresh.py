@@ -9,6 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
+from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
@@ -87,7 +88,7 @@ def _evident(values: Values, node: ast.Call, frame: Frame) -> bool:
 
 def is_random(factory: str) -> bool:
     """Whether a factory draws random numbers."""
-    return factory in api.RANDOM_FACTORIES or factory.startswith("rand")
+    return factory in api.RANDOM_FACTORIES or factory.startswith(("rand", DISTRIBUTIONS))
 
 
 def _origin(values: Values, node: ast.expr, frame: Frame, steps: int = _STEPS) -> _Made | None:
@@ -226,7 +227,7 @@ def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
 
 
 def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
-    name = _named_factory(values, node, frame)
+    name = _named_factory(values, node, frame) or drawn_on_host(values, node, frame)
     at = frame._replace(at=_place(values, node, frame))
     return name if name is not None and default_device(values, at) == HOST else None
 

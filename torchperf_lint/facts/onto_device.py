@@ -13,6 +13,7 @@ import libcst as cst
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.devices import is_dtype
+from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fresh import Fresh
 from torchperf_lint.facts.listing import has_comment
@@ -37,7 +38,12 @@ def onto_device(site: Site, fresh: Fresh) -> Fix | None:
     assert site.receiver is not None
     made = site.receiver if _holds(site.receiver, fresh.call) else _assigned(site)
     methods = _methods(made, fresh.call)
-    if fresh.factory in api.LEGACY_TYPES or methods is None or not all(_takes_numbers(site, m) for m in methods):
+    if (
+        fresh.factory in api.LEGACY_TYPES
+        or fresh.factory.startswith(DISTRIBUTIONS)
+        or methods is None
+        or not all(_takes_numbers(site, m) for m in methods)
+    ):
         return None
     return fix_of(site, _grade(fresh, methods), lambda edit: _edits(edit, site, fresh))
 

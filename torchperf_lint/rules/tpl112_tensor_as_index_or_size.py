@@ -11,6 +11,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.sizing import Sized, sized
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -21,7 +22,8 @@ class TensorAsIndexOrSize(SourceRule):
     ## What it does
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
     factories and views, counts of `range`; where that happens several times a training step, forward pass or
-    evaluation batch (the last is reported as info), in a loop or for one tensor in several places.
+    evaluation batch (the last is reported as info): in a loop, for one tensor in several places, or for three tensors
+    or more in one statement.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -98,21 +100,24 @@ class TensorAsIndexOrSize(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot index, bound or size that is read from the device."""
         del project
-        for found in sized(file):
-            yield from self._judged(file, found)
+        read = [(found, value) for found in sized(file) if (value := _read(file, found)) is not None]
+        names: dict[str, set[str]] = {}
+        for found, _ in read:
+            names.setdefault(cause(found.place), set()).add(words(found.operand))
+        for found, value in read:
+            together = len(names[cause(found.place)]) >= _TOGETHER
+            yield self._judged(file, found, value, together)
 
-    def _judged(self, file: SourceFile, found: Sized) -> Iterator[Finding]:
+    def _judged(self, file: SourceFile, found: Sized, value: Value, together: bool) -> Finding:
         place, hot = found.place, found.place.hot
-        value = on_device(file, place, found.operand)
-        if value is None or hot is None or hot.kind == "data" or value.kind != "tensor":
-            return
-        disputable = hot.optional or not (found.several or found.again)
+        assert hot is not None
+        disputable = hot.optional or not (found.several or found.again or together)
         written = short(words(found.operand))
-        yield self.found(
+        return self.found(
             place,
             message=f"`{written}` has to be an integer, so the host waits for the device "
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
-            instead=_SEVERAL if found.several else _AGAIN if found.again else _ONCE,
+            instead=_SEVERAL if found.several else _AGAIN if found.again else _AT_ONCE if together else _ONCE,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
@@ -126,6 +131,21 @@ class TensorAsIndexOrSize(SourceRule):
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
+def _read(file: SourceFile, found: Sized) -> Value | None:
+    """What is read from the device to be an integer; None where nothing is, or in code that is not hot."""
+    hot = found.place.hot
+    if hot is None or hot.kind == "data":
+        return None
+    value = on_device(file, found.place, found.operand)
+    return value if value is not None and value.kind == "tensor" else None
+
+
+_TOGETHER = 3
+"""Tensors in one statement from which on to read them one by one is a waste: a box has four bounds."""
+_AT_ONCE = (
+    "compute them as Python integers from the start, or read all of them in one copy: "
+    "`top, bottom, left, right = torch.stack((top, bottom, left, right)).tolist()`"
+)
 _SEVERAL = (
     "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"

@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
+from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.moves import made_each_turn
@@ -152,5 +153,10 @@ def _made_elsewhere(file: SourceFile, place: Place, fresh: Fresh) -> list[Relate
 
 
 def _instead(fresh: Fresh) -> str:
+    if fresh.factory.startswith(DISTRIBUTIONS):
+        return (
+            f"make the distribution of tensors that are on the device, `torch.tensor(number, device={fresh.device})`: "
+            "what it draws is there then (the device's generator gives other random numbers)"
+        )
     made = f"make it on the device: `torch.{fresh.factory}(..., device={fresh.device})`"
     return made + (" (the device's generator gives other random numbers)" if fresh.random else "")
