@@ -181,3 +181,8 @@ def test_frameworks_validate_without_gradients():
 
 def test_what_is_bound_to_itself_ends():
     assert graph_of(train("x = x + y\ny = x * y\nx = y - x\nkeep(x)")) is None
+
+
+def test_a_pair_that_a_function_gets_from_itself_ends():
+    before = "def pair(x, n):\n        return pair(x, n - 1)"
+    assert graph_of(train("keep(pair(x, 3)[0])\na, b = pair(model(x), 3)\nkeep(a)", before=before)) is None

@@ -168,6 +168,8 @@ class Grads:
 
     def _item(self, node: ast.expr, index: tuple[int, ...], frame: Frame, caller: _Call | None) -> Graph | None:
         """Of `a, b = value`: the part that is bound."""
+        if frame.hops > MAX_HOPS:  # a function may return what it returns itself
+            return None
         if isinstance(node, ast.Tuple | ast.List) and len(index) >= 1 and index[0] < len(node.elts):
             part = node.elts[index[0]]
             return self._item(part, index[1:], frame, caller) if index[1:] else self._of(part, frame, caller)
