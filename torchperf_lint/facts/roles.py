@@ -141,7 +141,7 @@ _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
 _TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
 _NO_OPERATION = re.compile(
     r"^(?:main|fit|train|evaluate|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
-    r"dequantize|generate|initiali[sz]e|init|make|create|build|get|prepare|preprocess|resize_pos)(?:_|$)|"
+    r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
