@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
@@ -22,6 +23,11 @@ _MAX_PARTS = 24
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
+_OF_ITSELF = frozenset(
+    "clamp_ clamp_min_ clamp_max_ clip_ zero_ fill_ abs_ neg_ sqrt_ rsqrt_ square_ exp_ log_ pow_ sin_ cos_ tanh_ "
+    "sigmoid_ relu_ floor_ ceil_ round_ triu_ tril_ requires_grad_".split()
+)
+"""Methods in place that take numbers at most."""
 _ARGUMENTS = 4
 """Of a helper, those looked at for tensors."""
 
@@ -196,13 +202,21 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
     if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
         return None
-    if body.stored_items(frame.function, node.id) or any(
-        use.endswith("_") and use not in api.DERIVING for use, _ in body.uses(frame.function, node.id)
-    ):
+    changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
+    if any(use not in api.DERIVING and use not in _OF_ITSELF for use in changes):
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
+    stored = body.stored_items(frame.function, node.id) if new else []
+    if not all(_is_alike(values, s, frame.hop(frame.path, frame.function, body.at(s))) for s in stored):
+        return None
     seen.update((frame.path, *d.at) for d in new)
-    return [(d.value, frame.hop(frame.path, frame.function, d.at)) for d in new if d.value is not None]
+    values_of = [(d.value, d.at) for d in new if d.value is not None] + [(s, body.at(s)) for s in stored]
+    return [(value, frame.hop(frame.path, frame.function, at)) for value, at in values_of]
+
+
+def _is_alike(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
+    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame) is not None
 
 
 def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:

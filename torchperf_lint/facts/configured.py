@@ -37,20 +37,22 @@ _TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Seque
 _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 
 
-def setting(body: Body, function: int, name: str, at: Position) -> str | None:
+def setting(body: Body, function: int, name: str, at: Position, once: bool = False) -> str | None:
     """CONFIGURED or SHAPE for a parameter that is a setting of numbers, as far as the function tells; else None.
 
     `at`: where it is used, as an `isinstance` test around that place tells what is handed on where no tensor is.
+    `once`: whether the function is a constructor, whose `image_size` needs no annotation.
     """
     words = annotation_words(body, function, name)
     if _OF_SHAPES.search(name):
-        return SHAPE if numeric_parameter(body, function, name) else None
+        return SHAPE if numeric_parameter(body, function, name) or (once and words is None) else None
     tested = body.narrowing(function, name, at)
     if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
         return None
     if words is not None and "str" in words and not words & _SEQUENCES:
         return None
-    if _SETTINGS.search(name) and (words is None or words & (_SEQUENCES | _NUMBERS)):
+    unsaid = words is None and not once  # a constructor may be given a tensor to keep
+    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (_SEQUENCES | _NUMBERS))):
         return CONFIGURED
     if words is not None and "float" in words and words & _SEQUENCES and "Tensor" not in words:
         return CONFIGURED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import BlockPath, Definition
@@ -91,6 +92,9 @@ def repeats_one_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
     return element.kind == "tensor" and element.on_device and element.confidence is not Confidence.POSSIBLE
 
 
+_attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]] = WeakKeyDictionary()
+
+
 class _Look:
     """One question, asked in a frame; `bound` are the variables of comprehensions around it."""
 
@@ -125,7 +129,8 @@ class _Look:
 
     def within(self, scope: int, name: str) -> _Look:
         """A look at what a name of a function around is bound to."""
-        frame = self.frame.hop(self.frame.path, scope, self.frame.at)
+        inside = scope == self.frame.function
+        frame = self.frame if inside else self.frame.hop(self.frame.path, scope, self.frame.at)
         return _Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | {name}, self.place)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
@@ -167,8 +172,9 @@ class _Look:
 
     def item(self, node: ast.Subscript, depth: int) -> str | None:
         """Of a shape any part; of a list only one that no step chooses."""
-        settings = isinstance(node.slice, ast.Constant) and _CONFIGURATION.search(chain(node.value))
-        base = CONFIGURED if settings else self.of(node.value, depth + 1)
+        if isinstance(node.slice, ast.Constant) and _CONFIGURATION.search(chain(node.value)):
+            return CONFIGURED
+        base = self.of(node.value, depth + 1)
         if base == SHAPE or base is None:
             return base
         bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
@@ -221,7 +227,16 @@ class _Look:
         if node.attr.isupper() and len(node.attr) > 2:
             return LITERAL
         own = self.owner(node.value)
-        return self.set_once(own, node.attr, depth) if own is not None else None
+        return self.held(own, node.attr) if own is not None else None
+
+    def held(self, own: Thing, name: str) -> str | None:
+        """What an attribute of a class is, worked out once: each mention of it asks."""
+        known = _attributes.setdefault(self.values, {})
+        key = (own, name, self.tests)
+        if key not in known:
+            known[key] = None  # what it is made of itself tells nothing
+            known[key] = self.set_once(own, name)
+        return known[key]
 
     def owner(self, node: ast.expr) -> Thing | None:
         """The class of the project that `self`, or another object, is of."""
@@ -232,7 +247,7 @@ class _Look:
         thing = value.thing if value.kind in ("object", "module") else None
         return Thing("class", thing.path, thing.index) if thing is not None and thing.kind == "instance" else None
 
-    def set_once(self, own: Thing, name: str, depth: int) -> str | None:
+    def set_once(self, own: Thing, name: str) -> str | None:
         """`self.name`, where constructors alone set it, or what the project calls from no step, to numbers."""
         found: list[str | None] = []
         if self.is_property_of_numbers(own, name):
@@ -249,7 +264,7 @@ class _Look:
                     return None
                 if isinstance(value, ast.Constant) and value.value is None:
                     continue  # not there yet
-                found.append(self.set_in_constructor(cls.path, function, value, depth))
+                found.append(self.set_in_constructor(cls.path, function, value))
         return CONFIGURED if all(found) and (found or self.is_field(own, name)) else None
 
     def is_property_of_numbers(self, own: Thing, name: str) -> bool:
@@ -269,11 +284,11 @@ class _Look:
     def calls_in(self, own: Thing) -> list[Call]:
         return self.values.index.outlines[own.path].calls
 
-    def set_in_constructor(self, path: str, function: int, value: ast.expr, depth: int) -> str | None:
+    def set_in_constructor(self, path: str, function: int, value: ast.expr) -> str | None:
         body = self.values.body(path)
         assert body is not None
-        frame = self.frame.hop(path, function, body.at(value))
-        return _Look(self.values, frame, constructs=True, tests=self.tests).of(value, depth + 1)
+        frame = Frame(path, function, body.at(value))
+        return _Look(self.values, frame, constructs=True, tests=self.tests).of(value, 0)
 
     def name(self, name: str, depth: int) -> str | None:
         if name in self.bound:
@@ -291,7 +306,8 @@ class _Look:
                 return found
             if is_parameter:
                 if self.constructs:
-                    return CONFIGURED if self.tests or numeric_parameter(body, scope, name) else None
+                    numbers = self.tests or numeric_parameter(body, scope, name)
+                    return CONFIGURED if numbers else setting(body, scope, name, at, once=True)
                 return self.passed(scope, name) if scope == self.frame.function else None
             scope, at = functions[scope].parent, _LATE
         return LITERAL if name.isupper() and len(name) > 2 else None
