@@ -122,3 +122,18 @@ def test_a_partial_of_a_loader_does_not_say_where_its_options_stand():
     found = value_of(code, "loader")
     assert found.kind == "loader"
     assert found.origins == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"), [("self.loss(x, x)", "tensor"), ("fn(x)", "tensor"), ("other(x)", "unknown")]
+)
+def test_parameters_with_a_function_for_a_default(call, kind):
+    code = f"""
+        class Trainer:
+            def __init__(self, loss=torch.nn.functional.l1_loss):
+                self.loss = loss
+
+            def step(self, x: torch.Tensor, fn=torch.norm, other=None):
+                return {call}
+        """
+    assert value_of(code, call).kind == kind

@@ -340,3 +340,9 @@ def test_a_metric_that_goes_through_loaders_is_asked_once_an_evaluation(annotati
     source = WHOLE_SETS.format(method="features", **annotations)
     assert hot_at(source) is None
     assert hot_at(source.replace("loader", "images")) is not None
+
+
+@pytest.mark.parametrize(("names", "hot"), [("engine, logger, event_name", True), ("engine, logger", False)])
+def test_handlers_for_loggers_run_at_every_event(names, hot):
+    source = f"class WeightsHandler:\n    def __call__(self, {names}):\n        print(engine)  # <-\n"
+    assert (hot_at(source) is not None) is hot

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.externals import value_of_external
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.value import Frame, Value, join
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def _bound(values: Values, function: ast.expr, frame: Frame) -> Iterator[tuple[a
                     else:
                         yield function, frame
                 return
+            default = default_of(body.functions.get(scope), function.id)
+            if default is not None:
+                yield default, frame.hop(frame.path, scope, frame.at)
+                return
             scope, at = values.index.outlines[frame.path].functions[scope].parent, (10**9, 1)
     elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         owner = values.of(function.value, frame).thing
@@ -55,7 +60,13 @@ def _bound(values: Values, function: ast.expr, frame: Frame) -> Iterator[tuple[a
             for method, expression, _ in setters(values, cls, function.attr) if cls.kind == "class" else ():
                 other = values.body(cls.path)
                 assert other is not None
-                yield expression, frame.hop(cls.path, method, other.at(expression))
+                # What a constructor is given for a function is, most often, of the kind of its default.
+                default = default_of(other.functions.get(method), expression.id) if _is_name(expression) else None
+                yield default or expression, frame.hop(cls.path, method, other.at(expression))
+
+
+def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, frame: Frame) -> Value | None:

@@ -14,8 +14,8 @@ from torchperf_lint.facts.source import Place, Site, SourceFile
 BAR, TRACKER = "bar", "tracker"
 
 _BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_str", "set_desc")
-_WRITERS = ("add_scalar", "add_scalars")
-"""Methods that only TensorBoard's writers have."""
+_WRITERS = ("add_scalar", "add_scalars", "report_scalar")
+"""Methods that only the writers of TensorBoard and the loggers of ClearML have."""
 _TRACKERS = ("log_metric", "log_metrics")
 _TRACKER_NAME = re.compile(
     r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE

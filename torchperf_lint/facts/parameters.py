@@ -15,7 +15,7 @@ _PARTS = frozenset(
     "parameters named_parameters trainable_parameters get_parameters buffers named_buffers state_dict".split()
 )
 _GRADIENTS = re.compile(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
-_NAME = re.compile(r"^(?:\w+_)?(?:params|parameters|param_list|named_params)$")
+_NAME = re.compile(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
 _MARKS = frozenset({"grad", "data", "requires_grad"})
 """What is asked of parameters, and of little else that is called `params`."""
 

@@ -77,6 +77,12 @@ HOOK_IN_PASS = Role(
 )
 EVENT = Role("step", "handles `{}`, which an engine fires for every batch", "every batch", Confidence.LIKELY)
 _ENGINE_STEP = Role("step", "is what an ignite engine calls for every batch", "every training step", Confidence.LIKELY)
+_ENGINE_HANDLER = Role(
+    "step",
+    "is a handler for loggers, which an ignite engine calls at each event that it is attached to",
+    "every event it is attached to",
+    Confidence.LIKELY,
+)
 _ENGINE_EVAL = Role("eval", "is what an ignite engine calls for every batch", "every batch", Confidence.LIKELY)
 _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
@@ -335,6 +341,8 @@ def _is_called_as_forward(index: Index, cls: Thing) -> bool:
 def _engine_role(function: Function) -> Role | None:
     """`update(engine, batch)`, which ignite's engines call."""
     names = [p.name for p in function.parameters if p.name != "self"]
+    if function.name == "__call__" and names == ["engine", "logger", "event_name"]:
+        return _ENGINE_HANDLER
     if len(names) != 2 or names[0] not in ("engine", "_engine") or not names[1].startswith("batch"):
         return None
     return _ENGINE_EVAL if _EVALUATES.search(function.qualname) or _without_grad(function) else _ENGINE_STEP

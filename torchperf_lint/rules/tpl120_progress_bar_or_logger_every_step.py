@@ -95,7 +95,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
     """
 
     code, name, since = "TPL120", "progress-bar-or-logger-every-step", "0.1.0"
-    triggers = (".set_postfix", ".set_desc", ".add_scalar", ".log_metric", ".log(")
+    triggers = (".set_postfix", ".set_desc", ".add_scalar", ".report_scalar", ".log_metric", ".log(")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
