@@ -19,7 +19,7 @@ _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_
 _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|quantiles?|ratios?|temperatures?|margins?|strides?|"
-    r"anchors?|eps(?:ilons?)?|coeff?(?:icient)?s?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
+    r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
     r"freqs?|frequencies|ranges?|limits?|bounds|momentum)$",
     re.IGNORECASE,
 )
@@ -53,8 +53,6 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
         return None
     unsaid = words is None and not once  # a constructor may be given a tensor to keep
     if _SETTINGS.search(name) and (unsaid or (words is not None and words & (_SEQUENCES | _NUMBERS))):
-        return CONFIGURED
-    if words is not None and "float" in words and words & _SEQUENCES and "Tensor" not in words:
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
 

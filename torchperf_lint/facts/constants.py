@@ -196,7 +196,8 @@ class _Look:
         if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
             return self.all(node.args, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
-            return self.all(node.args, depth)
+            # `min(values, key=...)` chooses by something else.
+            return self.all([*node.args, *(k.value for k in node.keywords)], depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
             return self.of(node.func.value, depth + 1)
         return self.helped(node, depth) if not dotted else None

@@ -206,7 +206,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     while isinstance(number, ast.List | ast.Tuple) and len(number.elts) == 1:
         number = number.elts[0]
     # `as_tensor` takes tensors as well, which is what it is for; but a list is none.
-    makes = number is not data or not factory.endswith(("as_tensor", "Tensor"))
+    makes = number is not data or (factory.endswith("tensor") and not factory.endswith("as_tensor"))
     if not makes or not is_host_number(values, number, frame):
         return None
     return Upload(made, factory, NUMBER, number is data, device)
