@@ -160,7 +160,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         if not stack:
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
-        one = made_on_host(values, part, at)
+        one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported
         if one is not None:
@@ -182,6 +182,12 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return None
         stack += parts
     return None
+
+
+def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether a name is of a tensor that code puts something into: `rows[i] = torch.tensor(tokens)`."""
+    body = values.body(frame.path)
+    return isinstance(node, ast.Name) and body is not None and bool(body.stored_items(frame.function, node.id))
 
 
 _Parts = list[tuple[ast.expr, Frame]]

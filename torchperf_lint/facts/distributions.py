@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.value import ANYWHERE, HOST, Frame
-from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
 
 DISTRIBUTIONS = "distributions."
 _MODULE = f"torch.{DISTRIBUTIONS}"

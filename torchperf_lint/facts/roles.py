@@ -21,7 +21,7 @@ COLD_NAME = re.compile(
     r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_",
     re.IGNORECASE,
 )
-_COLD_UNLESS_CALLED = re.compile(r"^(?:convert|from|test)_|^__init__$", re.IGNORECASE)
+_COLD_UNLESS_CALLED = re.compile(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
 """Names of what runs once, in most programs; what hot code calls runs as often as that does."""
 
 NOT_TRAINING_NAME = re.compile(

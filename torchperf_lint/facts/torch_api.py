@@ -27,7 +27,9 @@ PLAIN_TORCH = frozenset(
     "is_floating_point is_complex equal allclose is_nonzero finfo iinfo get_rng_state set_grad_enabled "
     "get_num_threads typename is_inference_mode_enabled is_autocast_enabled Size current_device "
     "are_deterministic_algorithms_enabled get_default_device get_autocast_dtype get_device "
-    "get_float32_matmul_precision "
+    "get_float32_matmul_precision get_autocast_gpu_dtype get_autocast_cpu_dtype promote_types result_type can_cast "
+    "initial_seed is_warn_always_enabled is_autocast_cache_enabled is_deterministic_algorithms_warn_only_enabled "
+    "is_storage is_same_size is_signed is_conj is_inference is_anomaly_enabled get_num_interop_threads "
     "get_device_name synchronize empty_cache".split()
 )
 """Functions of `torch` that do not return a tensor."""
