@@ -146,7 +146,7 @@ _CALLBACK_HOOK = re.compile(
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
 _TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
 _NO_OPERATION = re.compile(
-    r"^(?:main|fit|train|evaluate|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
+    r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
     r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
