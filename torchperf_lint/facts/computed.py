@@ -17,6 +17,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
+from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 24
@@ -106,20 +107,44 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
     What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
     """
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name | ast.Call) or not _may_compute(values, receiver, frame):
+    if not isinstance(receiver, ast.Name | ast.Call | ast.Attribute) or not _may_compute(values, receiver, frame):
         return None, ""
     value = values.of(receiver, frame)
-    if value.kind != "tensor" or value.device != HOST or made_on_host(values, receiver, frame) is not None:
+    if value.kind != "tensor" or value.device != HOST or _is_one_look(values, receiver, frame):
         return None, ""
     device, written = destination(values, node, frame)
     return (computed_on_host(values, receiver, frame), written) if device == DEVICE else (None, "")
 
 
-def _may_compute(values: Values, receiver: ast.Name | ast.Call, frame: Frame) -> bool:
+def _is_one_look(values: Values, receiver: ast.expr, frame: Frame) -> bool:
+    """Whether a factory is all there is to it: nothing was written into what it made."""
+    return made_on_host(values, receiver, frame) is not None and not _is_filled(values, receiver, frame)
+
+
+def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what a chain of methods starts from is a local name into which something is written."""
+    body, bottom = values.body(frame.path), _bottom(node)
+    if body is None or not isinstance(bottom, ast.Name):
+        return False
+    return any(True for _ in written_into(body, frame.function, bottom.id))
+
+
+def _bottom(node: ast.expr) -> ast.expr:
+    """What a chain of methods that keep a tensor starts from: `pe` of `pe.unsqueeze(0).float()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+        node = node.func.value
+    return node
+
+
+def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute, frame: Frame) -> bool:
     """Whether a function, or one it calls, makes a tensor at all: its calls tell, before any value is worked out."""
     body = values.body(frame.path)
-    if body is None or (isinstance(receiver, ast.Call) and _target(values, receiver, frame) is None):
-        return isinstance(receiver, ast.Call) and body is not None and _computes_with_attribute(receiver)
+    if body is None:
+        return False
+    if isinstance(receiver, ast.Attribute):
+        return property_of(values, receiver, frame) is not None
+    if isinstance(receiver, ast.Call) and _computes_with_attribute(receiver):
+        return True
     for callee in body.callees(frame.function):
         thing = values.types.thing(frame.path, frame.function, callee)
         if thing is None:
@@ -160,7 +185,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         if not stack:
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
-        one = made_on_host(values, part, at)
+        one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported
         if one is not None:
@@ -190,6 +215,9 @@ _Parts = list[tuple[ast.expr, Frame]]
 def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
     if isinstance(node, ast.Name):
         return _bound(values, node, frame, seen)
+    if isinstance(node, ast.Attribute):
+        found = property_of(values, node, frame)
+        return _given_back(values, found, frame) if found is not None else None
     target = _target(values, node, frame) if isinstance(node, ast.Call) else None
     if target is not None and isinstance(node, ast.Call):
         return _helped(values, node, target, frame)
@@ -202,15 +230,21 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
     if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
         return None
+    written = list(written_into(body, frame.function, node.id))
     changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
     if any(use not in api.DERIVING and use not in _OF_ITSELF for use in changes):
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
-    stored = body.stored_items(frame.function, node.id) if new else []
-    if not all(_is_alike(values, s, frame.hop(frame.path, frame.function, body.at(s))) for s in stored):
+    stored = [value for _, value in written] if new else []
+    there = [(part, frame.hop(frame.path, frame.function, body.at(part))) for pair in written for part in pair]
+    if new and not all(
+        steady_place(values, part, at) if number % 2 == 0 else _is_alike(values, part, at)
+        for number, (part, at) in enumerate(there)
+    ):
         return None
     seen.update((frame.path, *d.at) for d in new)
-    values_of = [(d.value, d.at) for d in new if d.value is not None] + [(s, body.at(s)) for s in stored]
+    values_of = [(d.value, d.at) for d in new if d.value is not None]
+    values_of += [(s, body.at(s)) for s in stored if values.of(s, frame._replace(at=body.at(s))).kind == "tensor"]
     return [(value, frame.hop(frame.path, frame.function, at)) for value, at in values_of]
 
 
@@ -230,6 +264,10 @@ def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _
     given = [(a, frame) for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
     if given:
         return given
+    return _given_back(values, key, frame)
+
+
+def _given_back(values: Values, key: FunctionKey, frame: Frame) -> _Parts | None:
     body = values.body(key.path)
     if body is None or frame.hops >= MAX_HOPS:
         return None
@@ -237,10 +275,21 @@ def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _
     return [(r, frame.hop(key.path, key.index, body.at(r))) for r in returned] if returned else None
 
 
+def property_of(values: Values, node: ast.Attribute, frame: Frame) -> FunctionKey | None:
+    """The property that `self.basis` works out anew each time it is asked."""
+    own = values.index.class_of(frame.path, frame.function)
+    if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
+        return None
+    key = values.index.method(own, node.attr)
+    return key if key is not None and "property" in values.index.function(key).decorators else None
+
+
 def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     """What an operator, a method or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [(node.left, frame), (node.right, frame)]
+    if isinstance(node, ast.Compare):
+        return [(part, frame) for part in (node.left, *node.comparators)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, frame)]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

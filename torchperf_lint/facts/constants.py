@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED, SHAPE, holds_others, setting
 from torchperf_lint.facts.held import builds, changed_in
 from torchperf_lint.facts.hints import are_numbers, default_of, gives_numbers, is_numeric, numeric_parameter
@@ -44,9 +45,12 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 _CONFIGURATION = re.compile(
-    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)$|(?:^|\.)_?(?:opts?|args)$", re.IGNORECASE
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    re.IGNORECASE,
 )
-"""Objects that hold settings, by their names: nothing changes those from step to step."""
+"""Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
+_KEEP_ARRAYS = frozenset("astype reshape transpose copy flatten ravel squeeze repeat clip tolist".split())
+"""Methods of an array, or of a list, that give the same numbers in another form."""
 _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
 _BINDS = frozenset({"assign", "item", "loop", "augmented"})
@@ -60,6 +64,13 @@ _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "rev
 def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
     """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may."""
     return _Look(values, frame).of(node, 0)
+
+
+def same_choice(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what picks an element, a number, a slice or a key, picks the same one, or ones, at every step."""
+    bounds = (node.lower, node.upper, node.step) if isinstance(node, ast.Slice) else (node,)
+    look = _Look(values, frame, tests=True)
+    return all(bound is None or look.of(bound, 0) is not None for bound in bounds)
 
 
 def is_configured(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -118,6 +129,8 @@ class _Look:
         self.asked = asked
         """The names whose bindings are being looked at: what they are made of themselves adds nothing."""
         self.place = frame.at if place is None else place
+        self.again = FunctionKey(frame.path, frame.function) not in values.hotness.functions
+        """Whether a loop of the function may be what makes steps; what runs at every step loops alike each time."""
         """Where the numbers are used: what changes with each turn of a loop around it is not the same at every step."""
 
     def inside(self, names: frozenset[str] = frozenset(), tests: bool = False, at: Position | None = None) -> _Look:
@@ -179,7 +192,7 @@ class _Look:
             return base
         bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
         index = [b for b in bounds if b is not None] if isinstance(node.slice, ast.Slice) else [node.slice]
-        chosen = self.all(index, depth) if index else base
+        chosen = self.inside(tests=True).all(index, depth) if index else base
         return max((base, chosen), key=_ORDER.index) if chosen is not None else None
 
     def call(self, node: ast.Call, depth: int) -> str | None:
@@ -193,13 +206,26 @@ class _Look:
             return SHAPE if self.is_tensor(node.args[0]) else None
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
             return SHAPE if self.is_tensor(node.func.value) else None
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in _KEEP_ARRAYS
+            and not dotted.endswith(f"numpy.{node.func.attr}")
+        ):
+            kept = self.values.of(node.func.value, self.frame).kind in ("array", "sequence")
+            return self.of(node.func.value, depth + 1) if kept else None
         if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
-            return self.all(node.args, depth)
+            return self.array(node, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
             return self.all(node.args, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
             return self.of(node.func.value, depth + 1)
         return self.helped(node, depth) if not dotted else None
+
+    def array(self, node: ast.Call, depth: int) -> str | None:
+        """What numpy makes of its arguments: an array on the host, whatever a constructor was given for it."""
+        if not self.constructs:
+            return self.all(node.args, depth)
+        return CONFIGURED if self.inside(tests=True).all(node.args, depth) is not None else None
 
     def helped(self, node: ast.Call, depth: int) -> str | None:
         """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
@@ -227,7 +253,18 @@ class _Look:
         if node.attr.isupper() and len(node.attr) > 2:
             return LITERAL
         own = self.owner(node.value)
-        return self.held(own, node.attr) if own is not None else None
+        return self.held(own, node.attr) if own is not None else self.of_record(node, depth)
+
+    def of_record(self, node: ast.Attribute, depth: int) -> str | None:
+        """`level.sizes`, of what a loop takes from a list of settings."""
+        body = self.values.body(self.frame.path)
+        if body is None or not isinstance(node.value, ast.Name):
+            return None
+        reaching = body.reaching(self.frame.function, node.value.id, self.frame.at)
+        if not reaching or any(d.how != "loop" for d in reaching):
+            return None
+        known = self.inside(tests=True).of(node.value, depth + 1) is not None
+        return CONFIGURED if known and self.values.of(node, self.frame).kind not in ("tensor", "batch") else None
 
     def held(self, own: Thing, name: str) -> str | None:
         """What an attribute of a class is, worked out once: each mention of it asks."""
@@ -259,6 +296,8 @@ class _Look:
                 continue
             if not all(builds(self.values, key) for key in changed_in(self.values, cls, name)):
                 return None
+            for value in assigned_in_class(self.values, cls, name):
+                found.append(self.set_in_constructor(cls.path, 0, value))
             for function, value, buffer in setters(self.values, cls, name):
                 if buffer:
                     return None
@@ -364,17 +403,24 @@ class _Look:
             return LITERAL
         changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in _CHANGES}
         stored = body.stored_items(scope, name)
-        around = body.block_of(scope, self.place)
+        around = self.around(body, scope)
         if not changes <= _KEEP_NUMBERS or not _steady(reaching, around) or any(d.how not in _BINDS for d in reaching):
             return None
         filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]
         if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
             return None
-        made = [d.value for d in reaching if d.value is not None and not _is_empty(d.value)]
+        if all(_counts(d) for d in reaching):
+            return LITERAL
+        made = [_element(d) for d in reaching if d.value is not None and not _is_empty(d.value)]
         inner = self.within(scope, name)
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*made, *stored)]
         kinds = [kind for kind in found if kind is not None]
         return max(kinds, key=_ORDER.index) if kinds and len(kinds) == len(found) else None
+
+    def around(self, body: Body, scope: int) -> BlockPath:
+        """The blocks around the place of use that may be entered, or turned, otherwise at another step."""
+        block = body.block_of(scope, self.place)
+        return block if self.again else tuple(part for part in block if part[1] != "loop")
 
     def fills_alike(self, body: Body, scope: int, at: Position, around: BlockPath, depth: int) -> bool:
         """Whether what stands at a place runs as often at every step: in no branch, and in loops over such numbers."""
@@ -406,6 +452,28 @@ def _steady(reaching: list[Definition], around: BlockPath) -> bool:
     return True
 
 
+def _counts(definition: Definition) -> bool:
+    """Whether a name counts the turns of a loop over anything: `for i, f in enumerate(features)`."""
+    over = definition.value
+    counted = isinstance(over, ast.Call) and last_part(chain(over.func)) == "enumerate"
+    return definition.how == "loop" and counted and definition.index == (0,)
+
+
+def _element(definition: Definition) -> ast.expr:
+    """What a name is bound to, or takes its values from: the one list of several that a loop takes together."""
+    over, index = definition.value, definition.index
+    assert over is not None
+    while definition.how == "loop" and isinstance(over, ast.Call) and index:
+        callee, arguments = last_part(chain(over.func)), over.args
+        if callee == "zip" and index[0] < len(arguments):
+            over, index = arguments[index[0]], index[1:]
+        elif callee == "enumerate" and arguments and index[0] == 1:
+            over, index = arguments[0], index[1:]
+        else:
+            break
+    return over
+
+
 def _is_empty(node: ast.expr) -> bool:
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
@@ -420,6 +488,8 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
         return node.elts
+    if isinstance(node, ast.Dict):
+        return node.values
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.IfExp):

@@ -189,6 +189,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))
+    counted = counted or (legacy and values.of(data, frame).kind in ("sequence", "array"))
     if legacy and (
         len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
     ):

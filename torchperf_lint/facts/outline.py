@@ -22,6 +22,7 @@ from torchperf_lint.facts.mentions import (
     kept_lambdas,
     listens,
 )
+from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
@@ -106,6 +107,8 @@ class _Outliner:
         for index, statement in enumerate(statements):
             self.statement(statement, context)
             guard = guards.guards_the_rest(statement)
+            if guard is None and isinstance(statement, ast.If):
+                guard = kept_after(statement, statements[index + 1 :])
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
                 self.blocks.append(_Block(rest, self.region(guard.kind, context, rest, guard.text), inner=False))

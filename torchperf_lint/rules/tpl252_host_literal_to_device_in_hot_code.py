@@ -104,7 +104,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     """
 
     code, name, since = "TPL252", "host-literal-to-device-in-hot-code", "0.1.0"
-    triggers = ("tensor(", "Tensor(", "asarray(")
+    triggers = ("tensor(", "Tensor(", "asarray(", "from_numpy(")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
