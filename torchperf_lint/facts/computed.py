@@ -8,13 +8,14 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
@@ -238,7 +239,7 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     stored = [value for _, value in written] if new else []
     there = [(part, frame.hop(frame.path, frame.function, body.at(part))) for pair in written for part in pair]
     if new and not all(
-        steady_place(values, part, at) if number % 2 == 0 else _is_alike(values, part, at)
+        steady_place(values, part, at, frame.at) if number % 2 == 0 else _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)
     ):
         return None
@@ -248,9 +249,9 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     return [(value, frame.hop(frame.path, frame.function, at)) for value, at in values_of]
 
 
-def _is_alike(values: Values, node: ast.expr, frame: Frame) -> bool:
+def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
     """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
-    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame) is not None
+    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame, used) is not None
 
 
 def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
@@ -261,9 +262,10 @@ def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
 
 def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _Parts | None:
     """What a helper computes with: the tensors that it is given; of one that is given none, what it returns."""
-    given = [(a, frame) for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
-    if given:
-        return given
+    given = [a for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
+    if given and all(values.of(a, frame).device == HOST for a in given):
+        return [(a, frame) for a in given]
+    # Of a tensor on the device, a helper whose result is on the host takes no more than the shape.
     return _given_back(values, key, frame)
 
 
@@ -292,6 +294,8 @@ def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
         return [(part, frame) for part in (node.left, *node.comparators)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, frame)]
+    if isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable":
+        return [(part, frame) for part in node.args[:1]]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return [(part, frame) for part in _of_call(values, node, node.func, frame)]
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None

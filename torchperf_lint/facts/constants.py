@@ -13,7 +13,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED, SHAPE, holds_others, setting
-from torchperf_lint.facts.held import builds, changed_in
+from torchperf_lint.facts.held import builds, changed_in, held_since_construction
 from torchperf_lint.facts.hints import are_numbers, default_of, gives_numbers, is_numeric, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call, Position
@@ -37,9 +37,8 @@ _NUMBERS = frozenset(
 _FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
 """Functions of numpy's whose result is not that of their arguments alone."""
 _OF_A_SEQUENCE = frozenset(
-    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate builtins.zip "
-    "itertools.permutations "
-    "itertools.product itertools.combinations".split()
+    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate "
+    "builtins.zip itertools.permutations itertools.product itertools.combinations".split()
 )
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
@@ -61,15 +60,18 @@ _DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolis
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
 
 
-def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
-    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may."""
-    return _Look(values, frame).of(node, 0)
+def constancy(values: Values, node: ast.expr, frame: Frame, used: Position | None = None) -> str | None:
+    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may.
+
+    `used`: where the numbers are used in the end, if that is not where they stand.
+    """
+    return _Look(values, frame, place=used).of(node, 0)
 
 
-def same_choice(values: Values, node: ast.expr, frame: Frame) -> bool:
+def same_choice(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
     """Whether what picks an element, a number, a slice or a key, picks the same one, or ones, at every step."""
     bounds = (node.lower, node.upper, node.step) if isinstance(node, ast.Slice) else (node,)
-    look = _Look(values, frame, tests=True)
+    look = _Look(values, frame, tests=True, place=used)
     return all(bound is None or look.of(bound, 0) is not None for bound in bounds)
 
 
@@ -215,7 +217,7 @@ class _Look:
             return self.of(node.func.value, depth + 1) if kept else None
         if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
             return self.array(node, depth)
-        if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
+        if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or chain(node.func) == "slice" or dotted.startswith("math."):
             return self.all(node.args, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
             return self.of(node.func.value, depth + 1)
@@ -253,7 +255,12 @@ class _Look:
         if node.attr.isupper() and len(node.attr) > 2:
             return LITERAL
         own = self.owner(node.value)
-        return self.held(own, node.attr) if own is not None else self.of_record(node, depth)
+        if own is None:
+            return self.of_record(node, depth)
+        held = self.held(own, node.attr)
+        # What a module was built with is the same at every step; what a list takes from it are numbers.
+        built = held is None and depth > 0 and held_since_construction(self.values, node, self.frame)
+        return CONFIGURED if built else held
 
     def of_record(self, node: ast.Attribute, depth: int) -> str | None:
         """`level.sizes`, of what a loop takes from a list of settings."""
@@ -429,7 +436,8 @@ class _Look:
             return False
         over = [body.loop_iterable(scope, line) for line, _ in own]
         inner = self.within(scope, "")
-        return all(node is not None and inner.inside(at=body.at(node)).of(node, depth + 1) for node in over)
+        turned = (n is not None and inner.inside(tests=True, at=body.at(n)).of(n, depth + 1) for n in over)
+        return all(turned)
 
     def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
         """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
@@ -453,10 +461,14 @@ def _steady(reaching: list[Definition], around: BlockPath) -> bool:
 
 
 def _counts(definition: Definition) -> bool:
-    """Whether a name counts the turns of a loop over anything: `for i, f in enumerate(features)`."""
+    """Whether a name counts the turns of a loop over anything: `for i, f in enumerate(fs)`, `in range(len(fs))`."""
     over = definition.value
-    counted = isinstance(over, ast.Call) and last_part(chain(over.func)) == "enumerate"
-    return definition.how == "loop" and counted and definition.index == (0,)
+    if definition.how != "loop" or not isinstance(over, ast.Call) or not over.args:
+        return False
+    callee = last_part(chain(over.func))
+    if callee == "range" and len(over.args) == 1 and not definition.index:
+        return isinstance(over.args[0], ast.Call) and chain(over.args[0].func) == "len"
+    return callee == "enumerate" and definition.index == (0,)
 
 
 def _element(definition: Definition) -> ast.expr:

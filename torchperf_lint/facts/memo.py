@@ -1,4 +1,4 @@
-"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for each n."""
+"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n."""
 
 from __future__ import annotations
 

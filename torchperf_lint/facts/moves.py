@@ -26,7 +26,7 @@ class Repeated(NamedTuple):
     """What is moved again at every step."""
 
     kind: str
-    """module, tensor, or made: a module that the code makes anew, of nothing but constants."""
+    """module, tensor, constant (of the Python module), or made: a module made anew, of nothing but constants."""
     value: Value
 
 
@@ -58,6 +58,9 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     made = made_on_host(values, receiver, site.frame)
     span = _span(site)
     body = site.file.project.body(site.file.path)
+    if made is not None and made.function == 0 < site.function and not site.hot.optional:  # type: ignore[union-attr]
+        because = f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), at import"
+        return Repeated("constant", tensor(HOST, because))
     if made is None or body is None or span is None:
         return None
     if made.function == site.function and span[0] <= body.at(made.call) < span[1]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.mentions import (
     Names,
     bound_functions,
@@ -22,7 +23,6 @@ from torchperf_lint.facts.mentions import (
     kept_lambdas,
     listens,
 )
-from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse

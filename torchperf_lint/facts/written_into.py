@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.facts import effects
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.constants import same_choice
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -35,11 +36,11 @@ def _bottom(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def steady_place(values: Values, target: ast.expr, frame: Frame) -> bool:
+def steady_place(values: Values, target: ast.expr, frame: Frame, used: Position) -> bool:
     """Whether no step chooses where something is put: `[i, max(0, i - w):]` in loops over shapes and settings."""
     while isinstance(target, ast.Subscript):
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-        if not all(same_choice(values, part, frame) for part in parts):
+        if not all(same_choice(values, part, frame, used) for part in parts):
             return False
         target = target.value
     return True

@@ -130,5 +130,9 @@ _WHAT = {
     "module": ("visits every parameter of a module", "move `{}` once, where it is made"),
     "made": ("makes the same module anew and copies it to the device", "make `{}` once, on the device, and keep it"),
     "tensor": ("copies the same tensor from the host", "move `{}` once, before the loop"),
+    "constant": (
+        "copies the same tensor from the host",
+        "keep `{}` on the device: as a buffer of the module that uses it, or moved once for each device",
+    ),
 }
 """What such a move does, and what to do instead."""

@@ -93,12 +93,12 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", *(f"{name}(" for name in MOVERS))
+    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in MOVERS))
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda", "type_as", *MOVERS):
+        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS):
             if site.hot is None or site.hot.kind == "data":
                 continue
             fresh = _fresh(project, site)
@@ -111,7 +111,7 @@ class FactoryThenDevice(SourceRule):
                 value=fresh.value,
                 hot=site.hot,
                 related=_made_elsewhere(file, site, fresh),
-                fix=onto_device(site, fresh) if _is_method(site) else None,
+                fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
