@@ -108,7 +108,9 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
     What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
     """
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name | ast.Call | ast.Attribute) or not _may_compute(values, receiver, frame):
+    if not isinstance(receiver, ast.Name | ast.Call | ast.Attribute | ast.BinOp) or not _may_compute(
+        values, receiver, frame
+    ):
         return None, ""
     value = values.of(receiver, frame)
     if value.kind != "tensor" or value.device != HOST or _is_one_look(values, receiver, frame):
@@ -137,14 +139,14 @@ def _bottom(node: ast.expr) -> ast.expr:
     return node
 
 
-def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute, frame: Frame) -> bool:
+def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute | ast.BinOp, frame: Frame) -> bool:
     """Whether a function, or one it calls, makes a tensor at all: its calls tell, before any value is worked out."""
     body = values.body(frame.path)
     if body is None:
         return False
     if isinstance(receiver, ast.Attribute):
         return property_of(values, receiver, frame) is not None
-    if isinstance(receiver, ast.Call) and _computes_with_attribute(receiver):
+    if isinstance(receiver, ast.BinOp) or (isinstance(receiver, ast.Call) and _computes_with_attribute(receiver)):
         return True
     for callee in body.callees(frame.function):
         thing = values.types.thing(frame.path, frame.function, callee)

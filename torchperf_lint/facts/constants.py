@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
@@ -48,8 +48,10 @@ _CONFIGURATION = re.compile(
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
-_KEEP_ARRAYS = frozenset("astype reshape transpose copy flatten ravel squeeze repeat clip tolist".split())
-"""Methods of an array, or of a list, that give the same numbers in another form."""
+_KEEP_ARRAYS = frozenset(
+    "astype reshape transpose copy flatten ravel squeeze repeat clip tolist sum mean max min dot cumsum".split()
+)
+"""Methods of an array, or of a list, whose result follows from its numbers alone."""
 _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
 _BINDS = frozenset({"assign", "item", "loop", "augmented"})
@@ -214,7 +216,7 @@ class _Look:
             and not dotted.endswith(f"numpy.{node.func.attr}")
         ):
             kept = self.values.of(node.func.value, self.frame).kind in ("array", "sequence")
-            return self.of(node.func.value, depth + 1) if kept else None
+            return self.inside(tests=self.constructs).of(node.func.value, depth + 1) if kept else None
         if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
             return self.array(node, depth)
         if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or chain(node.func) == "slice" or dotted.startswith("math."):
@@ -232,7 +234,9 @@ class _Look:
     def helped(self, node: ast.Call, depth: int) -> str | None:
         """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
         given = [*node.args, *(k.value for k in node.keywords)]
-        targets = self.values.types.targets(self.frame.path, self.frame.function, chain(node.func)) if given else []
+        targets = self.values.types.targets(self.frame.path, self.frame.function, chain(node.func))
+        if not given:
+            return self.given_back(targets, depth)
         body = self.values.body(targets[0].path) if len(targets) == 1 else None
         if body is None or self.values.of(node, self.frame).kind not in ("plain", "sequence", "unknown"):
             return None
@@ -243,6 +247,16 @@ class _Look:
         inner = _Look(self.values, self.frame, self.bound, self.constructs, True, self.asked)
         kind = inner.all(given, depth)
         return max(kind, CONFIGURED, key=_ORDER.index) if kind is not None else None
+
+    def given_back(self, targets: Sequence[FunctionKey], depth: int) -> str | None:
+        """What a method that is given nothing makes of what its object holds."""
+        body = self.values.body(targets[0].path) if len(targets) == 1 else None
+        if body is None or self.frame.hops > _MAX_HOPS or depth > _MAX_DEPTH // 2:
+            return None
+        path, function = targets[0]
+        returned = body.returns(function)
+        looks = [_Look(self.values, self.frame.hop(path, function, body.at(r))).of(r, depth + 1) for r in returned]
+        return CONFIGURED if looks and all(looks) else None
 
     def attribute(self, node: ast.Attribute, depth: int) -> str | None:
         if node.attr in ("shape", "ndim"):

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.computed import computed_left_behind
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
@@ -48,6 +49,8 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     """A tensor on the host that was made before the loop, or that an object keeps there."""
     values = site.file.project.values
     held = left_behind(values, receiver, site.frame)
+    if held is None and isinstance(receiver, ast.Call):
+        held = computed_left_behind(values, site.call, site.frame)
     if held is not None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     if not isinstance(receiver, ast.Name):
