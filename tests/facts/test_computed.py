@@ -124,6 +124,7 @@ def test_what_is_filled_in_alike_at_every_step_is_fresh(body):
         "k = torch.zeros(3)\nk[0] = a",
         "k = torch.zeros(3)\nk[a] = 1",
         "k = torch.zeros(3)\nk[:2] = x",
+        'k = torch.arange(n, device="cpu")\nk = k / 2',
     ],
 )
 def test_what_the_step_fills_in_is_its_own(body):

@@ -74,6 +74,8 @@ def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None
     found, written = _moved(values, node, frame)
     if found is None or found.held or any(source.factory in _DATA for source in found.made):
         return None
+    if any(keyword.arg == "device" for source in found.made for keyword in source.call.keywords):
+        return None  # `device="cpu"` is written on purpose
     source = found.made[0]
     place = (
         f"line {source.call.lineno}" if source.frame.path == frame.path else f"{source.frame.path}:{source.call.lineno}"

@@ -20,8 +20,8 @@ class MovedInHotCode(SourceRule):
 
     ## What it does
     Flags `.to(device)` and `.cuda()` in code that runs every training step or forward pass, on a module, and on a
-    tensor in host memory that was made before the loop. A module that such code makes of constants alone, `LPIPS()`,
-    is the same each time.
+    tensor in host memory that was made before the loop, or as a constant of the Python module. A module that such code
+    makes of constants alone, `LPIPS()`, is the same each time.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
