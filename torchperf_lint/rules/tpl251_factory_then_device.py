@@ -24,8 +24,9 @@ class FactoryThenDevice(SourceRule):
 
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
-    through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a type
-    of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass.
+    through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
+    type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
+    line runs every training step or forward pass.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
