@@ -74,7 +74,8 @@ def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None
     found, written = _moved(values, node, frame)
     if found is None or found.held or any(source.factory in _DATA for source in found.made):
         return None
-    if any(keyword.arg == "device" for source in found.made for keyword in source.call.keywords):
+    given = [k for source in found.made for k in source.call.keywords if k.arg == "device"]
+    if any(isinstance(keyword.value, ast.Constant) for keyword in given):
         return None  # `device="cpu"` is written on purpose
     source = found.made[0]
     place = (
