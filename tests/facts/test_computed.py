@@ -99,3 +99,34 @@ def test_helpers_and_attributes_are_followed(made, body, fresh, upload, held):
         upload,
         held,
     )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k = torch.zeros(3, 4)\nfor i in range(4):\n    k[i, : i + 1] = 1",
+        "k = torch.full((1, 4), -1.0)\nk[0][2] = 0.0",
+        "k = torch.zeros(3, 4)\nk[:, 0::2] = torch.sin(torch.arange(2))",
+        "k = torch.zeros(3)\nfor i, part in enumerate(a):\n    k[i] = 1",
+        "if n:\n    k = torch.ones(n)\nelse:\n    k = torch.rand(n)",
+        "k = torch.ones(n) > 3",
+    ],
+)
+def test_what_is_filled_in_alike_at_every_step_is_fresh(body):
+    site = moved(body)
+    assert computed_fresh(site.file.project.values, site.call, site.frame) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k = torch.zeros(3, 4)\nfor i, length in enumerate(a):\n    k[i, :length] = 1",
+        "k = torch.zeros(3)\nk[0] = a",
+        "k = torch.zeros(3)\nk[a] = 1",
+        "k = torch.zeros(3)\nk[:2] = x",
+        'k = torch.arange(n, device="cpu")\nk = k / 2',
+    ],
+)
+def test_what_the_step_fills_in_is_its_own(body):
+    site = moved(body)
+    assert computed_fresh(site.file.project.values, site.call, site.frame) is None

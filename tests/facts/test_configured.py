@@ -125,7 +125,7 @@ def listed(body, window="[1.0] * n"):
         ("rows.extend(n)", None),
         ("rows = self.window(self.sizes, 'flat')", CONFIGURED),
         ("rows = self.window(n, 'flat')", None),
-        ("for size in self.sizes:\n    rows = size", None),
+        ("for size in self.sizes:\n    rows = size", CONFIGURED),
     ],
 )
 def test_lists_that_code_puts_together(body, kind):

@@ -112,7 +112,7 @@ def test_of_an_expression(expression, kind):
         ("k = 3\nif n:\n    k = 4\nanswer = k", None),
         ("k = 0\nk += 1\nanswer = k", LITERAL),
         ("starts = [0]\nstarts.append(n)\nanswer = starts", None),
-        ("for k in range(9):\n    answer = k", None),
+        ("for k in range(9):\n    answer = k", LITERAL),
     ],
 )
 def test_of_a_name(body, kind):
@@ -265,3 +265,64 @@ def _answer(text, function):
     outline = project.index.outlines["a.py"]
     index = next(i for i, record in enumerate(outline.functions) if record.name == function)
     return constancy(project.values, node.value, Frame("a.py", index, project.body("a.py").at(node.value)))
+
+
+IN_CLASS = """
+import numpy as np
+TABLE = {{"a": [1.0, 2.0], "b": [3.0, 4.0]}}
+LEVELS = [Level(8, (32, 40)), Level(16, (64, 80))]
+
+class M(nn.Module):
+    ranges = [0, -40, 70.4]
+    names = ["a", "b"]
+
+    def __init__(self, betas, levels=LEVELS):
+        super().__init__()
+        self.betas = np.array(betas, dtype=np.float64)
+        self.products = np.cumprod(1.0 - self.betas, axis=0)
+        self.levels = levels
+        self.weights = {{"seg": 1.0, "cls": 0.3}}
+
+    def forward(self, x: torch.Tensor, ys, key):
+{body}
+        return answer
+"""
+
+
+def in_class(body, monkeypatch):
+    monkeypatch.setitem(asked.__globals__, "MODULE", IN_CLASS)
+    return asked(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "answer = self.ranges",
+        "answer = self.ranges[:3]",
+        "answer = [(self.ranges[i + 1] - self.ranges[i]) / 2 for i in range(2)]",
+        'answer = TABLE["a"]',
+        "answer = list(TABLE.values())",
+        'answer = [self.weights["seg"], self.weights["cls"]]',
+        "answer = self.products.astype(np.float32)",
+        "for name in self.names:\n    answer = TABLE[name]",
+        "for y, level in zip(ys, self.levels):\n    answer = level.sizes",
+        "for i, y in enumerate(ys):\n    answer = self.ranges[i]",
+        "answer = self.cfg.loss.weights",
+        "rows = []\nfor i in range(x.shape[0]):\n    rows.append(i)\n    answer = rows",
+    ],
+)
+def test_tables_of_classes_and_modules_are_the_same_at_every_step(body, monkeypatch):
+    assert in_class(body, monkeypatch) is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "answer = TABLE[key]",
+        "for y in ys:\n    answer = TABLE[y]",
+        "for y, level in zip(ys, self.levels):\n    answer = y.sizes",
+        "answer = self.ranges[key]",
+    ],
+)
+def test_what_a_step_picks_from_a_table_is_not_the_same(body, monkeypatch):
+    assert in_class(body, monkeypatch) is None

@@ -8,15 +8,17 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
+from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 24
@@ -72,6 +74,9 @@ def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None
     found, written = _moved(values, node, frame)
     if found is None or found.held or any(source.factory in _DATA for source in found.made):
         return None
+    given = [k for source in found.made for k in source.call.keywords if k.arg == "device"]
+    if any(isinstance(keyword.value, ast.Constant) for keyword in given):
+        return None  # `device="cpu"` is written on purpose
     source = found.made[0]
     place = (
         f"line {source.call.lineno}" if source.frame.path == frame.path else f"{source.frame.path}:{source.call.lineno}"
@@ -106,20 +111,46 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
     What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
     """
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name | ast.Call) or not _may_compute(values, receiver, frame):
+    if not isinstance(receiver, ast.Name | ast.Call | ast.Attribute | ast.BinOp) or not _may_compute(
+        values, receiver, frame
+    ):
         return None, ""
     value = values.of(receiver, frame)
-    if value.kind != "tensor" or value.device != HOST or made_on_host(values, receiver, frame) is not None:
+    if value.kind != "tensor" or value.device != HOST or _is_one_look(values, receiver, frame):
         return None, ""
     device, written = destination(values, node, frame)
     return (computed_on_host(values, receiver, frame), written) if device == DEVICE else (None, "")
 
 
-def _may_compute(values: Values, receiver: ast.Name | ast.Call, frame: Frame) -> bool:
+def _is_one_look(values: Values, receiver: ast.expr, frame: Frame) -> bool:
+    """Whether a factory is all there is to it: nothing was written into what it made."""
+    return made_on_host(values, receiver, frame) is not None and not _is_filled(values, receiver, frame)
+
+
+def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what a chain of methods starts from is a local name into which something is written."""
+    body, bottom = values.body(frame.path), _bottom(node)
+    if body is None or not isinstance(bottom, ast.Name):
+        return False
+    return any(True for _ in written_into(body, frame.function, bottom.id))
+
+
+def _bottom(node: ast.expr) -> ast.expr:
+    """What a chain of methods that keep a tensor starts from: `pe` of `pe.unsqueeze(0).float()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+        node = node.func.value
+    return node
+
+
+def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute | ast.BinOp, frame: Frame) -> bool:
     """Whether a function, or one it calls, makes a tensor at all: its calls tell, before any value is worked out."""
     body = values.body(frame.path)
-    if body is None or (isinstance(receiver, ast.Call) and _target(values, receiver, frame) is None):
-        return isinstance(receiver, ast.Call) and body is not None and _computes_with_attribute(receiver)
+    if body is None:
+        return False
+    if isinstance(receiver, ast.Attribute):
+        return property_of(values, receiver, frame) is not None
+    if isinstance(receiver, ast.BinOp) or (isinstance(receiver, ast.Call) and _computes_with_attribute(receiver)):
+        return True
     for callee in body.callees(frame.function):
         thing = values.types.thing(frame.path, frame.function, callee)
         if thing is None:
@@ -184,18 +215,15 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
     return None
 
 
-def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether a name is of a tensor that code puts something into: `rows[i] = torch.tensor(tokens)`."""
-    body = values.body(frame.path)
-    return isinstance(node, ast.Name) and body is not None and bool(body.stored_items(frame.function, node.id))
-
-
 _Parts = list[tuple[ast.expr, Frame]]
 
 
 def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, int, int]]) -> _Parts | None:
     if isinstance(node, ast.Name):
         return _bound(values, node, frame, seen)
+    if isinstance(node, ast.Attribute):
+        found = property_of(values, node, frame)
+        return _given_back(values, found, frame) if found is not None else None
     target = _target(values, node, frame) if isinstance(node, ast.Call) else None
     if target is not None and isinstance(node, ast.Call):
         return _helped(values, node, target, frame)
@@ -208,21 +236,27 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
     if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
         return None
+    written = list(written_into(body, frame.function, node.id))
     changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
     if any(use not in api.DERIVING and use not in _OF_ITSELF for use in changes):
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
-    stored = body.stored_items(frame.function, node.id) if new else []
-    if not all(_is_alike(values, s, frame.hop(frame.path, frame.function, body.at(s))) for s in stored):
+    stored = [value for _, value in written] if new else []
+    there = [(part, frame.hop(frame.path, frame.function, body.at(part))) for pair in written for part in pair]
+    if new and not all(
+        steady_place(values, part, at, frame.at) if number % 2 == 0 else _is_alike(values, part, at, frame.at)
+        for number, (part, at) in enumerate(there)
+    ):
         return None
     seen.update((frame.path, *d.at) for d in new)
-    values_of = [(d.value, d.at) for d in new if d.value is not None] + [(s, body.at(s)) for s in stored]
+    values_of = [(d.value, d.at) for d in new if d.value is not None]
+    values_of += [(s, body.at(s)) for s in stored if values.of(s, frame._replace(at=body.at(s))).kind == "tensor"]
     return [(value, frame.hop(frame.path, frame.function, at)) for value, at in values_of]
 
 
-def _is_alike(values: Values, node: ast.expr, frame: Frame) -> bool:
+def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
     """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
-    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame) is not None
+    return values.of(node, frame).kind == "tensor" or constancy(values, node, frame, used) is not None
 
 
 def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
@@ -233,9 +267,14 @@ def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
 
 def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _Parts | None:
     """What a helper computes with: the tensors that it is given; of one that is given none, what it returns."""
-    given = [(a, frame) for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
-    if given:
-        return given
+    given = [a for a in node.args[:_ARGUMENTS] if values.of(a, frame).kind == "tensor"]
+    if given and all(values.of(a, frame).device == HOST for a in given):
+        return [(a, frame) for a in given]
+    # Of a tensor on the device, a helper whose result is on the host takes no more than the shape.
+    return _given_back(values, key, frame)
+
+
+def _given_back(values: Values, key: FunctionKey, frame: Frame) -> _Parts | None:
     body = values.body(key.path)
     if body is None or frame.hops >= MAX_HOPS:
         return None
@@ -243,12 +282,25 @@ def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _
     return [(r, frame.hop(key.path, key.index, body.at(r))) for r in returned] if returned else None
 
 
+def property_of(values: Values, node: ast.Attribute, frame: Frame) -> FunctionKey | None:
+    """The property that `self.basis` works out anew each time it is asked."""
+    own = values.index.class_of(frame.path, frame.function)
+    if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
+        return None
+    key = values.index.method(own, node.attr)
+    return key if key is not None and "property" in values.index.function(key).decorators else None
+
+
 def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     """What an operator, a method or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
         return [(node.left, frame), (node.right, frame)]
+    if isinstance(node, ast.Compare):
+        return [(part, frame) for part in (node.left, *node.comparators)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, frame)]
+    if isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable":
+        return [(part, frame) for part in node.args[:1]]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return [(part, frame) for part in _of_call(values, node, node.func, frame)]
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED, SHAPE, holds_others, setting
-from torchperf_lint.facts.held import builds, changed_in
+from torchperf_lint.facts.held import builds, changed_in, held_since_construction
 from torchperf_lint.facts.hints import are_numbers, default_of, gives_numbers, is_numeric, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.records import Call, Position
@@ -36,17 +37,21 @@ _NUMBERS = frozenset(
 _FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
 """Functions of numpy's whose result is not that of their arguments alone."""
 _OF_A_SEQUENCE = frozenset(
-    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate builtins.zip "
-    "itertools.permutations "
-    "itertools.product itertools.combinations".split()
+    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate "
+    "builtins.zip itertools.permutations itertools.product itertools.combinations".split()
 )
 _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 _CONFIGURATION = re.compile(
-    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)$|(?:^|\.)_?(?:opts?|args)$", re.IGNORECASE
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    re.IGNORECASE,
 )
-"""Objects that hold settings, by their names: nothing changes those from step to step."""
+"""Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
+_KEEP_ARRAYS = frozenset(
+    "astype reshape transpose copy flatten ravel squeeze repeat clip tolist sum mean max min dot cumsum".split()
+)
+"""Methods of an array, or of a list, whose result follows from its numbers alone."""
 _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
 _BINDS = frozenset({"assign", "item", "loop", "augmented"})
@@ -57,9 +62,19 @@ _DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolis
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "appendleft", "popleft")
 
 
-def constancy(values: Values, node: ast.expr, frame: Frame) -> str | None:
-    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may."""
-    return _Look(values, frame).of(node, 0)
+def constancy(values: Values, node: ast.expr, frame: Frame, used: Position | None = None) -> str | None:
+    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may.
+
+    `used`: where the numbers are used in the end, if that is not where they stand.
+    """
+    return _Look(values, frame, place=used).of(node, 0)
+
+
+def same_choice(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
+    """Whether what picks an element, a number, a slice or a key, picks the same one, or ones, at every step."""
+    bounds = (node.lower, node.upper, node.step) if isinstance(node, ast.Slice) else (node,)
+    look = _Look(values, frame, tests=True, place=used)
+    return all(bound is None or look.of(bound, 0) is not None for bound in bounds)
 
 
 def is_configured(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -118,6 +133,8 @@ class _Look:
         self.asked = asked
         """The names whose bindings are being looked at: what they are made of themselves adds nothing."""
         self.place = frame.at if place is None else place
+        self.again = FunctionKey(frame.path, frame.function) not in values.hotness.functions
+        """Whether a loop of the function may be what makes steps; what runs at every step loops alike each time."""
         """Where the numbers are used: what changes with each turn of a loop around it is not the same at every step."""
 
     def inside(self, names: frozenset[str] = frozenset(), tests: bool = False, at: Position | None = None) -> _Look:
@@ -179,7 +196,7 @@ class _Look:
             return base
         bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
         index = [b for b in bounds if b is not None] if isinstance(node.slice, ast.Slice) else [node.slice]
-        chosen = self.all(index, depth) if index else base
+        chosen = self.inside(tests=True).all(index, depth) if index else base
         return max((base, chosen), key=_ORDER.index) if chosen is not None else None
 
     def call(self, node: ast.Call, depth: int) -> str | None:
@@ -193,19 +210,34 @@ class _Look:
             return SHAPE if self.is_tensor(node.args[0]) else None
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
             return SHAPE if self.is_tensor(node.func.value) else None
+        if (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in _KEEP_ARRAYS
+            and not dotted.endswith(f"numpy.{node.func.attr}")
+        ):
+            kept = self.values.of(node.func.value, self.frame).kind in ("array", "sequence")
+            return self.inside(tests=self.constructs).of(node.func.value, depth + 1) if kept else None
         if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
-            return self.all(node.args, depth)
-        if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or dotted.startswith("math."):
+            return self.array(node, depth)
+        if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or chain(node.func) == "slice" or dotted.startswith("math."):
             # `min(values, key=...)` chooses by something else.
             return self.all([*node.args, *(k.value for k in node.keywords)], depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
             return self.of(node.func.value, depth + 1)
         return self.helped(node, depth) if not dotted else None
 
+    def array(self, node: ast.Call, depth: int) -> str | None:
+        """What numpy makes of its arguments: an array on the host, whatever a constructor was given for it."""
+        if not self.constructs:
+            return self.all(node.args, depth)
+        return CONFIGURED if self.inside(tests=True).all(node.args, depth) is not None else None
+
     def helped(self, node: ast.Call, depth: int) -> str | None:
         """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
         given = [*node.args, *(k.value for k in node.keywords)]
-        targets = self.values.types.targets(self.frame.path, self.frame.function, chain(node.func)) if given else []
+        targets = self.values.types.targets(self.frame.path, self.frame.function, chain(node.func))
+        if not given:
+            return self.given_back(targets, depth)
         body = self.values.body(targets[0].path) if len(targets) == 1 else None
         if body is None or self.values.of(node, self.frame).kind not in ("plain", "sequence", "unknown"):
             return None
@@ -216,6 +248,16 @@ class _Look:
         inner = _Look(self.values, self.frame, self.bound, self.constructs, True, self.asked)
         kind = inner.all(given, depth)
         return max(kind, CONFIGURED, key=_ORDER.index) if kind is not None else None
+
+    def given_back(self, targets: Sequence[FunctionKey], depth: int) -> str | None:
+        """What a method that is given nothing makes of what its object holds."""
+        body = self.values.body(targets[0].path) if len(targets) == 1 else None
+        if body is None or self.frame.hops > _MAX_HOPS or depth > _MAX_DEPTH // 2:
+            return None
+        path, function = targets[0]
+        returned = body.returns(function)
+        looks = [_Look(self.values, self.frame.hop(path, function, body.at(r))).of(r, depth + 1) for r in returned]
+        return CONFIGURED if looks and all(looks) else None
 
     def attribute(self, node: ast.Attribute, depth: int) -> str | None:
         if node.attr in ("shape", "ndim"):
@@ -228,7 +270,23 @@ class _Look:
         if node.attr.isupper() and len(node.attr) > 2:
             return LITERAL
         own = self.owner(node.value)
-        return self.held(own, node.attr) if own is not None else None
+        if own is None:
+            return self.of_record(node, depth)
+        held = self.held(own, node.attr)
+        # What a module was built with is the same at every step; what a list takes from it are numbers.
+        built = held is None and depth > 0 and held_since_construction(self.values, node, self.frame)
+        return CONFIGURED if built else held
+
+    def of_record(self, node: ast.Attribute, depth: int) -> str | None:
+        """`level.sizes`, of what a loop takes from a list of settings."""
+        body = self.values.body(self.frame.path)
+        if body is None or not isinstance(node.value, ast.Name):
+            return None
+        reaching = body.reaching(self.frame.function, node.value.id, self.frame.at)
+        if not reaching or any(d.how != "loop" for d in reaching):
+            return None
+        known = self.inside(tests=True).of(node.value, depth + 1) is not None
+        return CONFIGURED if known and self.values.of(node, self.frame).kind not in ("tensor", "batch") else None
 
     def held(self, own: Thing, name: str) -> str | None:
         """What an attribute of a class is, worked out once: each mention of it asks."""
@@ -260,6 +318,8 @@ class _Look:
                 continue
             if not all(builds(self.values, key) for key in changed_in(self.values, cls, name)):
                 return None
+            for value in assigned_in_class(self.values, cls, name):
+                found.append(self.set_in_constructor(cls.path, 0, value))
             for function, value, buffer in setters(self.values, cls, name):
                 if buffer:
                     return None
@@ -365,17 +425,24 @@ class _Look:
             return LITERAL
         changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in _CHANGES}
         stored = body.stored_items(scope, name)
-        around = body.block_of(scope, self.place)
+        around = self.around(body, scope)
         if not changes <= _KEEP_NUMBERS or not _steady(reaching, around) or any(d.how not in _BINDS for d in reaching):
             return None
         filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]
         if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
             return None
-        made = [d.value for d in reaching if d.value is not None and not _is_empty(d.value)]
+        if all(_counts(d) for d in reaching):
+            return LITERAL
+        made = [_element(d) for d in reaching if d.value is not None and not _is_empty(d.value)]
         inner = self.within(scope, name)
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*made, *stored)]
         kinds = [kind for kind in found if kind is not None]
         return max(kinds, key=_ORDER.index) if kinds and len(kinds) == len(found) else None
+
+    def around(self, body: Body, scope: int) -> BlockPath:
+        """The blocks around the place of use that may be entered, or turned, otherwise at another step."""
+        block = body.block_of(scope, self.place)
+        return block if self.again else tuple(part for part in block if part[1] != "loop")
 
     def fills_alike(self, body: Body, scope: int, at: Position, around: BlockPath, depth: int) -> bool:
         """Whether what stands at a place runs as often at every step: in no branch, and in loops over such numbers."""
@@ -384,7 +451,8 @@ class _Look:
             return False
         over = [body.loop_iterable(scope, line) for line, _ in own]
         inner = self.within(scope, "")
-        return all(node is not None and inner.inside(at=body.at(node)).of(node, depth + 1) for node in over)
+        turned = (n is not None and inner.inside(tests=True, at=body.at(n)).of(n, depth + 1) for n in over)
+        return all(turned)
 
     def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
         """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
@@ -407,6 +475,32 @@ def _steady(reaching: list[Definition], around: BlockPath) -> bool:
     return True
 
 
+def _counts(definition: Definition) -> bool:
+    """Whether a name counts the turns of a loop over anything: `for i, f in enumerate(fs)`, `in range(len(fs))`."""
+    over = definition.value
+    if definition.how != "loop" or not isinstance(over, ast.Call) or not over.args:
+        return False
+    callee = last_part(chain(over.func))
+    if callee == "range" and len(over.args) == 1 and not definition.index:
+        return isinstance(over.args[0], ast.Call) and chain(over.args[0].func) == "len"
+    return callee == "enumerate" and definition.index == (0,)
+
+
+def _element(definition: Definition) -> ast.expr:
+    """What a name is bound to, or takes its values from: the one list of several that a loop takes together."""
+    over, index = definition.value, definition.index
+    assert over is not None
+    while definition.how == "loop" and isinstance(over, ast.Call) and index:
+        callee, arguments = last_part(chain(over.func)), over.args
+        if callee == "zip" and index[0] < len(arguments):
+            over, index = arguments[index[0]], index[1:]
+        elif callee == "enumerate" and arguments and index[0] == 1:
+            over, index = arguments[0], index[1:]
+        else:
+            break
+    return over
+
+
 def _is_empty(node: ast.expr) -> bool:
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
@@ -421,6 +515,8 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
         return node.elts
+    if isinstance(node, ast.Dict):
+        return node.values
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
     if isinstance(node, ast.IfExp):

@@ -126,8 +126,23 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
         return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
     if target is None:
         return None, ""
+    if node.func.attr == "type":
+        return (DEVICE, '"cuda"') if _is_cuda_type(values, target, frame) else (None, "")
     beside = values.of(target, frame).kind == "tensor"
     return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
+
+
+def _is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`torch.cuda.FloatTensor`, also by a name that is bound to it where there is a device."""
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return isinstance(node, ast.Constant) and str(node.value).startswith("torch.cuda.")
+    body = values.body(frame.path) if isinstance(node, ast.Name) else None
+    reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
+    made = reaching[0].value if reaching and len(reaching) == 1 else None
+    if isinstance(made, ast.IfExp):
+        return any(_is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)
+    things = values.types.things(frame.path, frame.function, chain(node))
+    return any(t.dotted.startswith("torch.cuda.") and t.dotted.endswith("Tensor") for t in things)
 
 
 def moves_to_device(values: Values, node: ast.Call, frame: Frame) -> bool:

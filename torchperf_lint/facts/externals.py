@@ -43,6 +43,10 @@ BUILTIN_RESULTS = (
 )
 
 
+_VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
+"""Give back what they are given, for ten years now."""
+
+
 def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """The value of a call of something that was imported from outside the project."""
     head, _, rest = dotted.partition(".")
@@ -81,6 +85,8 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
         made = data_set(values, node, name, frame)
         if made is not None:
             return made
+    if dotted in _VARIABLES and node.args:
+        return values.of(node.args[0], frame)
     if dotted == "torch.device":
         return Value("torch_device", device_of(values, node, frame) or DEVICE)
     if dotted in _REGISTERED:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy, repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.defaults import default_device
@@ -133,7 +134,8 @@ def upload_at(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
     if name in ("to", "cuda", "type_as"):
         return _moved(values, node, frame)
-    if name == "new_tensor":
+    listed = name == "new" and len(node.args) == 1 and isinstance(node.args[0], ast.List)
+    if name == "new_tensor" or listed:
         return _beside(values, node, frame)
     return _made_there(values, node, frame)
 
@@ -189,6 +191,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))
+    counted = counted or (legacy and _is_listed(values, data, frame))
     if legacy and (
         len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
     ):
@@ -210,6 +213,17 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     if not makes or not is_host_number(values, number, frame):
         return None
     return Upload(made, factory, NUMBER, number is data, device)
+
+
+def _is_listed(values: Values, data: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is known to be a list or an array: of a number, `torch.Tensor(n)` makes that many."""
+    if values.of(data, frame).kind in ("sequence", "array"):
+        return True
+    own = values.index.class_of(frame.path, frame.function)
+    if own is None or not isinstance(data, ast.Attribute) or values.thing(data.value, frame) != own:
+        return False
+    written = [v for cls in values.index.ancestry(own) for v in assigned_in_class(values, cls, data.attr)]
+    return bool(written) and all(isinstance(value, ast.List | ast.Tuple) for value in written)
 
 
 def _is_number(node: ast.expr) -> bool:

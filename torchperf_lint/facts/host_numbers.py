@@ -65,9 +65,34 @@ def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:
     """`x.shape[0]`, and a setting of an optimizer's group: `group["lr"]`."""
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and isinstance(node.value, ast.Name):
         return _is_group(values, node.value, frame) and node.slice.value != "params"
-    if isinstance(node.slice, ast.Slice) or not isinstance(node.value, ast.Attribute) or node.value.attr != "shape":
+    return not isinstance(node.slice, ast.Slice) and _is_shape(values, node.value, frame)
+
+
+def _is_shape(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
+    """`x.shape`, `x.shape[-2:]`, `x.size()`, a name for one, and what a loop takes from a list of such."""
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        node = node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr == "shape" and values.of(node.value, frame).kind in ("tensor", "batch", "unknown")
+    if isinstance(node, ast.Call):
+        sized = isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not node.args
+        return sized and isinstance(node.func, ast.Attribute) and values.of(node.func.value, frame).kind == "tensor"
+    body = values.body(frame.path)
+    if not isinstance(node, ast.Name) or body is None or depth > _MAX_DEPTH:
         return False
-    return values.of(node.value.value, frame).kind in ("tensor", "batch", "unknown")
+    reaching = body.reaching(frame.function, node.id, frame.at)
+    d = reaching[0] if reaching and len(reaching) == 1 else None
+    if d is None or d.value is None or d.how not in ("assign", "loop") or d.index:
+        return False
+    at = frame.hop(frame.path, frame.function, body.at(d.value))
+    if d.how == "assign":
+        return _is_shape(values, d.value, at, depth + 1)
+    listed = d.value
+    if isinstance(listed, ast.Name):
+        only = body.reaching(frame.function, listed.id, at.at)
+        listed = only[0].value if only and len(only) == 1 and only[0].value is not None else listed
+    made = listed.elt if isinstance(listed, ast.ListComp) else None
+    return made is not None and _is_shape(values, made, at._replace(at=body.at(made)), depth + 1)
 
 
 def _is_group(values: Values, node: ast.Name, frame: Frame) -> bool:

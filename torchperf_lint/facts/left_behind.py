@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
@@ -69,6 +69,11 @@ def _has_subscript(node: ast.expr) -> bool:
 def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tuple[int, ast.expr, bool]]:
     """(method, value, is registered) of each `self.name = value`; of a container, of each tensor put into it."""
     body = values.body(cls.path)
+    kept = values.index.record(cls).methods.get(name) if body is not None else None
+    if kept is not None and body is not None:
+        decorators = values.index.outlines[cls.path].functions[kept].decorators
+        if any(last_part(decorator) == "cached_property" for decorator in decorators):
+            yield from ((kept, value, False) for value in body.returns(kept))
     for function, value, buffer in _last_set(setters(values, cls, name), name):
         items = _items(value) if several else None
         yield from ((function, item, buffer) for item in ([value] if items is None else items))
@@ -158,7 +163,7 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
         return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, told, Confidence.LIKELY))
     if made is None and (held.kind != "tensor" or held.device != HOST or held.confidence is not Confidence.CERTAIN):
         return None
-    if chain(value).startswith(f"self.{name}"):
+    if chain(value).startswith((f"self.{name}.", f"self.{name}[")):
         return None
     told = f"a plain attribute, set to a tensor on the host (line {value.lineno})"
     because = f"`self.{name}` is {told}" + (f", made by `torch.{made.factory}`" if made is not None else "")

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.computed import computed_left_behind
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
@@ -26,7 +27,7 @@ class Repeated(NamedTuple):
     """What is moved again at every step."""
 
     kind: str
-    """module, tensor, or made: a module that the code makes anew, of nothing but constants."""
+    """module, tensor, constant (of the Python module), or made: a module made anew, of nothing but constants."""
     value: Value
 
 
@@ -48,6 +49,8 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     """A tensor on the host that was made before the loop, or that an object keeps there."""
     values = site.file.project.values
     held = left_behind(values, receiver, site.frame)
+    if held is None and isinstance(receiver, ast.Call):
+        held = computed_left_behind(values, site.call, site.frame)
     if held is not None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     if not isinstance(receiver, ast.Name):
@@ -58,6 +61,9 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     made = made_on_host(values, receiver, site.frame)
     span = _span(site)
     body = site.file.project.body(site.file.path)
+    if made is not None and made.function == 0 < site.function and not site.hot.optional:  # type: ignore[union-attr]
+        because = f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), at import"
+        return Repeated("constant", tensor(HOST, because))
     if made is None or body is None or span is None:
         return None
     if made.function == site.function and span[0] <= body.at(made.call) < span[1]:

@@ -250,6 +250,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     value = values.of(argument, there._replace(hops=frame.hops + CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
+    if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
+        return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
         return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.mentions import (
     Names,
     bound_functions,
@@ -106,6 +107,8 @@ class _Outliner:
         for index, statement in enumerate(statements):
             self.statement(statement, context)
             guard = guards.guards_the_rest(statement)
+            if guard is None and isinstance(statement, ast.If):
+                guard = kept_after(statement, statements[index + 1 :])
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
                 self.blocks.append(_Block(rest, self.region(guard.kind, context, rest, guard.text), inner=False))

@@ -110,7 +110,8 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
         head = callee.partition(".")[0]
-        if head != "self" and (position > 0 or head in api.PLAIN_BUILTINS):
+        operand = position == 0 or callee.endswith("einsum")
+        if head != "self" and (not operand or head in api.PLAIN_BUILTINS):
             continue
         thing = values.types.thing(frame.path, frame.function, callee)
         if thing is None:
@@ -129,7 +130,7 @@ def _computes_with(dotted: str) -> bool:
     if dotted.startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft.")):
         return not dotted.endswith(_OF_LISTS)
     name = dotted.removeprefix("torch.")
-    return dotted != name and name in api.TAKE_A_TENSOR
+    return dotted != name and (name in api.TAKE_A_TENSOR or name == "einsum")
 
 
 def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:

@@ -20,8 +20,8 @@ class MovedInHotCode(SourceRule):
 
     ## What it does
     Flags `.to(device)` and `.cuda()` in code that runs every training step or forward pass, on a module, and on a
-    tensor in host memory that was made before the loop. A module that such code makes of constants alone, `LPIPS()`,
-    is the same each time.
+    tensor in host memory that was made before the loop, or as a constant of the Python module. A module that such code
+    makes of constants alone, `LPIPS()`, is the same each time.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
@@ -130,5 +130,9 @@ _WHAT = {
     "module": ("visits every parameter of a module", "move `{}` once, where it is made"),
     "made": ("makes the same module anew and copies it to the device", "make `{}` once, on the device, and keep it"),
     "tensor": ("copies the same tensor from the host", "move `{}` once, before the loop"),
+    "constant": (
+        "copies the same tensor from the host",
+        "keep `{}` on the device: as a buffer of the module that uses it, or moved once for each device",
+    ),
 }
 """What such a move does, and what to do instead."""

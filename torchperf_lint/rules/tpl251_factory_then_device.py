@@ -24,8 +24,9 @@ class FactoryThenDevice(SourceRule):
 
     ## What it does
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
-    through `.float()`, `.view()` and other methods in between, over two statements, and by a function such as
-    `to_device(torch.arange(n), x)`) where the line runs every training step or forward pass.
+    through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
+    type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
+    line runs every training step or forward pass.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -93,12 +94,12 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", *(f"{name}(" for name in MOVERS))
+    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in MOVERS))
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda", "type_as", *MOVERS):
+        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS):
             if site.hot is None or site.hot.kind == "data":
                 continue
             fresh = _fresh(project, site)
@@ -111,7 +112,7 @@ class FactoryThenDevice(SourceRule):
                 value=fresh.value,
                 hot=site.hot,
                 related=_made_elsewhere(file, site, fresh),
-                fix=onto_device(site, fresh) if _is_method(site) else None,
+                fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

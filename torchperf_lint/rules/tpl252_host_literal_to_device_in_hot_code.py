@@ -104,12 +104,12 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     """
 
     code, name, since = "TPL252", "host-literal-to-device-in-hot-code", "0.1.0"
-    triggers = ("tensor(", "Tensor(", "asarray(")
+    triggers = ("tensor(", "Tensor(", "asarray(", "from_numpy(", ".new(")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot upload of numbers that no step changes."""
-        for site in file.hot_calls("tensor", "as_tensor", "asarray", "new_tensor", "to", "cuda", "type_as", *_LEGACY):
+        for site in file.hot_calls(*_CALLS):
             if site.hot is None or site.hot.kind == "data":
                 continue
             values = project.values
@@ -141,7 +141,10 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         return by_events(finding, run, seen, "upload", probes=self.probes)
 
 
-_LEGACY = tuple(sorted(api.LEGACY_TYPES))
+_CALLS = (
+    *("tensor", "as_tensor", "asarray", "new_tensor", "new", "to", "cuda", "type_as"),
+    *sorted(api.LEGACY_TYPES),
+)
 
 
 def _instead(file: SourceFile, site: Site, upload: Upload) -> str:

@@ -1,0 +1,43 @@
+"""Functions that keep what they make: the rest of the block after the answer runs once for each key."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from torchperf_lint.facts.memo import kept_after
+
+KEPT = [
+    "if n in self.grids: return self.grids[n]\nmade = f(n)\nself.grids[n] = made",
+    "if n in self.grids:\n    log()\n    return self.grids[n].x\nself.grids[n] = f(n)",
+    "if self.grid is not None and self.n == n: return self.grid\nself.grid = f(n)",
+    "if known is not None: return known\nself._cache[n] = f(n)",
+]
+NOT_KEPT = [
+    "if n in self.special: return self.special[n]\nreturn f(n)",
+    "if n in self.special: return 3\nself.special[n] = f(n)",
+    "if n in self.special: return self.special[n]\nself.other[n] = f(n)",
+    "if mask is not None: return mask\nout[n] = f(n)",
+    "if self.grid is None: return self.grid\nself.grid = f(n)",
+    "if n in self.grids:\n    return self.grids[n]\nelse:\n    pass\nself.grids[n] = 1",
+]
+
+
+def blocks(code):
+    statements = ast.parse(dedent(code)).body
+    for node in ast.walk(ast.Module(statements, [])):
+        assert not isinstance(node, ast.FunctionDef)
+    return statements[0], statements[1:]
+
+
+@pytest.mark.parametrize("code", KEPT)
+def test_what_is_put_away_is_made_once(code):
+    found = kept_after(*blocks(code))
+    assert found is not None and found.kind == "once"
+
+
+@pytest.mark.parametrize("code", NOT_KEPT)
+def test_what_is_not_put_away_is_made_anew(code):
+    assert kept_after(*blocks(code)) is None

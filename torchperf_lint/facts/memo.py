@@ -1,0 +1,57 @@
+"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.guards import Guard, short, words
+
+_STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
+"""What outlives a call, among what a function puts its results into."""
+
+
+def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
+    """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
+        return None
+    answer = statement.body[-1].value
+    asked = _asked(statement.test)
+    if asked is None or answer is None:
+        return None
+    operator, name = asked
+    parts = {chain(n) for n in ast.walk(answer) if isinstance(n, ast.Name | ast.Attribute)}
+    if name not in parts:
+        return None
+    kept = _kept(rest)
+    if operator is ast.In:
+        found = f"{name}[]" in kept
+    else:
+        found = name in kept if "." in name else any(_STORE.search(target) and "[]" in target for target in kept)
+    return Guard("once", short(words(statement.test))) if found else None
+
+
+def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
+    """What a test looks for its answer in: `key in self.cache`, `kept is not None`."""
+    first = test.values[0] if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else test
+    if not isinstance(first, ast.Compare) or len(first.ops) != 1:
+        return None
+    if isinstance(first.ops[0], ast.In):
+        return ast.In, chain(first.comparators[0])
+    right = first.comparators[0]
+    missing = isinstance(first.ops[0], ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
+    return (ast.IsNot, chain(first.left)) if missing else None
+
+
+def _kept(rest: Sequence[ast.stmt]) -> set[str]:
+    """What the statements of a block assign to, as chains."""
+    found: set[str] = set()
+    for statement in rest:
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Subscript):
+                found.add(f"{chain(target.value)}[]")
+            elif isinstance(target, ast.Attribute):
+                found.add(chain(target))
+    return found
