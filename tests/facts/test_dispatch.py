@@ -312,3 +312,120 @@ def test_a_hook_is_given_a_tensor():
             model.fc.register_forward_hook(hook)
         """
     assert value_of(snippet, "output").kind == "tensor"
+
+
+PARTS = """
+class Level:
+    def run(self, x):
+        return x + torch.arange(3).to(x.device)  # <-
+
+class Pyramid(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.levels = {made}
+
+    def forward(self, x):
+        for level in self.levels:
+            x = level.run(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    "made", ["nn.ModuleList([Level(), Level()])", "nn.ModuleList(Level() for _ in range(3))", "[Level() for _ in x]"]
+)
+def test_what_a_list_of_parts_is_made_of_runs_with_the_whole(made):
+    hot = hot_at(PARTS.format(made=made))
+    assert hot is not None
+    assert "called at" in hot.because
+
+
+FILLED = PARTS.replace(
+    "        self.levels = {made}\n", "        parts = []\n        parts.append(Level())\n        {made}\n"
+)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.levels = nn.ModuleList(parts)",
+        "self.levels = parts",
+        "self.levels = []; self.levels.append(Level())",
+    ],
+)
+@pytest.mark.parametrize("loop", ["for level in self.levels", "for level, n in zip(self.levels, sizes)"])
+def test_what_a_list_was_filled_with_runs_with_the_whole(made, loop):
+    hot = hot_at(FILLED.format(made=made).replace("for level in self.levels", loop))
+    assert hot is not None
+    assert "called at" in hot.because
+
+
+LISTENERS = """
+class Norms:
+    def on_turn(self, loss):
+        return loss.item()  # <-
+
+class Loop:
+    def __init__(self):
+        self.listeners = []
+
+    def register(self, listener):
+        self.listeners.append(listener)
+
+    def train(self, loader):
+        for batch in loader:
+            loss = self.model(batch)
+            loss.backward()
+            for listener in self.listeners:
+                listener.on_turn(loss)
+
+def main(loader):
+    loop = Loop()
+    norms = Norms()
+    loop.register(norms)
+    loop.train(loader)
+"""
+
+
+def test_what_an_object_is_handed_to_keep_in_a_list_is_called_by_it():
+    code = LISTENERS.replace("on_turn", "turn")  # one word: too common to go by the name alone
+    assert hot_at(code) is not None
+    assert hot_at(code.replace("loop.register(norms)", "loop.register(make())")) is None
+
+
+def test_a_list_of_numbers_holds_no_parts():
+    found = hot_at(PARTS.format(made="nn.ModuleList([make() for _ in range(3)])"))
+    assert found is None or "called at" not in found.because
+
+
+HANDED = """
+class Scaled:
+    def reduce(self, t):
+        return t.mean().item()  # <-
+
+class Engine:
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def step(self, batch):
+        loss = self.model(batch)
+        loss.backward()
+        return self.strategy.reduce(loss)
+
+def main(loader):
+    scaled = Scaled()
+    engine = Engine({argument})
+    for batch in loader:
+        engine.step(batch)
+"""
+
+
+@pytest.mark.parametrize("argument", ["Scaled()", "scaled", "strategy=scaled"])
+def test_an_object_that_is_handed_in_is_known_by_who_made_it(argument):
+    hot = hot_at(HANDED.format(argument=argument))
+    assert hot is not None
+    assert hot.kind == "step"
+
+
+def test_an_object_that_nobody_is_seen_to_make_stays_unknown():
+    assert hot_at(HANDED.format(argument="make()")) is None

@@ -346,3 +346,36 @@ def test_a_metric_that_goes_through_loaders_is_asked_once_an_evaluation(annotati
 def test_handlers_for_loggers_run_at_every_event(names, hot):
     source = f"class WeightsHandler:\n    def __call__(self, {names}):\n        print(engine)  # <-\n"
     assert (hot_at(source) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("method", "hot"),
+    [
+        ("training_losses(self, model, x)", True),
+        ("gradient_penalty(self, real, fake)", True),
+        ("log_loss(self, x)", False),
+        ("get_current_losses(self, name)", False),
+        ("estimate_loss(self, split)", False),
+        ("loss(self)", False),
+    ],
+)
+def test_a_method_of_any_class_may_be_a_loss(method, hot):
+    assert (hot_at(f"class Diffusion:\n    def {method}:\n        print(self)  # <-\n") is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "hot"),
+    [
+        ("mmengine.hooks.Hook", "after_train_iter", True),
+        ("mmengine.hooks.Hook", "after_train_epoch", False),
+        ("composer.core.Callback", "batch_end", True),
+        ("composer.core.Callback", "epoch_end", False),
+        ("object", "batch_end", False),
+        ("object", "train_batch", True),
+    ],
+)
+def test_hooks_of_runners_and_trainers_run_for_every_batch(base, method, hot):
+    source = (
+        f"import {base.partition('.')[0]}\nclass Watch({base}):\n    def {method}(self, x):\n        print(x)  # <-\n"
+    )
+    assert (hot_at(source) is not None) is hot

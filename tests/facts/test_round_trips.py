@@ -11,7 +11,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.round_trips import comes_back
 from torchperf_lint.facts.source import SourceFile
 
-HEAD = "def forward_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
+HEAD = "def run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
 
 
 def back(code):

@@ -1111,3 +1111,30 @@ class Head({base}):
 """
     assert value_of(code.format(base="nn.Module"), "found").kind == "tensor"
     assert value_of(code.format(base="object"), "found").kind == "unknown"
+
+
+OR_ELSE = """
+def default(value, other):
+    {body}
+
+def sample(image, wanted, count: int):
+    made = default(image, lambda: torch.zeros(3).cuda())
+    turns = default(wanted, count)
+    return made, turns
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return value if value is not None else other",
+        "if value is not None:\n        return value\n    return other() if callable(other) else other",
+    ],
+)
+def test_what_stands_in_for_a_missing_argument_is_told_of_this_call(body):
+    assert value_of(OR_ELSE.format(body=body), "made").kind == "tensor"
+    assert value_of(OR_ELSE.format(body=body), "turns").kind == "plain"
+
+
+def test_what_is_brought_to_the_host_lies_there_whatever_it_was():
+    assert value_of("def f(found):\n    best = found.top().cpu()\n    return best\n", "best").device == HOST

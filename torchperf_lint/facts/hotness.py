@@ -17,6 +17,7 @@ from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
+from torchperf_lint.facts.operations import Operations
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
@@ -83,6 +84,7 @@ class Hotness:
         self.loops = Loops(index, types)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
+        self.operations = Operations(index)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -294,9 +296,12 @@ class Hotness:
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
-                role = role_of(self.index, self.types, key, bool(self.callers.get(key)))
+                called = bool(self.callers.get(key))
+                role = role_of(self.index, self.types, key, called)
                 if role is None:
                     role = self._steps_itself(key) or self._runs_itself(key)
+                if role is None and not called:
+                    role = self.operations.role(key)
                 if role is not None:
                     yield key, self._from_role(key, role)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.signatures import LOADER_NAME
@@ -92,6 +93,7 @@ class Loops:
     def __init__(self, index: Index, types: Types) -> None:
         self.index = index
         self.types = types
+        self.generators = Generators(index, types)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
@@ -101,6 +103,7 @@ class Loops:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
         key = (path, index)
         if key not in self._known:
+            self._known[key] = None  # while it is being worked out: generators may draw on each other
             self._known[key] = self._classify(path, index)
         return self._known[key]
 
@@ -116,7 +119,22 @@ class Loops:
             or self._denoising(path, index)
             or self._decoding(path, index)
             or self._over_data_set(path, index)
+            or self._handing_over(path, index)
         )
+
+    def _handing_over(self, path: str, index: int) -> Loop | None:
+        """A loop of a generator: it turns whenever the loop that draws on the generator does."""
+        if (path, index) not in self.generators.yielding:
+            return None
+        region = self.index.outlines[path].regions[index]
+        for other, drawing in self.generators.drawn.get(FunctionKey(path, region.function), ()):
+            loop = self.at(other, drawing)
+            if loop is not None:
+                detail = self.index.outlines[other].regions[drawing].detail
+                place = f"line {loop.line}" if other == path else f"{other}:{loop.line}"
+                because = f"hands over what the loop `{detail}` ({place}) takes each turn"
+                return Loop(loop.kind, because, Confidence.LIKELY, region.head, loop.when)
+        return None
 
     def _over_data_set(self, path: str, index: int) -> Loop | None:
         """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
@@ -150,7 +168,10 @@ class Loops:
     def _decoding(self, path: str, index: int) -> Loop | None:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
         region = self.index.outlines[path].regions[index]
-        if not self._without_grad(path, index) or self._runs_once(path, region.function):
+        # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
+        inside = (path, index) in self.generators.yielding and self._grad_is_off_inside(path, index)
+        without_grad = inside or self._without_grad(path, index)
+        if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = ("eval", _BATCH) if _IN_BATCHES.search(region.detail) else ("rollout", _TURN)
         for call in self.calls_directly_in(path, index):

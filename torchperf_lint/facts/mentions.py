@@ -32,6 +32,10 @@ _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
+MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
+"""What may make a list of objects."""
+_MADE = re.compile(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
+"""A call of a class, by the case of its name, and of what gives a module back."""
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
@@ -52,6 +56,13 @@ class Names:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
         self.defined = frozenset(_DEFINED.findall(text)) - self.properties
         self.imports = imports
+        self.made: set[str] = set()
+        """Names bound to what a class of the project makes, as far as the file has been read."""
+
+    def binds(self, name: str, value: str) -> None:
+        """Take note of `name = Class()`, also of `Class().to()`."""
+        if _MADE.match(value) and self.known(value.partition(".")[0].partition("(")[0]):
+            self.made.add(name)
 
     def known(self, name: str) -> bool:
         """Whether a plain name is defined in the file, or imported from anywhere but a library of numbers."""
@@ -64,7 +75,7 @@ class Names:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""
         kind = type(node)
         if kind is ast.Name:
-            return node.id if self.known(node.id) else ""  # type: ignore[attr-defined]
+            return node.id if node.id in self.made or self.known(node.id) else ""  # type: ignore[attr-defined]
         if kind is ast.Call:
             made = self.chain(node.func)  # type: ignore[attr-defined]
             return f"{made}()" if made else ""
@@ -147,7 +158,7 @@ def _functions_in(node: ast.expr, names: Names) -> list[str]:
     if kind is ast.Name or kind is ast.Attribute:
         chains = [names.chain(node)]
     elif kind is ast.Call:
-        chains = [bound_functions(node) or ""]
+        chains = [bound_functions(node) or (names.chain(node) if _MADE.match(chain(node)) else "")]
     else:
         chains = [names.chain(element) for element in node.elts[:_MOST]]  # type: ignore[attr-defined]
     return [found for found in chains if found]
@@ -180,6 +191,61 @@ def _any_of(items: list[ast.expr], mark: str) -> str | None:
     if not chains or len(chains) > _MOST or any("?" in c or "[" in c for c in chains):
         return None
     return mark + "|".join(chains)
+
+
+def parts_made(node: ast.expr) -> str | None:
+    """The table, as a binding's value, of the objects that a list is made of: `[Block(n) for _ in range(depth)]`,
+    `nn.ModuleList([Block(1), Block(2)])`, `nn.ModuleDict({"cls": Head()})`."""
+    if isinstance(node, ast.Call):
+        function = node.func
+        name = function.attr if type(function) is ast.Attribute else function.id if type(function) is ast.Name else ""
+        if name not in _HOLDERS or len(node.args) != 1:
+            return None
+        node = node.args[0]
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Dict | ast.List | ast.Tuple):
+            return _any_of(node.values if isinstance(node, ast.Dict) else node.elts, TABLE)
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return _any_of([node.elt], TABLE) if isinstance(node.elt, ast.Call) else None
+    if isinstance(node, ast.DictComp):
+        return _any_of([node.value], TABLE) if isinstance(node.value, ast.Call) else None
+    return None
+
+
+def appended(node: ast.Call, callee: str, names: Names) -> tuple[ast.expr, str] | None:
+    """(list, binding's value) of `layers.append(Block(n))`, `self.hooks.append(hook)`."""
+    function = node.func
+    if (
+        not callee.endswith(".append")
+        or "?" in callee
+        or len(node.args) != 1
+        or not isinstance(function, ast.Attribute)
+    ):
+        return None
+    element = node.args[0]
+    if isinstance(element, ast.Name):
+        # Attributes hold what a method was handed; a local list of a local name is mostly one of numbers.
+        held = element.id if callee.startswith("self.") else ""
+    else:
+        made = chain(element) if isinstance(element, ast.Call) else ""
+        held = names.chain(element) if _MADE.match(made) else ""
+    return (function.value, TABLE + held) if held else None
+
+
+def items_of(target: ast.expr, over: ast.expr) -> list[tuple[ast.expr, str]]:
+    """What a loop takes from each of several tables side by side, `for a, b in zip(A, B)`, or from one."""
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "zip":
+        targets = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        if len(targets) != len(over.args):
+            return []
+        pairs = [item_of(each, table) for each, table in zip(targets, over.args, strict=True)]
+    else:
+        pairs = [item_of(target, over)]
+    return [pair for pair in pairs if pair is not None]
+
+
+_HOLDERS = frozenset({"ModuleList", "ModuleDict"})
 
 
 def item_of(target: ast.expr, over: ast.expr) -> tuple[ast.expr, str] | None:

@@ -61,15 +61,15 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
     name, written = function.attr, chain(function.value)
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
-    if name not in ("to", "cuda"):
+    if name not in ("to", "cuda", "cpu"):
         return None
-    device = DEVICE if name == "cuda" else target_device(values, node, frame)
+    device = {"cuda": DEVICE, "cpu": HOST}.get(name) or target_device(values, node, frame)
     if MODULE_NAME.search(last_part(written)):
         return Value("module", device or ANYWHERE, f"`{written}`, a module by its name", Confidence.LIKELY)
-    if device != DEVICE:
+    if device is None or device == ANYWHERE:
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""
-    return tensor(DEVICE, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+    return tensor(device, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
 
 
 def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:

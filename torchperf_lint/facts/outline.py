@@ -15,13 +15,16 @@ from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.mentions import (
+    MAKING,
     Names,
+    appended,
     bound_functions,
     defaults_of,
     handed_over,
-    item_of,
+    items_of,
     kept_lambdas,
     listens,
+    parts_made,
 )
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
@@ -213,8 +216,7 @@ class _Outliner:
 
     def items(self, target: ast.expr, over: ast.expr, context: _Context) -> None:
         """A loop over a table of functions or objects binds one of them after the other."""
-        found = item_of(target, over)
-        if found is not None:
+        for found in items_of(target, over):
             self.bind(*found, context)
 
     def while_(self, node: ast.While, context: _Context) -> None:
@@ -276,11 +278,17 @@ class _Outliner:
 
     def assign(self, node: ast.Assign, context: _Context) -> None:
         value = bound_functions(node.value) or chain(node.value)
+        parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:
             if isinstance(target, ast.Tuple | ast.List):
                 self.unpacked(target, value, context)
-            elif "?" not in value:
+                continue
+            if "?" not in value:
                 self.bind(target, value, context)
+            if parts is not None:
+                self.bind(target, parts, context)
+            if isinstance(target, ast.Name):
+                self.names.binds(target.id, value)
             if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
                 self.iterators[context.function, target.id] = iterated(node.value)
         self.expressions(node, context)
@@ -326,6 +334,9 @@ class _Outliner:
                 for named in handed_over(node, calls[-1].callee, self.names):  # type: ignore[arg-type]
                     self.mention(named, node, here)
                 postponed.update(kept_lambdas(node, calls[-1].callee))
+                held = appended(node, calls[-1].callee, self.names)  # type: ignore[arg-type]
+                if held is not None:
+                    self.bind(*held, here)
             elif kind is ast.Lambda and node in postponed:
                 here = self.region("lambda", here, [node])
             elif kind is ast.IfExp or kind is ast.BoolOp:
@@ -335,6 +346,10 @@ class _Outliner:
                 here = self.comprehension(node, here)
             elif kind is ast.Attribute and node.attr in self.names.properties and _of_self(node):  # type: ignore[attr-defined]
                 self.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
+                self.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]
+            elif kind is ast.Yield:
+                self.mention(("yield", "", ""), node, here)
             stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))

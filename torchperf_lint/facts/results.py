@@ -27,6 +27,8 @@ from torchperf_lint.facts.value import (
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchperf_lint.facts.bodies import Body
     from torchperf_lint.facts.values import Values
 
@@ -129,15 +131,43 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     names = [parameter.name for parameter in function.parameters]
     yielded = body.yields(key.index)
     expressions = [_gone_through(body, key.index, *pair) for pair in yielded] or body.returns(key.index)
-    handed_back = [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
-    if not handed_back or len(handed_back) < len(expressions):
+    stands_in = None if yielded else _or_else(expressions, names)
+    handed_back = stands_in or [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
+    if not handed_back or (len(handed_back) < len(expressions) and not stands_in):
         return None
     arguments = [argument_of(node, names.index(name) - function.bound, name) for name in handed_back]
-    found = join([values.of(a, frame) if a is not None else UNKNOWN for a in arguments])
+    each = [_value_given(values, a, frame) for a in arguments]
+    # Of `default(noise, lambda: torch.randn_like(x))` the argument of which something is known tells what both are.
+    told = [value for value in each if value.kind != "unknown"] if stands_in else each
+    found = join(told or each)
     if not yielded:
         return found
     # The generator's own uses of a parameter may say more than the argument.
     return sequence(values.element(found, frame)) if found.kind != "unknown" else None
+
+
+def _or_else(results: Sequence[ast.expr | None], names: list[str]) -> list[str] | None:
+    """The parameters that a function hands back, the second where the first is missing: `default(value, other)`.
+
+    The other may be a function, which it calls: `return other() if callable(other) else other`.
+    """
+    found: list[str] = []
+    for result in results:
+        for part in [result.body, result.orelse] if isinstance(result, ast.IfExp) else [result]:
+            made = isinstance(part, ast.Call) and not part.args and not part.keywords
+            below = part.func if made and isinstance(part, ast.Call) else part
+            if not isinstance(below, ast.Name) or below.id not in names:
+                return None
+            found.append(below.id)
+    return list(dict.fromkeys(found)) if len(set(found)) > 1 else None
+
+
+def _value_given(values: Values, argument: ast.expr | None, frame: Frame) -> Value:
+    """What a parameter that is handed back stands for; of a function without parameters, what it gives."""
+    if argument is None:
+        return UNKNOWN
+    thunk = isinstance(argument, ast.Lambda) and not argument.args.args
+    return values.of(argument.body if thunk and isinstance(argument, ast.Lambda) else argument, frame)
 
 
 def _gone_through(body: Body, function: int, yielded: ast.expr, whole: bool) -> ast.expr | None:

@@ -116,6 +116,12 @@ _STEP_HOOKS = {
     "on_batch_end",
     "on_batch_start",
     "train_on_batch",
+    "learn_on_batch",
+    "train_batch",
+    "fit_batch",
+    "train_iter",
+    "train_one_iter",
+    "compute_objectives",
 }
 _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
@@ -141,8 +147,13 @@ _LOSS_NAME = re.compile(
 )
 _LOSS_CLASS = re.compile(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
 _CALLBACK_HOOK = re.compile(
-    r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch)$|^on_(?:sub)?step_(?:begin|end)$"
+    r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter)$|"
+    r"^on_(?:sub)?step_(?:begin|end)$|^(?:batch|before_forward|after_forward|before_loss|after_loss)_(?:start|end)$|"
+    r"^(?:before|after)_(?:forward|train_batch|eval_batch|dataloader)$|^eval_(?:batch|forward)_(?:start|end)$|"
+    r"^(?:before|after)_(?:training|eval)_(?:iteration|update|forward|backward)$"
 )
+_HOOK_BASE = re.compile(r"\.\w*Hook(?:Base)?$")
+"""Hooks of runners, as of mmengine and detectron2; of a hook of the project's own the runner is there to be read."""
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
 _TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
 _NO_OPERATION = re.compile(
@@ -218,6 +229,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or _engine_role(function)
+        if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
+            return _LOSS
         return told or (_OPERATION if not called and _is_operation(index, key) else None)
     if _engine_role(function) is not None:
         return _engine_role(function)
@@ -228,21 +241,41 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     return _OPERATION if not called and _is_operation(index, key) else None
 
 
+def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function) -> bool:
+    """`training_losses(self, model, x, t)`: a method by the name of a loss that is given something to compute it of."""
+    named = _LOSS_NAME.search(function.name) and not _TELLS_LOSSES.search(function.name)
+    given = len(function.parameters) > function.bound
+    return bool(named) and given and not _without_grad(function) and _uses_torch(index, key)
+
+
+_TELLS_LOSSES = re.compile(
+    r"^_?(?:log|print|save|plot|show|draw|record|track|update|add|append|load|write|display|report|format|set|reset|init|"
+    r"average|mean|reduce|aggregate|epoch|val|valid|validation|eval|evaluate|test|estimate|best|last|current|make|build|"
+    r"create|configure|register|get_(?:current|avg|average|mean|last|best))(?:_|$)"
+)
+"""Methods that show, keep or make losses, or compute those of a whole data set."""
+
+
 def _is_operation(index: Index, key: FunctionKey) -> bool:
     """A function of tensors that a library offers: it is annotated to take tensors and to give some back."""
     function = index.function(key)
-    if function.parent > 0 or _MEASURES.search(key.path) or _NO_OPERATION.search(function.name):
+    if function.parent > 0 or no_operation(key, function):
         return False
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
-        if _is_inherited(index, cls, function) or (_is_meter(index, cls) and _goes_through_loaders(index, cls)):
+        if is_inherited(index, cls, function) or (_is_meter(index, cls) and _goes_through_loaders(index, cls)):
             return False
     own = function.bound
     takes = [p.annotation for p in function.parameters[own : own + 2]]
     return any(map(_of_tensors, takes)) and _of_tensors(function.gives)
 
 
-def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:
+def no_operation(key: FunctionKey, function: Function) -> bool:
+    """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
+    return bool(_MEASURES.search(key.path) or _NO_OPERATION.search(function.name))
+
+
+def is_inherited(index: Index, cls: Thing, function: Function) -> bool:
     """Whether a base class has the method too: that class, or who knows it, calls the method."""
     bases = [base for base in index.ancestry(cls) if base != cls]
     own = [base for base in bases if base.kind == "class"]
@@ -297,7 +330,8 @@ def _hook_role(bases: Collection[str], name: str) -> Role | None:
 def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     """What a method is by its name and by what its class and the bases are called."""
     if _CALLBACK_HOOK.search(name):
-        return _HOOK if any("Callback" in base for base in _class_names(index, cls)) else None
+        listens = any("Callback" in base for base in _class_names(index, cls))
+        return _HOOK if listens or any(map(_HOOK_BASE.search, index.external_bases(cls))) else None
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":

@@ -327,6 +327,9 @@ _MODULES = re.compile(
     r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
     r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
     r"|^(?:diffusers|timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
+    r"|^(?:composer\.models|mmengine\.model|mmcv\.(?:runner|cnn)|mm(?:det|seg|cls|pretrain|pose|action|det3d)\.models|"
+    r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
+    r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
 )
 _OTHER_CONSTRUCTORS = frozenset({".from_pretrained", ".from_config"})
 _SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})

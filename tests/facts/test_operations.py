@@ -1,0 +1,81 @@
+"""Functions of tensors that nothing in the project calls."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+OPERATIONS = {
+    "a parameter is asked for its device": """
+        def rotate(points, angle):
+            m = torch.zeros(3, 3).to(points.device)  # <-
+            return points @ m
+        """,
+    "what is taken of a parameter is": """
+        def suppress(prediction, threshold=0.5):
+            for x in prediction:
+                box = x[:, :4]
+                m = torch.zeros(3).to(box.device)  # <-
+        """,
+    "what such a function calls": """
+        def rotate(points, angle):
+            return points.to(points.device) @ matrix(angle)
+
+        def matrix(angle):
+            return torch.zeros(3, 3).cuda()  # <-
+        """,
+    "a method of a plain class": """
+        class Coder:
+            def decode(self, boxes):
+                return boxes * torch.ones(4).to(boxes.device)  # <-
+        """,
+}
+
+OTHERS = {
+    "the project calls it, where it is cold": """
+        def rotate(points, angle):
+            return points @ torch.zeros(3, 3).to(points.device)  # <-
+
+        def main(points):
+            rotate(points, 1)
+        """,
+    "a network is handed in": """
+        def slide(inputs, network):
+            count = torch.zeros(9).to(inputs.device)  # <-
+        """,
+    "nothing but a device is made": """
+        def usable(number):
+            return torch.zeros(1).to(torch.device("cuda"))  # <-
+        """,
+    "it sets something": """
+        def set_timesteps(self, sigmas):
+            self.sigmas = torch.zeros(9).to(sigmas.device)  # <-
+        """,
+    "the object itself is asked": """
+        class Table:
+            def take(self, n):
+                return torch.zeros(n).to(self.device)  # <-
+        """,
+    "an inner function": """
+        def outer():
+            def inner(x):
+                return torch.zeros(3).to(x.device)  # <-
+            return inner
+        """,
+    "an annotation says what is handed in": """
+        def place(batch: Batch):
+            return torch.zeros(3).to(batch.device)  # <-
+        """,
+}
+
+
+@pytest.mark.parametrize("code", OPERATIONS.values(), ids=OPERATIONS)
+def test_an_operation_is_hot(code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert "device" in hot.because
+
+
+@pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
+def test_other_functions_are_not(code):
+    assert hot_at(code) is None

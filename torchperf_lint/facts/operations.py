@@ -1,0 +1,87 @@
+"""Functions of tensors that nothing in the project calls and no annotation tells of: they ask a tensor for its
+device, as only code that makes tensors beside a given one does.
+
+`def rotate(points, angle): m = torch.zeros(3, 3).to(points.device)` of a library is called by who uses it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.roles import Role, is_inherited, no_operation
+from torchperf_lint.model import Confidence
+
+_WHOLE_NETWORK = re.compile(
+    r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
+    r"policy|agent|actor|critic|trainer|accelerator|tokenizer|loader|dataset|path|file|filename|args|cfg|config|opt|"
+    r"sampler|scheduler|optimizer|engine|runner|state_dict|checkpoint)s?\d*$",
+    re.IGNORECASE,
+)
+"""Parameters of functions that run a whole network, or set something up: once for each input at most."""
+_ONE_RUN = re.compile(
+    r"(?:^|_)(?:main|demo|test|tests|bench|benchmark|check|verify|sample|sampling|generate|inference|infer|predict|"
+    r"evaluate|evaluation|eval|set|setup|register|parse|download|fit|optimize|inversion|invert|calibrate|count|stats|"
+    r"metrics?|print|log|dump|info|repr|grid_to_image|video|images?)(?:_|$)",
+    re.IGNORECASE,
+)
+"""Functions that make, show or judge a result, by their name."""
+
+
+class Operations:
+    """Which functions are operations on tensors, by what they ask of their parameters."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def role(self, key: FunctionKey) -> Role | None:
+        """The role of a function that nothing in the project calls, or None."""
+        asked = self._asked.get(key)
+        if not asked:
+            return None
+        function = self.index.function(key)
+        if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
+            return None
+        if no_operation(key, function) or self._belongs_elsewhere(key, function):
+            return None
+        own = function.parameters[function.bound :]
+        imports = self.index.outlines[key.path].imports
+        name = next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
+        if name is None or not own or any(_WHOLE_NETWORK.search(p.name) for p in own):
+            return None
+        because = (
+            f"is an operation on tensors, as it asks `{name}` for its device (line {asked[name]}), and nothing in the "
+            "project calls it: who uses it does so in every step"
+        )
+        return Role("forward", because, "in every call", Confidence.LIKELY)
+
+    def _is_a_tensor(self, name: str, function: Function) -> bool:
+        """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""
+        parameter = next((p for p in function.parameters if p.name == name), None)
+        own = parameter is not None and function.bound and parameter is function.parameters[0]
+        told = [p.annotation for p in (function.parameters[function.bound :] if parameter is None else [parameter])]
+        given = any(a.endswith("Tensor") for a in told) or not any(told)
+        return given and not own and not _WHOLE_NETWORK.search(name)
+
+    def _belongs_elsewhere(self, key: FunctionKey, function: Function) -> bool:
+        """Whether a method is one of a base class, or of a class that another class knows how often to call."""
+        if function.class_index < 0:
+            return False
+        return is_inherited(self.index, Thing("class", key.path, function.class_index), function)
+
+    @cached_property
+    def _asked(self) -> dict[FunctionKey, dict[str, int]]:
+        """Function -> the names that it asks for their device, with the first line of each."""
+        found: dict[FunctionKey, dict[str, int]] = {}
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind == "device" and mention.function > 0:
+                    found.setdefault(FunctionKey(path, mention.function), {}).setdefault(mention.chain, mention.line)
+        return found
+
+
+def _is_private(function: Function) -> bool:
+    """Whether a function is for whoever defines it, a base class as well: its calls cannot be missing."""
+    return function.name.startswith("__" if function.class_index < 0 else "_")
