@@ -1111,3 +1111,14 @@ class Head({base}):
 """
     assert value_of(code.format(base="nn.Module"), "found").kind == "tensor"
     assert value_of(code.format(base="object"), "found").kind == "unknown"
+
+
+def test_a_gradient_is_a_tensor_whoever_has_it():
+    assert value_of("def f(things):\n    for p in things:\n        p.grad.data", "p.grad.data").kind == "tensor"
+    assert value_of("def f(things):\n    return torch.autograd.grad", "torch.autograd.grad").kind != "tensor"
+
+
+@pytest.mark.parametrize(("given", "device"), [("loss.cpu()", HOST), ("loss", ANYWHERE)])
+def test_a_lambda_computes_where_its_arguments_are(given, device):
+    code = f"psnr = lambda x: -10.0 * torch.log(x)\ndef f(loss: torch.Tensor):\n    out = psnr({given})\n    return out"
+    assert value_of(code, "out").device == device
