@@ -24,6 +24,7 @@ from torchperf_lint.facts.deciding import decisive_names
         ("w = [x]\nif 3 in w: f()", True),
         ("if torch.equal(x, w): f()", True),
         ("if x.shape[0] != w.size(0): f()", False),
+        ("y = float(x)\nif y == float('inf') or y == -float('inf') or y != y: f()", False),
         ("if len(x) > 3 or x.dtype == w or x.dim() == 2: f()", False),
         ("if x is None or isinstance(x, int): f()", False),
         ("if np.ndim(x) != 1 or np.shape(x) == w: f()", False),

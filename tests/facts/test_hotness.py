@@ -900,3 +900,43 @@ def test_a_loop_whose_steps_run_a_module_is_a_rollout(inner, decorator, hot):
     found = hot_at(SAMPLER.format(inner=inner, decorator=decorator))
     assert (found is not None) is hot
     assert found is None or "which runs `self.model()`" in found.because
+
+
+def test_a_module_that_samples_with_the_model_it_is_handed():
+    hot = hot_at("""
+        class Sampler(nn.Module):
+            def __init__(self, model, turns):
+                super().__init__()
+                self.model, self.turns = model, turns
+
+            @torch.no_grad()
+            def sample(self, x):
+                for t in reversed(range(self.turns)):
+                    x = x - self.model(x, t)
+                    kept = x.mean()  # <-
+                return x
+    """)
+    assert hot is not None
+    assert hot.kind == "rollout"
+
+
+def test_two_objects_bound_at_once_are_known():
+    hot = hot_at("""
+        class Best:
+            def observe(self, loss):
+                self.best = loss  # <-
+
+        class Stop:
+            def observe(self, loss):
+                pass
+
+        def train(model, loader, optimizer):
+            best, stop = Best(), Stop()
+            for x in loader:
+                loss = model(x)
+                loss.backward()
+                optimizer.step()
+                best.observe(loss)
+    """)
+    assert hot is not None
+    assert hot.kind == "step"

@@ -137,6 +137,7 @@ def test_loops_over_parameters(body, expected):
         ("kept.append(f'{loss:.3f} {step}')", ["loss", "step"]),
         ("kept.append('%d %s' % (step, loss))", ["step", "loss"]),
         ("kept.append('%s' % loss)", ["loss"]),
+        ("kept.append(('%10s' + '%10.4g' * 3) % (step, *loss))", ["step", "loss"]),
         ("kept.append('{}'.format(loss))", ["loss"]),
         ("kept.append(str(loss))", ["loss"]),
         ("logger.info('%s', loss)", ["'%s'", "loss"]),

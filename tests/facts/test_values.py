@@ -1138,3 +1138,14 @@ def test_what_stands_in_for_a_missing_argument_is_told_of_this_call(body):
 
 def test_what_is_brought_to_the_host_lies_there_whatever_it_was():
     assert value_of("def f(found):\n    best = found.top().cpu()\n    return best\n", "best").device == HOST
+
+
+def test_a_gradient_is_a_tensor_whoever_has_it():
+    assert value_of("def f(things):\n    for p in things:\n        p.grad.data", "p.grad.data").kind == "tensor"
+    assert value_of("def f(things):\n    return torch.autograd.grad", "torch.autograd.grad").kind != "tensor"
+
+
+@pytest.mark.parametrize(("given", "device"), [("loss.cpu()", HOST), ("loss", ANYWHERE)])
+def test_a_lambda_computes_where_its_arguments_are(given, device):
+    code = f"psnr = lambda x: -10.0 * torch.log(x)\ndef f(loss: torch.Tensor):\n    out = psnr({given})\n    return out"
+    assert value_of(code, "out").device == device

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.externals import value_of_external
 from torchperf_lint.facts.hints import default_of
-from torchperf_lint.facts.value import Frame, Value, join
+from torchperf_lint.facts.value import ANYWHERE, HOST, Frame, Value, join
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -72,7 +72,9 @@ def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
 def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, frame: Frame) -> Value | None:
     if isinstance(function, ast.Lambda):
         body = values.body(home.path)
-        return values.of(function.body, home._replace(at=body.at(function.body))) if body is not None else None
+        if body is None:
+            return None
+        return _where_given(values, node, values.of(function.body, home._replace(at=body.at(function.body))), frame)
     if isinstance(function, ast.Call) and function.args:
         thing = values.thing(function.func, home)
         if thing is None or thing.dotted != "functools.partial":
@@ -83,6 +85,15 @@ def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, fr
         # The call shows only some of the arguments: whoever looks there for the others must not.
         return replace(made, origins=()) if made is not None else None
     return _external(values, function, node.args, node.keywords, node, home, frame)
+
+
+def _where_given(values: Values, node: ast.Call, made: Value, frame: Frame) -> Value:
+    """What a lambda gives: on the host, where all tensors that it was given are there."""
+    if made.kind != "tensor" or made.device != ANYWHERE:
+        return made
+    given = [values.of(argument, frame.deeper()) for argument in node.args]
+    devices = {value.device for value in given if value.kind in ("tensor", "batch")}
+    return made.moved(HOST) if devices == {HOST} else made
 
 
 def _external(

@@ -66,7 +66,17 @@ def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     if node.attr == "saved_tensors":
         return sequence(tensor(ANYWHERE, "what `forward` saved for the backward pass"))
     found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
-    return found if found.kind != "unknown" else value_by_uses(values, node, frame)
+    found = found if found.kind != "unknown" else value_by_uses(values, node, frame)
+    return _gradient(values, node, frame) if found.kind == "unknown" and node.attr == "grad" else found
+
+
+def _gradient(values: Values, node: ast.Attribute, frame: Frame) -> Value:
+    """`p.grad`, whatever `p` is: in a file of torch only tensors have one, and it is where they are."""
+    imported = values.index.outlines[frame.path].imports
+    head = chain(node).partition(".")[0]
+    if head in imported or not any(name.partition(".")[0] == "torch" for name in imported.values()):
+        return UNKNOWN  # `torch.autograd.grad`
+    return tensor(ANYWHERE, f"`{chain(node)}` (line {node.lineno}) is the gradient of a tensor", Confidence.LIKELY)
 
 
 def _of_pair(base: Value, name: str) -> Value:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.syntax import LEAVES, children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of, side_by_side
 
 HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -209,7 +209,7 @@ class Collector:
         elif isinstance(node, ast.Starred):
             self._target(node.value, "other", value, (), end, path)
         elif isinstance(node, ast.Tuple | ast.List):
-            parts = _side_by_side(node, value) if how == "assign" and not index else None
+            parts = side_by_side(node, value) if how == "assign" and not index else None
             for position, item in enumerate(node.elts):
                 if parts is not None:
                     self._target(item, how, parts[position], (), end, path)
@@ -304,11 +304,3 @@ def _classes_asked(test: ast.expr) -> str | None:
     if asked == "hasattr" and len(test.args) == 2:
         return "torch.Tensor" if isinstance(test.args[1], ast.Constant) and test.args[1].value in _OF_TENSORS else None
     return "torch.Tensor" if asked.rpartition(".")[2] == "is_tensor" and len(test.args) == 1 else None
-
-
-def _side_by_side(targets: ast.Tuple | ast.List, value: ast.expr) -> list[ast.expr] | None:
-    """What each target of `a, b = x, y` gets."""
-    if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != len(targets.elts):
-        return None
-    starred = any(isinstance(part, ast.Starred) for part in (*targets.elts, *value.elts))
-    return None if starred else value.elts

@@ -132,6 +132,13 @@ def _deciding_parts(node: ast.AST) -> list[ast.AST]:
     return []
 
 
+def gives_size(parent: ast.AST | None, node: ast.expr) -> bool:
+    """Whether what `parent` takes of `node` is a size, a count, a bound or an index."""
+    return isinstance(parent, ast.Slice) or (
+        parent is not None and any(part is node for part in _deciding_parts(parent))
+    )
+
+
 def _is_text(node: ast.expr) -> bool:
     """Whether an expression is text made of a number: an f-string, `"...".format(x)`, `"..." % x`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -46,7 +46,7 @@ def _by_calls(file: SourceFile) -> Iterator[Formatted]:
             pass
         elif name not in _LOGGED or not logs:
             continue
-        yield Formatted(site, tuple(v.value if isinstance(v, ast.Starred) else v for v in given))
+        yield Formatted(site, _spread(given))
 
 
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
@@ -54,8 +54,21 @@ def _by_operators(file: SourceFile) -> Iterator[Formatted]:
         node = spot.expression
         if isinstance(node, ast.JoinedStr):
             yield Formatted(spot, tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue)))
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
-            yield Formatted(spot, tuple(node.right.elts) if isinstance(node.right, ast.Tuple) else (node.right,))
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_format(node.left):
+            given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+            yield Formatted(spot, _spread(given))
+
+
+def _spread(values: Iterable[ast.expr]) -> tuple[ast.expr, ...]:
+    """What is formatted: of `*losses` the tensor that is taken apart."""
+    return tuple(v.value if isinstance(v, ast.Starred) else v for v in values)
+
+
+def _is_format(node: ast.expr) -> bool:
+    """A text, and one put together: `"%10s" + "%10.4g" * 3`."""
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        node = node.left
+    return _is_text(node)
 
 
 def _is_text(node: ast.expr) -> bool:

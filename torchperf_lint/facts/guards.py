@@ -237,9 +237,22 @@ def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
 
 
+_INFINITE = re.compile(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
+
+
 def checks_for_nan(test: ast.expr) -> bool:
     """Whether a test looks for values that are not finite."""
-    return any(name in _NOT_FINITE or name in ("isfinite", "is_finite") for name in _names(test))
+    return any(name in _NOT_FINITE or name in ("isfinite", "is_finite") for name in _names(test)) or any(
+        isinstance(node, ast.Compare) and _finds_nan(node) for node in ast.walk(test)
+    )
+
+
+def _finds_nan(test: ast.Compare) -> bool:
+    """`x != x`, and `x == float("inf")`."""
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return False
+    left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+    return (left == right and isinstance(test.ops[0], ast.NotEq)) or bool(_INFINITE.match(right))
 
 
 def _is_finite_check(test: ast.expr) -> bool:

@@ -58,6 +58,10 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         return [node.body, node.orelse]
     if isinstance(node, ast.NamedExpr | ast.Starred | ast.Await):
         return [node.value]
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return [node.elt]
+    if isinstance(node, ast.DictComp):
+        return [node.value]
     return node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else []
 
 

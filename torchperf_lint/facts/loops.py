@@ -42,9 +42,12 @@ _LOADERS = (
     "lightning.Fabric().setup_dataloaders()",
 )
 _MODEL_NAME = re.compile(
-    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$",
+    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$"
+    r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
+_OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
+"""`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
@@ -59,6 +62,11 @@ _IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?ra
 """`for start in range(0, len(texts), batch_size)`: one batch a turn, as from a loader."""
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
+
+
+def _nothing_known(things: Sequence[Thing]) -> bool:
+    """Whether a name is bound to nothing in sight, or at most to what a base class of a library may hold."""
+    return all(thing.kind == "external" and _OF_A_BASE.search(thing.dotted) for thing in things)
 
 
 def is_plural(chain: str) -> bool:
@@ -177,7 +185,7 @@ class Loops:
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)
-            if known or (not things and _MODEL_NAME.search(call.callee)):
+            if known or (_nothing_known(things) and _MODEL_NAME.search(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         for call in self.calls_directly_in(path, index):
@@ -201,7 +209,9 @@ class Loops:
         calls = self.calls_directly_in(key.path, self.index.function(key).region)
         for call in calls:
             things = self.types.things(key.path, key.index, call.callee)
-            if any(self._is_module(thing) for thing in things) or (not things and _MODEL_NAME.search(call.callee)):
+            if any(self._is_module(thing) for thing in things) or (
+                _nothing_known(things) and _MODEL_NAME.search(call.callee)
+            ):
                 return call.callee
         if depth <= 1:
             return None

@@ -28,7 +28,15 @@ from torchperf_lint.facts.mentions import (
 )
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
-from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, byte_lines, children_of, expression_depth, parse
+from torchperf_lint.facts.syntax import (
+    LEAVES,
+    MAX_DEPTH,
+    byte_lines,
+    children_of,
+    expression_depth,
+    parse,
+    side_by_side,
+)
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -281,7 +289,7 @@ class _Outliner:
         parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:
             if isinstance(target, ast.Tuple | ast.List):
-                self.unpacked(target, value, context)
+                self.unpacked(target, node.value, value, context)
                 continue
             if "?" not in value:
                 self.bind(target, value, context)
@@ -293,8 +301,13 @@ class _Outliner:
                 self.iterators[context.function, target.id] = iterated(node.value)
         self.expressions(node, context)
 
-    def unpacked(self, target: ast.Tuple | ast.List, value: str, context: _Context) -> None:
-        """`a, b = f()` binds items of one value; what each is, is the engine's business."""
+    def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: _Context) -> None:
+        """`a, b = f()` binds items of one value; what each is, is the engine's business.
+
+        `a, b = f(), g()` binds each to its own.
+        """
+        for item, each in zip(target.elts, side_by_side(target, node) or (), strict=False):
+            self.bind(item, bound_functions(each) or chain(each), context)
         if "?" in value or value[0] in "@{|":
             return
         for position, item in enumerate(target.elts):

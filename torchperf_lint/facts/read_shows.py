@@ -19,7 +19,7 @@ from torchperf_lint.model import Confidence
 _ASKED = frozenset({"item", "cpu"})
 _COMPUTES = frozenset({"step", "forward", "update", "rollout"})
 """Kinds of hot code whose values are computed there; an evaluation's are as often labels from the host."""
-_ON_HOST = re.compile(
+ON_HOST = re.compile(
     r"(?:^|_)(?:np|numpy|array|env|reward|done|df|frame|dataframe|table|row|column|config|cfg|host|sigma)s?(?:_|\d|$)",
     re.IGNORECASE,
 )
@@ -99,7 +99,7 @@ def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
     body = file.project.body(file.path)
     names = {n.id for n in ast.walk(operand) if isinstance(n, ast.Name)}
     parts = chain(operand).replace("[", ".").replace("]", "").replace("()", "").split(".")
-    if body is None or any(map(_ON_HOST.search, parts)):
+    if body is None or any(map(ON_HOST.search, parts)):
         return True
     if not isinstance(operand, ast.Call) and _NO_TENSOR.search(parts[-1]):
         return True

@@ -59,6 +59,8 @@ def _binds_one(file: SourceFile, place: Place, definition: Definition) -> bool:
     call = definition.value
     if definition.how == "item" and isinstance(call, ast.Call) and last_part(chain(call.func)) in api.PAIR_METHODS:
         return len(definition.index) == 1
+    if definition.how == "loop" and not definition.index and definition.value is not None:
+        return is_one_tensor(file, place, definition.value)  # a row of a tensor is one too
     value = _bound_value(definition)
     return value is not None and _makes_one(file, place, value)
 

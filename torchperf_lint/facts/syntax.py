@@ -98,3 +98,11 @@ def expression_depth(root: ast.AST) -> int:
 def byte_lines(text: str) -> list[bytes]:
     """The lines of a text as bytes, for turning columns in bytes into columns in code points."""
     return [line.encode("utf-8", "replace") for line in re.split(r"\r\n|\r|\n", text)]
+
+
+def side_by_side(targets: ast.Tuple | ast.List, value: ast.expr) -> list[ast.expr] | None:
+    """What each target of `a, b = x, y` gets; None where one value is taken apart."""
+    if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != len(targets.elts):
+        return None
+    starred = any(isinstance(part, ast.Starred) for part in (*targets.elts, *value.elts))
+    return None if starred else value.elts

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, RAISES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, RAISES, REPLACES, consequence
+from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, hot_read, one_copy
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
+from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -23,8 +25,9 @@ class TensorTruthiness(SourceRule):
 
     ## What it does
     Flags device tensors that Python asks for their truth (tests of `if`, `while`, `assert` and `a if t else b`,
-    operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host) where the line runs
-    every training step, forward pass or evaluation batch (the last is reported as info). A test that decides what runs
+    operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host; `max(a, b)`,
+    `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger) where the line runs every
+    training step, forward pass or evaluation batch (the last is reported as info). A test that decides what runs
     next is only `possible`; one that asks again what the host has asked before is shown in any case.
 
     ## Why it is slow
@@ -101,7 +104,21 @@ class TensorTruthiness(SourceRule):
     """
 
     code, name, since = "TPL102", "tensor-truthiness", "0.1.0"
-    triggers = ("if ", "if(", "while ", "while(", "assert ", "assert(", "not ", ".equal(", ".allclose(", ".is_nonzero(")
+    triggers = (
+        "if ",
+        "if(",
+        "while ",
+        "while(",
+        "assert ",
+        "assert(",
+        "not ",
+        ".equal(",
+        ".allclose(",
+        ".is_nonzero(",
+        "max(",
+        "min(",
+        "sorted(",
+    )
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -115,9 +132,13 @@ class TensorTruthiness(SourceRule):
             operand = _asked(file, site.call, site)
             if operand is not None:
                 yield from self._judged(file, site, operand)
+        for site, operand, value in extremes(file):
+            yield from self._judged(file, site, operand, value)
 
-    def _judged(self, file: SourceFile, place: Place, operand: ast.expr) -> Iterator[Finding]:
-        read = hot_read(file, place, operand)
+    def _judged(
+        self, file: SourceFile, place: Place, operand: ast.expr, shown: Value | None = None
+    ) -> Iterator[Finding]:
+        read = hot_read(file, place, operand, shown)
         if read is None:
             return
         statement = file.enclosing(place.function).statement(place.expression)
@@ -128,7 +149,7 @@ class TensorTruthiness(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
-            instead=one_copy(file, read) or _instead(then),
+            instead=one_copy(file, read) or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
             value=read.value,
             hot=read.hot,
             severity=Severity.INFO if excused else read.severity,
