@@ -15,7 +15,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
-from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
 from torchperf_lint.facts.types import Types, is_module_name
 from torchperf_lint.model import Confidence
 
@@ -58,8 +58,6 @@ _STEP_CALL = re.compile(
 )
 _ON_DEVICE = {"to", "cuda"}
 _KEPT = ("cached_property", "lru_cache", "cache")
-_IN_BATCHES = re.compile(r"\bt?range\([^,]+,[^,]+, *\w*(?:batch|chunk)\w*|\bt?range\([^,]+,[^,]+, *(?:bs|bsz)\b")
-"""`for start in range(0, len(texts), batch_size)`: one batch a turn, as from a loader."""
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
 
@@ -181,7 +179,7 @@ class Loops:
         without_grad = inside or self._without_grad(path, index)
         if not without_grad or self._runs_once(path, region.function):
             return None
-        kind, when = ("eval", _BATCH) if _IN_BATCHES.search(region.detail) else ("rollout", _TURN)
+        kind, when = ("eval", _BATCH) if region.iterable == IN_BATCHES else ("rollout", _TURN)
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)

@@ -35,10 +35,24 @@ def iterated(node: ast.expr) -> str:
         if not isinstance(node, ast.Call) or not node.args:
             break
         name = last_part(chain(node.func))
+        if name in _COUNTS and len(node.args) == 3:
+            return IN_BATCHES if _is_stride(node.args[2]) else f"{name}()"
         if name not in _WRAPPERS and not _PROGRESS.search(name):
             break
         node = node.args[0]
     return chain(node)
+
+
+IN_BATCHES = "range(batches)"
+"""What a loop goes over in `for start in range(0, len(texts), batch_size)`: one batch a turn, as from a loader."""
+_COUNTS = frozenset({"range", "trange"})
+
+
+def _is_stride(step: ast.expr) -> bool:
+    """Whether a step takes several at once: a name for how many, or a number above one; not a way back, `-1`."""
+    if isinstance(step, ast.Constant):
+        return isinstance(step.value, int) and step.value > 1
+    return not isinstance(step, ast.UnaryOp)
 
 
 def parameters(args: ast.arguments) -> tuple[Parameter, ...]:
