@@ -66,8 +66,8 @@ class ScalarConversionInHotLoop(SourceRule):
     ```
 
     ## When it is fine
-    On shapes and configuration, which are on the host, once every n steps, and as one `.tolist()` of the results of each
-    batch that is evaluated:
+    On shapes and configuration, which are on the host, once every n steps, and as one `.tolist()` of the results of
+    each batch that is evaluated:
     ```python
     import torch
     from torch import nn
