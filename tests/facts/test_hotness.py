@@ -654,9 +654,10 @@ def test_a_guarded_call_does_not_make_its_function_hot():
     assert hot_at({"helpers.py": "def measure(loss):\n    print(loss)  # <-", "train.py": guarded}) is None
 
 
-def test_a_cold_name_stays_cold_when_called_every_step():
-    code = TRAIN.replace("measure", "save_checkpoint")
-    assert hot_at({"helpers.py": "def save_checkpoint(loss):\n    print(loss)  # <-", "train.py": code}) is None
+@pytest.mark.parametrize("name", ["save_checkpoint", "data_aware_initialization"])
+def test_a_cold_name_stays_cold_when_called_every_step(name):
+    code = TRAIN.replace("measure", name)
+    assert hot_at({"helpers.py": f"def {name}(loss):\n    print(loss)  # <-", "train.py": code}) is None
 
 
 def test_merging_of_adapters_is_not_hot_though_forward_calls_it():

@@ -1149,3 +1149,16 @@ def test_a_gradient_is_a_tensor_whoever_has_it():
 def test_a_lambda_computes_where_its_arguments_are(given, device):
     code = f"psnr = lambda x: -10.0 * torch.log(x)\ndef f(loss: torch.Tensor):\n    out = psnr({given})\n    return out"
     assert value_of(code, "out").device == device
+
+
+@pytest.mark.parametrize("expression", ["packed.batch_sizes", "batch_sizes", "size"])
+def test_a_packed_sequence_keeps_its_batch_sizes_on_the_host(expression):
+    code = """
+        class Cell(nn.Module):
+            def forward(self, packed: torch.Tensor, hidden):
+                print(packed.batch_sizes)
+                packed, batch_sizes, order, back = packed
+                for size in batch_sizes:
+                    hidden = self.cell(packed[:size], hidden)
+    """
+    check(code, expression, "tensor", HOST)

@@ -65,6 +65,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
 def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     if node.attr == "saved_tensors":
         return sequence(tensor(ANYWHERE, "what `forward` saved for the backward pass"))
+    if node.attr == api.BATCH_SIZES:
+        return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
     found = from_thing(values, values.types.thing(frame.path, frame.function, chain(node)), chain(node))
     found = found if found.kind != "unknown" else value_by_uses(values, node, frame)
     return _gradient(values, node, frame) if found.kind == "unknown" and node.attr == "grad" else found
@@ -98,6 +100,8 @@ def _of_tensor(base: Value, name: str) -> Value:
         return Value("torch_device", base.device if base.kind == "tensor" else HOST, borrowed=base.borrowed)
     if name == "dtype":
         return Value("dtype", HOST)
+    if name == api.BATCH_SIZES:
+        return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
     return base
 

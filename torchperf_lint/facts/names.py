@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
@@ -152,6 +153,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(value, d.index)
+        value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     elif d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
     if value.kind in ("tensor", "batch", "module") and value.because:

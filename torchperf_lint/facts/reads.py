@@ -13,7 +13,7 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
-from torchperf_lint.facts.round_trips import comes_back_as_index
+from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -88,6 +88,11 @@ def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
     if value.device != ANYWHERE:
         return value
     return value.weaker(Confidence.LIKELY) if file.project.uses_accelerator else None
+
+
+def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
+    """Whether a call brings what an evaluated batch is computed for to the host, once, in one piece, to stay there."""
+    return read.hot.kind == "eval" and read.repeated is None and comes_back(file, site) is None
 
 
 def cause(place: Place) -> str:

@@ -17,7 +17,6 @@ _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
-
 _ON_HOST = re.compile(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
 
 

@@ -52,6 +52,8 @@ PLAIN_ATTRIBUTES = frozenset(
     "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names "
     "is_cpu is_meta is_mps is_xpu output_nr".split()
 )
+BATCH_SIZES = "batch_sizes"
+"""The field of a `PackedSequence` that torch keeps on the host, wherever its data are."""
 
 TENSOR_ONLY_METHODS = frozenset(
     "view permute unsqueeze unsqueeze_ contiguous detach detach_ backward expand expand_as masked_fill "

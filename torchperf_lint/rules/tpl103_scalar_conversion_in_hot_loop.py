@@ -9,8 +9,14 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, conversion_readings, conversions_in_loops, one_copy
-from torchperf_lint.facts.round_trips import comes_back
+from torchperf_lint.facts.reads import (
+    Read,
+    cause,
+    conversion_readings,
+    conversions_in_loops,
+    is_the_result,
+    one_copy,
+)
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -105,7 +111,7 @@ class ScalarConversionInHotLoop(SourceRule):
         """Yield a finding for each hot conversion of a device tensor."""
         del project
         for site, converted, read in (*conversion_readings(file), *conversions_in_loops(file)):
-            if _is_the_result(file, site, read):
+            if site.record.callee.endswith(".tolist") and is_the_result(file, site, read):
                 continue
             yield self.found(
                 site,
@@ -126,12 +132,6 @@ class ScalarConversionInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
-
-
-def _is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
-    """One bulk list for each batch that is evaluated: what is computed for is brought to the host some time."""
-    listed = read.hot.kind == "eval" and site.record.callee.endswith(".tolist")
-    return listed and read.repeated is None and comes_back(file, site) is None
 
 
 def _lists_for_the_host(site: Site, read: Read) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, one_copy
+from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, is_the_result, one_copy
 from torchperf_lint.facts.round_trips import comes_back
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
@@ -104,9 +104,9 @@ class CpuCopyInHotLoop(SourceRule):
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
         for site, receiver, read in (*copy_readings(file), *copies_in_loops(file)):
-            back = comes_back(file, site) if read.hot.kind == "eval" and read.repeated is None else None
-            if read.hot.kind == "eval" and read.repeated is None and back is None:
+            if is_the_result(file, site, read):
                 continue
+            back = comes_back(file, site) if read.hot.kind == "eval" and read.repeated is None else None
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
