@@ -8,7 +8,7 @@ checkpoint, export and debug code. Everything is decided from outlines, once per
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -61,6 +61,8 @@ class Hot:
     """Whether only a caller that asks for it gets there: behind a parameter that is off by default."""
     story: Story = ()
     """`because` in parts, so that it can be told again from another file."""
+    evaluates: bool = False
+    """Whether the line runs only while the module is evaluated, though what makes it hot runs in training too."""
 
 
 Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
@@ -132,15 +134,20 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        return replace(found, optional=True) if found is not None and self._optional(path, index) else found
+        if found is None:
+            return None
+        around = self._kinds_around(path, index)
+        optional, evaluates = found.optional or "optional" in around, found.evaluates or "evaluation" in around
+        return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
 
-    def _optional(self, path: str, index: int) -> bool:
+    def _kinds_around(self, path: str, index: int) -> set[str]:
+        """The kinds of the regions around one, inside its function."""
         regions = self.index.outlines[path].regions
+        kinds = set()
         while index >= 0 and regions[index].kind != "function":
-            if regions[index].kind == "optional":
-                return True
+            kinds.add(regions[index].kind)
             index = regions[index].parent
-        return False
+        return kinds
 
     def _climb(self, path: str, index: int) -> tuple[Hot | None, bool]:
         """The innermost hot loop around a region inside its function, and whether no guard holds the region back."""
@@ -243,20 +250,31 @@ class Hotness:
 
     @cached_property
     def _functions(self) -> dict[FunctionKey, Hot]:
-        """Loops' callees first, then roles, then what these call."""
+        """Loops' callees first, then roles, then what these call; last what only evaluation calls."""
         hot: dict[FunctionKey, Hot] = {}
         queue: deque[FunctionKey] = deque()
-        for called, found in ((True, self._called_from_loops()), (False, self._by_role())):
+        evaluated: deque[tuple[FunctionKey, Hot]] = deque()
+
+        def take(found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
             for key, reason in found:
-                if key not in hot and not self._never_hot(key, called):
-                    hot[key] = reason
-                    queue.append(key)
+                if key in hot or self._never_hot(key, called):
+                    continue
+                if reason.evaluates:
+                    evaluated.append((key, reason))
+                    continue
+                hot[key] = reason
+                queue.append(key)
+
+        take(self._called_from_loops(), called=True)
+        take(self._by_role(), called=False)
         while queue:
             key = queue.popleft()
-            for target, reason in self._passed_on(key, hot[key]):
-                if target not in hot and not self._never_hot(target, called=True):
-                    hot[target] = reason
-                    queue.append(target)
+            take(self._passed_on(key, hot[key]), called=True)
+        while evaluated:
+            key, reason = evaluated.popleft()
+            if key not in hot:
+                hot[key] = reason
+                take(self._passed_on(key, reason), called=True)
         return hot
 
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
@@ -272,7 +290,7 @@ class Hotness:
                 hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
                 if hot is None or (hot.kind != "step" and self._is_hook_by_name(site, target)):
                     continue
-                found.append((target, self._through(hot, site, target)))
+                found.append((target, self._evaluated(self._through(hot, site, target), site)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
@@ -349,7 +367,13 @@ class Hotness:
         for site, target in self.callees.get(key, ()):
             if not self.dispatch.is_given(site) and self._climb(site.path, site.call.region)[1]:
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
-                yield target, replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
+                passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
+                yield target, self._evaluated(passed, site)
+
+    def _evaluated(self, hot: Hot, site: CallSite) -> Hot:
+        """The reason of what is called at a site, which may be in a branch that only evaluation takes."""
+        around = self._kinds_around(site.path, site.call.region)
+        return replace(hot, evaluates=True) if "evaluation" in around and not hot.evaluates else hot
 
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""

@@ -26,6 +26,7 @@ from torchperf_lint.facts.mentions import (
     listens,
     parts_made,
 )
+from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import (
@@ -120,6 +121,8 @@ class _Outliner:
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
                 guard = kept_after(statement, statements[index + 1 :])
+            if guard is None and evaluation_follows(statement):
+                guard = guards.Guard("evaluation", "")
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
                 self.blocks.append(_Block(rest, self.region(guard.kind, context, rest, guard.text), inner=False))
@@ -255,6 +258,10 @@ class _Outliner:
             body = self.region("optional", context, node.body, guards.short(guards.words(node.test)))
         elif guards.set_up_once(node):
             body = self.region("once", context, node.body, guards.short(guards.words(node.test)))
+        else:
+            trained_not, otherwise_not = in_evaluation(node.test)
+            body = self.region("evaluation", context, node.body) if trained_not else context
+            orelse = self.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
 
@@ -380,6 +387,10 @@ class _Outliner:
                 orelse = self.region(guard.kind, context, [node.orelse], guard.text)
             elif guard is not None:
                 body = self.region(guard.kind, context, [node.body], guard.text)
+            else:
+                trained_not, otherwise_not = in_evaluation(node.test)
+                body = self.region("evaluation", context, [node.body]) if trained_not else context
+                orelse = self.region("evaluation", context, [node.orelse]) if otherwise_not else context
             return [(node.test, context), (node.body, body), (node.orelse, orelse)]
         assert isinstance(node, ast.BoolOp)
         parts: list[tuple[ast.AST, _Context]] = []

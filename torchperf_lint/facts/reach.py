@@ -47,7 +47,7 @@ def from_json(held: object, outlines: Mapping[str, Outline]) -> Reach:
 
 
 def _hot(held: list[Any]) -> Hot:
-    kind, because, when, confidence, path, line, depth, loop, optional, story = held
+    kind, because, when, confidence, path, line, depth, loop, optional, story, evaluates = held
     told = tuple([part if isinstance(part, str) else (part[0], part[1]) for part in story])
     around = None if loop is None else (loop[0], loop[1])
-    return Hot(kind, because, when, Confidence(confidence), path, line, depth, around, optional, told)
+    return Hot(kind, because, when, Confidence(confidence), path, line, depth, around, optional, told, evaluates)

@@ -64,7 +64,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     value = shown or on_device(file, place, receiver)
     if value is None:
         return None
-    mild = Severity.INFO if hot.kind == "eval" else Severity.WARNING
+    mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
         again = repeated(file, place, receiver) if not hot.optional else None
         if again is None:
@@ -92,7 +92,11 @@ def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what an evaluated batch is computed for to the host, once, in one piece, to stay there."""
-    return read.hot.kind == "eval" and read.repeated is None and comes_back(file, site) is None
+    return _in_evaluation(read.hot) and read.repeated is None and comes_back(file, site) is None
+
+
+def _in_evaluation(hot: Hot) -> bool:
+    return hot.kind == "eval" or hot.evaluates
 
 
 def cause(place: Place) -> str:

@@ -15,8 +15,8 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, optional, grad-off; for code that runs rarely cadence, debug, memory,
-    elsewhere, lambda, once, except, profile, break, return, raise."""
+    """function, class, loop, comprehension, optional, grad-off, evaluation; for code that runs rarely cadence, debug,
+    memory, elsewhere, lambda, once, except, profile, break, return, raise."""
     parent: int
     start: Position
     end: Position

@@ -21,8 +21,8 @@ class CpuCopyInHotLoop(SourceRule):
     ## What it does
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
     numpy) where the line runs every training step or forward pass. One copy of
-    the result a batch in an evaluation or prediction loop is what such a loop is for, and is not reported, unless the
-    same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
+    the result a batch in an evaluation or prediction loop, or where a module is not in training mode, is what it is
+    for, and is not reported, unless the same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
     reported wherever they stand, as info: one copy before the loop does it.
 
     ## Why it is slow
@@ -106,7 +106,7 @@ class CpuCopyInHotLoop(SourceRule):
         for site, receiver, read in (*copy_readings(file), *copies_in_loops(file)):
             if is_the_result(file, site, read):
                 continue
-            back = comes_back(file, site) if read.hot.kind == "eval" and read.repeated is None else None
+            back = comes_back(file, site) if read.repeated is None else None
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
