@@ -19,10 +19,10 @@ class CpuCopyInHotLoop(SourceRule):
     """`.cpu()` or `.to("cpu")` on a device tensor in every training step or forward pass.
 
     ## What it does
-    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way to
-    numpy) where the line runs every training step or forward pass. One copy of
-    the result a batch in an evaluation or prediction loop, or where a module is not in training mode, is what it is
-    for, and is not reported, unless the same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
+    Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
+    to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
+    or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
+    same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
     reported wherever they stand, as info: one copy before the loop does it.
 
     ## Why it is slow
