@@ -941,3 +941,20 @@ def test_two_objects_bound_at_once_are_known():
     """)
     assert hot is not None
     assert hot.kind == "step"
+
+
+@pytest.mark.parametrize(
+    ("iterable", "kind"),
+    [("sentences", "eval"), ("self.chunks", "eval"), ("enumerate(image_paths)", "eval"), ("steps", "rollout"),
+     ("range(length)", "rollout")],
+)  # fmt: skip
+def test_a_loop_over_inputs_of_a_model_is_an_evaluation(iterable, kind):
+    hot = hot_at(f"""
+        class Net(nn.Module):
+            @torch.no_grad()
+            def speak(self, sentences, image_paths, steps, length):
+                for each in {iterable}:
+                    print(self.model(each))  # <-
+    """)
+    assert hot is not None
+    assert hot.kind == kind

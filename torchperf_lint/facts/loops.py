@@ -49,6 +49,12 @@ _MODEL_NAME = re.compile(
 _OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
+_INPUTS = re.compile(
+    r"(?:^|[._])(?:texts?|sentences?|sents|samples|images|imgs|inputs|prompts|chunks|paths|files|utterances|wavs|audios|"
+    r"clips|frames|crops|class_?names|queries|passages|documents|docs|examples|requests)(?:\(\))?$",
+    re.IGNORECASE,
+)
+"""What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
 _STEP_CALL = re.compile(
@@ -72,6 +78,13 @@ def is_plural(chain: str) -> bool:
     return chain.endswith(("loaders", "dls"))
 
 
+def _turns_of_inference(iterable: str) -> tuple[str, str]:
+    """What a loop without gradients that runs a model is, and when it turns: an evaluation of inputs, or a decoder."""
+    if iterable == IN_BATCHES:
+        return "eval", _BATCH
+    return ("eval", _INPUT) if _INPUTS.search(iterable) else ("rollout", _TURN)
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop that makes its body hot."""
@@ -89,6 +102,7 @@ class Loop:
 _STEP = "every training step"
 _EVALUATION = "every evaluation batch"
 _BATCH = "every batch"
+_INPUT = "with every input"
 _TURN = "every turn of a decoding loop"
 _DENOISING = "every denoising step"
 
@@ -179,7 +193,7 @@ class Loops:
         without_grad = inside or self._without_grad(path, index)
         if not without_grad or self._runs_once(path, region.function):
             return None
-        kind, when = ("eval", _BATCH) if region.iterable == IN_BATCHES else ("rollout", _TURN)
+        kind, when = _turns_of_inference(region.iterable)
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
@@ -91,8 +92,10 @@ def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
 
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
-    """Whether a call brings what an evaluated batch is computed for to the host, once, in one piece, to stay there."""
-    return _in_evaluation(read.hot) and read.repeated is None and comes_back(file, site) is None
+    """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
+    if read.repeated is not None or not (_in_evaluation(read.hot) or is_handed_back(site)):
+        return False
+    return comes_back(file, site) is None
 
 
 def _in_evaluation(hot: Hot) -> bool:

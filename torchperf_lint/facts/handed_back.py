@@ -1,0 +1,67 @@
+"""Results of inference: what a function that runs without gradients copies to the host to hand it back."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.source import Place
+
+_KINDS = frozenset({"forward", "rollout"})
+"""Code that a caller runs for each input; a training step hands nothing back that it could not keep on the device."""
+_WRAPS = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Return, ast.Assign)
+_LOOPS = frozenset({"loop", "comprehension"})
+
+
+def is_handed_back(place: Place) -> bool:
+    """Whether a value, once in each call and in one piece, is what an inference function returns.
+
+    Functions that others of a forward pass call are left out: what they give may go back to the device.
+    """
+    hot = place.hot
+    if hot is None or hot.kind not in _KINDS or (hot.kind == "forward" and hot.depth):
+        return False
+    return not _in_a_loop(place) and _without_gradients(place) and _returned(place)
+
+
+def _in_a_loop(place: Place) -> bool:
+    """Whether a loop of the function itself repeats the copy."""
+    hotness, path = place.file.project.hotness, place.file.path
+    index = hotness.innermost(path, place.frame.at)
+    regions = hotness.index.outlines[path].regions
+    while index >= 0 and regions[index].kind != "function":
+        if regions[index].kind in _LOOPS:
+            return True
+        index = regions[index].parent
+    return False
+
+
+def _without_gradients(place: Place) -> bool:
+    return place.file.project.grads.mode.is_off_at(place.file.path, place.frame.at)
+
+
+def _returned(place: Place) -> bool:
+    """`return f(x).cpu().numpy()`, `return {"wav": x.cpu()}`, or `out = x.cpu()` and then `return out`."""
+    around = place.file.enclosing(place.function)
+    statement = around.statement(place.expression)
+    if isinstance(statement, ast.Return):
+        return _only_wrapped(around, place.expression)
+    if not isinstance(statement, ast.Assign) or not _only_wrapped(around, place.expression):
+        return False
+    names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    named = (node for returned in around.of_kinds((ast.Return,)) for node in ast.walk(returned))
+    return any(isinstance(node, ast.Name) and node.id in names and _only_wrapped(around, node) for node in named)
+
+
+def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:
+    """Whether a value comes to its statement as it is: through its own methods, into containers and records."""
+    for parent in around.ancestors(node):
+        if isinstance(parent, ast.Call):
+            made = last_part(chain(parent.func))
+            if parent.func is not node and not made[:1].isupper() and made != "dict":
+                return False
+        elif not isinstance(parent, _WRAPS):
+            return False
+        node = parent
+    return True
