@@ -1,18 +1,24 @@
-"""Parameters that are settings: numbers which callers hand on alike at every step, by name, annotation and tests."""
+"""Settings: parameters that callers give alike at every step, by name, annotation and tests; objects that hold them."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Sequence
 
 from torchperf_lint.facts.bindings import Narrowing
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hints import annotation_words, numeric_parameter
 from torchperf_lint.facts.records import Position
 
+LITERAL = "literal"
+"""Written out, or counted."""
 CONFIGURED = "configured"
 """Set by a constructor and nowhere else, or handed on as a setting."""
 SHAPE = "shape"
 """Follows from the shapes of tensors, which the host knows without asking the device."""
+_ORDER = (LITERAL, CONFIGURED, SHAPE)
 
 _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
@@ -31,10 +37,25 @@ _DATA = re.compile(
     re.IGNORECASE,
 )
 """Parameters that hand on what the step is about."""
+_CONFIGURATION = re.compile(
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    re.IGNORECASE,
+)
+"""Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
 _SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
 _NUMBERS = frozenset({"int", "float", "bool", "Number", "number"})
 _TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
 _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
+
+
+def is_configuration(node: ast.expr) -> bool:
+    """Whether an expression names an object that holds settings: `self.cfg`, `config.model`, `args`."""
+    return _CONFIGURATION.search(chain(node)) is not None
+
+
+def loosest(kinds: Sequence[str]) -> str:
+    """Of LITERAL, CONFIGURED and SHAPE: what is made of several: the kind furthest from a literal."""
+    return max(kinds, key=_ORDER.index)
 
 
 def setting(body: Body, function: int, name: str, at: Position, once: bool = False) -> str | None:
