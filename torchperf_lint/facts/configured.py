@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.bindings import Narrowing
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.hints import annotation_words, numeric_parameter
+from torchperf_lint.facts.hints import NUMBERS, SEQUENCES, annotation_words, numeric_parameter
 from torchperf_lint.facts.records import Position
 
 LITERAL = "literal"
@@ -32,8 +32,9 @@ _SETTINGS = re.compile(
 """Parameters that hand on what somebody chose once."""
 _DATA = re.compile(
     r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
-    r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|y|"
-    r"batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
+    r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|"
+    r"y|batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|"
+    r"actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
     re.IGNORECASE,
 )
 """Parameters that hand on what the step is about."""
@@ -42,8 +43,6 @@ _CONFIGURATION = re.compile(
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
-_SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
-_NUMBERS = frozenset({"int", "float", "bool", "Number", "number"})
 _TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
 _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 
@@ -70,10 +69,10 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     tested = body.narrowing(function, name, at)
     if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
         return None
-    if words is not None and "str" in words and not words & _SEQUENCES:
+    if words is not None and "str" in words and not words & SEQUENCES:
         return None
     unsaid = words is None and not once  # a constructor may be given a tensor to keep
-    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (_SEQUENCES | _NUMBERS))):
+    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
 
