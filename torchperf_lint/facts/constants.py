@@ -14,8 +14,8 @@ from torchperf_lint.facts.constant_calls import of_call
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey
-from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.results import argument_of
+from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import Function, Position
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -194,8 +194,7 @@ class Look:
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
             return handed if callers else promised
         record = self.values.index.function(key)
-        position = [parameter.name for parameter in record.parameters].index(name) - record.bound
-        found = [self.given(site, position, name, promised) for site in callers]
+        found = [self.given(site, record, name, promised) for site in callers]
         kinds = [kind for kind in (*found, instead) if kind]
         if None not in found and _TENSOR not in found:
             return loosest(kinds) if kinds else None
@@ -208,14 +207,13 @@ class Look:
         default = default_of(body.functions.get(function), name) if body is not None else None
         return CONFIGURED if default is not None and are_numbers(default) else None
 
-    def given(self, site: CallSite, position: int, name: str, default: str | None) -> str | None:
+    def given(self, site: CallSite, function: Function, name: str, default: str | None) -> str | None:
         """What one call gives a parameter, or what `default` is; _TENSOR for a tensor or an array."""
         call = site.call
-        body = self.values.body(site.path)
-        node = body.node_of(call) if body is not None else None
+        node = call_at(self.values, site)
         if node is None or any(k.arg is None for k in node.keywords):
             return None
-        argument = argument_of(node, position, name)
+        argument = argument_for(node, function, name)
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))
