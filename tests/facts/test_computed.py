@@ -8,8 +8,7 @@ import pytest
 from calls_in import site_of
 
 from torchperf_lint.facts.computed import computed_fresh, computed_left_behind, computed_on_host, computed_upload
-from torchperf_lint.facts.configured import CONFIGURED
-from torchperf_lint.facts.constants import LITERAL
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL
 
 CALL = "k.to(x.device)"
 

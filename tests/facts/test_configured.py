@@ -7,8 +7,8 @@ import ast
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.configured import CONFIGURED, SHAPE, setting
-from torchperf_lint.facts.constants import LITERAL, constancy
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, setting
+from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 

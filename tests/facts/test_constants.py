@@ -8,8 +8,9 @@ from textwrap import dedent, indent
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.configured import CONFIGURED, SHAPE
-from torchperf_lint.facts.constants import LITERAL, constancy, repeats_one_number
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.constants import constancy
+from torchperf_lint.facts.multiplied_lists import repeats_one_number
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.configured import SHAPE
-from torchperf_lint.facts.constants import LITERAL
+from torchperf_lint.facts.configured import LITERAL, SHAPE
 from torchperf_lint.facts.host_data import NUMBER, REPEATED, made_on_host, upload_at
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.bound_to import Bound, attribute_bound_to, name_bound_to
 from torchperf_lint.facts.externals import value_of_external
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.value import ANYWHERE, HOST, Frame, Value, join
@@ -35,38 +35,25 @@ def called_through(values: Values, node: ast.Call, frame: Frame) -> Value | None
 
 
 def _bound(values: Values, function: ast.expr, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
-    """What a name or an attribute of `self` is bound to, with the place of each binding."""
-    body = values.body(frame.path)
-    if isinstance(function, ast.Name) and body is not None:
-        scope, at = frame.function, frame.at
-        while scope >= 0:
-            reaching = body.reaching(scope, function.id, at)
-            if reaching is not None:
-                for d in reaching:
-                    if d.how == "assign" and d.value is not None:
-                        yield d.value, frame.hop(frame.path, scope, body.at(d.value))
-                    else:
-                        yield function, frame
-                return
-            default = default_of(body.functions.get(scope), function.id)
-            if default is not None:
-                yield default, frame.hop(frame.path, scope, frame.at)
-                return
-            scope, at = values.index.outlines[frame.path].functions[scope].parent, (10**9, 1)
+    """What a name or an attribute is bound to, with the place of each binding; itself, where that is unknown."""
+    if isinstance(function, ast.Name):
+        for bound in name_bound_to(values, function.id, frame):
+            yield bound.value or function, bound.frame
     elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         owner = values.of(function.value, frame).thing
-        classes = values.index.ancestry(owner) if owner is not None and owner.kind == "instance" else ()
-        for cls in classes:
-            for method, expression, _ in setters(values, cls, function.attr) if cls.kind == "class" else ():
-                other = values.body(cls.path)
-                assert other is not None
-                # What a constructor is given for a function is, most often, of the kind of its default.
-                default = default_of(other.functions.get(method), expression.id) if _is_name(expression) else None
-                yield default or expression, frame.hop(cls.path, method, other.at(expression))
+        if owner is None or owner.kind != "instance":
+            return
+        for bound in attribute_bound_to(values, owner, function.attr, frame):
+            # What a constructor is given for a function is, most often, of the kind of its default.
+            yield _default(values, bound) or bound.value or function, bound.frame
 
 
-def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name)
+def _default(values: Values, bound: Bound) -> ast.expr | None:
+    """Of `self.act = act`: the default of the parameter `act`."""
+    body = values.body(bound.frame.path)
+    if body is None or not isinstance(bound.value, ast.Name):
+        return None
+    return default_of(body.functions.get(bound.frame.function), bound.value.id)
 
 
 def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, frame: Frame) -> Value | None:

@@ -1,18 +1,24 @@
-"""Parameters that are settings: numbers which callers hand on alike at every step, by name, annotation and tests."""
+"""Settings: parameters that callers give alike at every step, by name, annotation and tests; objects that hold them."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Sequence
 
 from torchperf_lint.facts.bindings import Narrowing
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.hints import annotation_words, numeric_parameter
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.hints import NUMBERS, SEQUENCES, annotation_words, numeric_parameter
 from torchperf_lint.facts.records import Position
 
+LITERAL = "literal"
+"""Written out, or counted."""
 CONFIGURED = "configured"
 """Set by a constructor and nowhere else, or handed on as a setting."""
 SHAPE = "shape"
 """Follows from the shapes of tensors, which the host knows without asking the device."""
+_ORDER = (LITERAL, CONFIGURED, SHAPE)
 
 _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
@@ -26,15 +32,29 @@ _SETTINGS = re.compile(
 """Parameters that hand on what somebody chose once."""
 _DATA = re.compile(
     r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
-    r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|y|"
-    r"batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
+    r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|"
+    r"y|batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|"
+    r"actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
     re.IGNORECASE,
 )
 """Parameters that hand on what the step is about."""
-_SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
-_NUMBERS = frozenset({"int", "float", "bool", "Number", "number"})
+_CONFIGURATION = re.compile(
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    re.IGNORECASE,
+)
+"""Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
 _TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
 _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
+
+
+def is_configuration(node: ast.expr) -> bool:
+    """Whether an expression names an object that holds settings: `self.cfg`, `config.model`, `args`."""
+    return _CONFIGURATION.search(chain(node)) is not None
+
+
+def loosest(kinds: Sequence[str]) -> str:
+    """Of LITERAL, CONFIGURED and SHAPE: what is made of several: the kind furthest from a literal."""
+    return max(kinds, key=_ORDER.index)
 
 
 def setting(body: Body, function: int, name: str, at: Position, once: bool = False) -> str | None:
@@ -49,10 +69,10 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     tested = body.narrowing(function, name, at)
     if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
         return None
-    if words is not None and "str" in words and not words & _SEQUENCES:
+    if words is not None and "str" in words and not words & SEQUENCES:
         return None
     unsaid = words is None and not once  # a constructor may be given a tensor to keep
-    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (_SEQUENCES | _NUMBERS))):
+    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
 

@@ -10,7 +10,8 @@ from functools import cached_property
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call, Mention
-from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS, Role
+from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS
 from torchperf_lint.facts.types import Types
 
 _LISTENER = re.compile(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.bound_to import Bound, attribute_bound_to, name_bound_to
 from torchperf_lint.facts.value import ANYWHERE, HOST, Frame
 from torchperf_lint.model import Confidence
 
@@ -33,10 +34,10 @@ def drawn_on_host(values: Values, node: ast.Call, frame: Frame) -> str | None:
 
 def _made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
     """The call that made a distribution, where it stands, and the distribution's name."""
-    if isinstance(node, ast.Name):
-        return _bound(values, node, frame)
-    if isinstance(node, ast.Attribute):
-        return _held(values, node, frame)
+    if isinstance(node, ast.Name | ast.Attribute):
+        found = list(_bound(values, node, frame))
+        only = found[0] if len(found) == 1 else None
+        return _made(values, only.value, only.frame) if only is not None and isinstance(only.value, ast.Call) else None
     thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
     if thing is None or thing.kind != "external" or not thing.dotted.startswith(_MODULE):
         return None
@@ -44,32 +45,16 @@ def _made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Frame
     return node, frame, thing.dotted.rpartition(".")[2]
 
 
-def _bound(values: Values, node: ast.Name, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
-    body = values.body(frame.path)
-    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    if body is None or not reaching or len(reaching) != 1 or reaching[0].how != "assign":
-        return None
-    value = reaching[0].value
-    at = frame.hop(frame.path, frame.function, reaching[0].at)
-    return _made(values, value, at) if isinstance(value, ast.Call) else None
-
-
-def _held(values: Values, node: ast.Attribute, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
-    """What the one assignment of an attribute, `self.beta = Beta(a, a)`, makes."""
-    own = values.index.class_of(frame.path, frame.function)
-    if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
-        return None
-    found = [
-        (cls.path, function, value)
-        for cls in values.index.ancestry(own)
-        if cls.kind == "class"
-        for function, value, _ in setters(values, cls, node.attr)
-    ]
-    if len(found) != 1 or not isinstance(found[0][2], ast.Call):
-        return None
-    path, function, value = found[0]
-    body = values.body(path)
-    return _made(values, value, frame.hop(path, function, body.at(value))) if body is not None else None
+def _bound(values: Values, node: ast.Name | ast.Attribute, frame: Frame) -> Iterator[Bound]:
+    """What this function binds a name to, or what `self.beta` is set to by the methods of its class."""
+    if isinstance(node, ast.Name):
+        own = frame.function
+        found = name_bound_to(values, node.id, frame)
+        yield from (b for b in found if b.frame.function == own and not b.default)
+        return
+    cls = values.index.class_of(frame.path, frame.function)
+    if cls is not None and isinstance(node.value, ast.Name) and values.thing(node.value, frame) == cls:
+        yield from attribute_bound_to(values, cls, node.attr, frame)
 
 
 def _on_host(values: Values, node: ast.expr, frame: Frame) -> bool:

@@ -9,7 +9,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import is_configured
 from torchperf_lint.facts.host_data import Made, made_on_host
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.results import argument_of
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
@@ -76,9 +76,7 @@ def _below(node: ast.expr) -> ast.Name | None:
 
 def _given_numbers(values: Values, node: ast.Call, key: FunctionKey, parameter: str, frame: Frame) -> bool:
     """Whether a call passes a parameter numbers, or a list of them: by what is written, or by an annotation."""
-    record = values.index.function(key)
-    position = [p.name for p in record.parameters].index(parameter) - record.bound
-    argument = argument_of(node, position, parameter)
+    argument = argument_for(node, values.index.function(key), parameter)
     return argument is not None and is_configured(values, argument, frame)
 
 

@@ -18,8 +18,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import backward_target, operands
 from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.results import MODULE_NAME, argument_of
+from torchperf_lint.facts.results import MODULE_NAME
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -186,11 +187,9 @@ class Grads:
         if caller is None:
             return None
         function = self.index.outlines[frame.path].functions[frame.function]
-        names = [parameter.name for parameter in function.parameters]
-        if name not in names:
+        if all(parameter.name != name for parameter in function.parameters):
             return None
-        shift = function.bound
-        given = argument_of(caller.node, names.index(name) - shift, name)
+        given = argument_for(caller.node, function, name)
         hops = max(frame.hops, caller.frame.hops) + 1
         return self._of(given, caller.frame._replace(hops=hops), None) if given is not None else None
 

@@ -18,6 +18,8 @@ CHANGES = frozenset(
     "put resize".split()
 )
 """Methods that change a container in place."""
+LIST_CHANGES = frozenset("append extend insert pop remove clear sort reverse appendleft popleft".split())
+"""Of those, the ones of lists and queues."""
 _STEADY_INDEX = re.compile(r"(?:^|_)(?:name|adapter|key|task|level|layer|stage|scale|head|branch)s?(?:_name)?$")
 """Names of what chooses among things that were set up, rather than among samples."""
 

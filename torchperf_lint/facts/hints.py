@@ -6,9 +6,11 @@ import ast
 
 from torchperf_lint.facts.bodies import Body
 
-_NUMERIC_HINT = frozenset("int float bool number Number Tuple tuple List list Sequence Iterable Union Optional".split())
-_SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
-_SCALARS = frozenset({"int", "float", "number", "Number"})
+SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
+"""Words of an annotation that say several."""
+NUMBERS = frozenset({"int", "float", "bool", "Number", "number"})
+_SCALARS = NUMBERS - {"bool"}
+_NUMERIC_HINT = NUMBERS | SEQUENCES | {"Union", "Optional"}
 
 
 def numeric_parameter(body: Body, function: int, name: str) -> bool:
@@ -41,7 +43,7 @@ def gives_numbers(body: Body, function: int) -> bool:
     """Whether a function is annotated to give a list of floating-point numbers."""
     node = body.functions.get(function)
     hint = node.returns if isinstance(node, ast.FunctionDef) else None
-    return hint is not None and is_numeric(hint) and "float" in _words(hint) and bool(_words(hint) & _SEQUENCES)
+    return hint is not None and is_numeric(hint) and "float" in _words(hint) and bool(_words(hint) & SEQUENCES)
 
 
 def _words(hint: ast.expr) -> set[str]:

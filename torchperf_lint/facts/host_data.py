@@ -10,11 +10,12 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
-from torchperf_lint.facts.constants import constancy, repeats_one_number, repeats_one_tensor
+from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.host_numbers import is_host_number
+from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 

@@ -15,7 +15,6 @@ _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice ex
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
-_COUNTED = frozenset({"range", "enumerate"})
 
 
 def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:

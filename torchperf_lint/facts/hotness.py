@@ -19,7 +19,8 @@ from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.operations import Operations
 from torchperf_lint.facts.records import Call, Position
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
+from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, is_cold, role_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 

@@ -183,6 +183,10 @@ class Index:
         """The outline of a project class."""
         return self.outlines[cls.path].classes[cls.index]
 
+    def class_names(self, cls: Thing) -> list[str]:
+        """The names of a class and of all its bases."""
+        return [self.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in self.ancestry(cls)]
+
     def external_bases(self, cls: Thing) -> tuple[str, ...]:
         """The dotted names of every external class among a class's ancestors."""
         key = (cls.path, cls.index)

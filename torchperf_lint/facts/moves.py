@@ -11,8 +11,8 @@ from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import left_behind
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
 from torchperf_lint.model import Confidence
@@ -87,17 +87,16 @@ def _given_held(site: Site, name: str) -> Value | None:
     """What a parameter is, where every caller gives it a tensor that an object keeps on the host; else None."""
     project = site.file.project
     key, body = FunctionKey(site.file.path, site.function), project.body(site.file.path)
-    names = [parameter.name for parameter in project.index.function(key).parameters]
-    callers = project.hotness.callers.get(key, ()) if name in names else ()
+    record = project.index.function(key)
+    takes = any(parameter.name == name for parameter in record.parameters)
+    callers = project.hotness.callers.get(key, ()) if takes else ()
     if body is None or not 0 < len(callers) <= _MAX_CALLERS or body.reaching(site.function, name, site.start):
         return None
-    record = project.index.function(key)
-    position = names.index(name) - record.bound
     found: list[Value] = []
-    for path, call in callers:
-        there = project.body(path)
-        node = there.node_of(call) if there is not None else None
-        argument = argument_of(node, position, name) if node is not None else None
+    for caller in callers:
+        path, call = caller
+        node = call_at(project.values, caller)
+        argument = argument_for(node, record, name) if node is not None else None
         at = Frame(path, call.function, (call.line, call.column))
         held = left_behind(project.values, argument, at) if argument is not None else None
         if held is None:

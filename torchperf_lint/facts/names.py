@@ -17,9 +17,9 @@ from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.rest import value_of_rest
-from torchperf_lint.facts.results import argument_of
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -222,7 +222,7 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     sites = values.hotness.callers.get(key, ())
     if not sites:
         return UNKNOWN
-    position = [p.name for p in function.parameters].index(parameter.name) - function.bound
+    position = place_of(function, parameter.name)
     found = []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
@@ -235,8 +235,7 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
 
 def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:
     path, call = site.path, site.call
-    body = values.body(path)
-    node = body.node_of(call) if body is not None else None
+    node = call_at(values, site)
     if node is None:
         return UNKNOWN
     position -= _given_before(values, site)

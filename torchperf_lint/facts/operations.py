@@ -1,7 +1,7 @@
-"""Functions of tensors that nothing in the project calls and no annotation tells of: they ask a tensor for its
-device, as only code that makes tensors beside a given one does.
+"""Functions of tensors that a library offers: nothing in the project calls them; who uses them does so in every step.
 
-`def rotate(points, angle): m = torch.zeros(3, 3).to(points.device)` of a library is called by who uses it.
+Annotations tell of some. Others ask a tensor for its device, as only code that makes tensors beside a given one does:
+`def rotate(points, angle): m = torch.zeros(3, 3).to(points.device)`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,28 @@ import re
 from functools import cached_property
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.roles import Role, is_inherited, no_operation
+from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
 
+_OPERATION = Role(
+    "forward",
+    "takes tensors and gives a tensor back, and nothing in the project calls it: who uses it does so in every step",
+    "in every call",
+    Confidence.LIKELY,
+)
+PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
+"""Bases that say no more of how often a method is called than the class does."""
+_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
+_CALLED_ONCE = re.compile(
+    r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
+    r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
+    r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
+)
+"""Functions that are called once, or for a result that leaves the program."""
+_MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
+"""Files with what is computed of a whole evaluation, or of the results of one."""
 _WHOLE_NETWORK = re.compile(
     r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
     r"policy|agent|actor|critic|trainer|accelerator|tokenizer|loader|dataset|path|file|filename|args|cfg|config|opt|"
@@ -30,6 +48,23 @@ _ONE_RUN = re.compile(
 """Functions that make, show or judge a result, by their name."""
 
 
+def annotated_operation(index: Index, key: FunctionKey) -> Role | None:
+    """The role of a function that is annotated to take tensors and to give some back, or None.
+
+    Only for what nothing in the project calls.
+    """
+    function = index.function(key)
+    if function.parent > 0 or _no_operation(key, function):
+        return None
+    if function.class_index >= 0:
+        cls = Thing("class", key.path, function.class_index)
+        if _is_inherited(index, cls, function) or (is_meter(index, cls) and goes_through_loaders(index, cls)):
+            return None
+    own = function.bound
+    takes = [p.annotation for p in function.parameters[own : own + 2]]
+    return _OPERATION if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
+
+
 class Operations:
     """Which functions are operations on tensors, by what they ask of their parameters."""
 
@@ -37,14 +72,14 @@ class Operations:
         self.index = index
 
     def role(self, key: FunctionKey) -> Role | None:
-        """The role of a function that nothing in the project calls, or None."""
+        """The role of a function that nothing in the project calls and no annotation tells of, or None."""
         asked = self._asked.get(key)
         if not asked:
             return None
         function = self.index.function(key)
         if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
             return None
-        if no_operation(key, function) or self._belongs_elsewhere(key, function):
+        if _no_operation(key, function) or self._belongs_elsewhere(key, function):
             return None
         own = function.parameters[function.bound :]
         imports = self.index.outlines[key.path].imports
@@ -69,7 +104,7 @@ class Operations:
         """Whether a method is one of a base class, or of a class that another class knows how often to call."""
         if function.class_index < 0:
             return False
-        return is_inherited(self.index, Thing("class", key.path, function.class_index), function)
+        return _is_inherited(self.index, Thing("class", key.path, function.class_index), function)
 
     @cached_property
     def _asked(self) -> dict[FunctionKey, dict[str, int]]:
@@ -85,3 +120,22 @@ class Operations:
 def _is_private(function: Function) -> bool:
     """Whether a function is for whoever defines it, a base class as well: its calls cannot be missing."""
     return function.name.startswith("__" if function.class_index < 0 else "_")
+
+
+def _no_operation(key: FunctionKey, function: Function) -> bool:
+    """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
+    return bool(_MEASURES.search(key.path) or _CALLED_ONCE.search(function.name))
+
+
+def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:
+    """Whether a base class has the method too: that class, or who knows it, calls the method."""
+    bases = [base for base in index.ancestry(cls) if base != cls]
+    own = [base for base in bases if base.kind == "class"]
+    others = index.external_bases(cls)
+    return any(function.name in index.record(base).methods for base in own) or any(
+        not base.startswith((*PLAIN_BASES, "torch.nn.")) for base in others
+    )
+
+
+def _of_tensors(annotation: str) -> bool:
+    return bool(_TENSOR.search(annotation))

@@ -13,31 +13,14 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.memo import kept_after
-from torchperf_lint.facts.mentions import (
-    MAKING,
-    Names,
-    appended,
-    bound_functions,
-    defaults_of,
-    handed_over,
-    items_of,
-    kept_lambdas,
-    listens,
-    parts_made,
-)
+from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
-from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
+from torchperf_lint.facts.notes import Context, Notes
+from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
-from torchperf_lint.facts.syntax import (
-    LEAVES,
-    MAX_DEPTH,
-    byte_lines,
-    children_of,
-    expression_depth,
-    parse,
-    side_by_side,
-)
+from torchperf_lint.facts.syntax import MAX_DEPTH, parse, side_by_side
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -45,26 +28,18 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
 
 
-class _Context(NamedTuple):
-    function: int
-    class_index: int
-    region: int
-    depth: int
-
-
 class _Block(NamedTuple):
     statements: Sequence[ast.stmt]
-    context: _Context
+    context: Context
     inner: bool
     """Whether the block is a branch inside a function or loop (so an exit at its end makes it rare)."""
 
 
 class _Outliner:
     def __init__(self, path: str, text: str) -> None:
-        self.out = Outline(path)
-        self.ascii = text.isascii()
-        self.lines = [] if self.ascii else byte_lines(text)
-        self.names = Names(text, self.out.imports)
+        self.notes = Notes(path, text)
+        self.out = self.notes.out
+        self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
         self.returned: list[tuple[int, int, str]] = []
@@ -75,7 +50,7 @@ class _Outliner:
         last = tree.body[-1].end_lineno if tree.body else 1
         out.functions.append(Function("<module>", "<module>", 1, last or 1, -1, -1, 0))
         out.regions.append(Region("function", -1, (1, 1), ((last or 1) + 1, 1), 0, ""))
-        self.blocks.append(_Block(tree.body, _Context(0, -1, 0, 0), inner=False))
+        self.blocks.append(_Block(tree.body, Context(0, -1, 0, 0), inner=False))
         while self.blocks:
             self.block(self.blocks.pop())
         out.regions = [self.over_what(region) for region in out.regions]
@@ -89,24 +64,6 @@ class _Outliner:
         over = self.iterators.get((region.function, region.iterable)) if region.iterable else None
         return region if over is None else region._replace(iterable=over)
 
-    def at(self, line: int, byte: int) -> Position:
-        if self.ascii:
-            return (line, byte + 1)
-        raw = self.lines[line - 1] if line <= len(self.lines) else b""
-        return (line, len(raw[:byte].decode("utf-8", "replace")) + 1)
-
-    def span(self, first: ast.AST, last: ast.AST) -> tuple[Position, Position]:
-        start = self.at(first.lineno, first.col_offset)  # type: ignore[attr-defined]
-        return start, self.at(last.end_lineno, last.end_col_offset)  # type: ignore[attr-defined]
-
-    def region(
-        self, kind: str, context: _Context, nodes: Sequence[ast.AST], detail: str = "", iterable: ast.expr | None = None
-    ) -> _Context:
-        start, end = self.span(nodes[0], nodes[-1])
-        turns, over = (None, "") if iterable is None else (guards.literal_turns(iterable), iterated(iterable))
-        self.out.regions.append(Region(kind, context.region, start, end, context.function, detail, turns, over))
-        return context._replace(region=len(self.out.regions) - 1)
-
     def block(self, block: _Block) -> None:
         statements, context = block.statements, block.context
         if not statements:
@@ -115,7 +72,7 @@ class _Outliner:
             raise CannotCheck(f"statements nested more than {MAX_DEPTH} deep", statements[0].lineno)
         leaves = guards.exit_kind(statements) if block.inner else None
         if leaves:
-            context = self.region(leaves, context, statements)
+            context = self.notes.region(leaves, context, statements)
         for index, statement in enumerate(statements):
             self.statement(statement, context)
             guard = guards.guards_the_rest(statement)
@@ -125,21 +82,21 @@ class _Outliner:
                 guard = guards.Guard("evaluation", "")
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
-                self.blocks.append(_Block(rest, self.region(guard.kind, context, rest, guard.text), inner=False))
+                self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
                 return
 
-    def statement(self, node: ast.stmt, context: _Context) -> None:
+    def statement(self, node: ast.stmt, context: Context) -> None:
         handler = _STATEMENTS.get(type(node))
         if handler is None:
             self.expressions(node, context)
         else:
             handler(self, node, context)
 
-    def inner_block(self, statements: Sequence[ast.stmt], context: _Context) -> None:
+    def inner_block(self, statements: Sequence[ast.stmt], context: Context) -> None:
         if statements:
             self.blocks.append(_Block(statements, context._replace(depth=context.depth + 1), inner=True))
 
-    def import_(self, node: ast.Import, context: _Context) -> None:
+    def import_(self, node: ast.Import, context: Context) -> None:
         for alias in node.names:
             if alias.asname:
                 self.out.imports[alias.asname] = alias.name
@@ -148,7 +105,7 @@ class _Outliner:
                 self.out.imports.setdefault(head, head)
         del context
 
-    def import_from(self, node: ast.ImportFrom, context: _Context) -> None:
+    def import_from(self, node: ast.ImportFrom, context: Context) -> None:
         base = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name == "*":
@@ -158,12 +115,12 @@ class _Outliner:
             self.out.imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
         del context
 
-    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> None:
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> None:
         out = self.out
         for expression in (*node.decorator_list, node.args):
             self.expressions(expression, context)
         index = len(out.functions)
-        inside = self.region("function", context, node.body)
+        inside = self.notes.region("function", context, node.body)
         out.regions[inside.region] = out.regions[inside.region]._replace(function=index)
         first = min((d.lineno for d in node.decorator_list), default=node.lineno)
         out.functions.append(
@@ -184,16 +141,16 @@ class _Outliner:
         self.off_by_default[index] = off_by_default(node.args)
         event = listens(node.decorator_list)
         if event is not None:
-            self.mention(("event", node.name, event), node, context)
-        for parameter, named in defaults_of(node.args, self.names):
-            self.mention(("default", named, parameter), node, inside._replace(function=index))
+            self.notes.mention(("event", node.name, event), node, context)
+        for parameter, named in defaults_of(node.args, self.notes.names):
+            self.notes.mention(("default", named, parameter), node, inside._replace(function=index))
         if context.class_index >= 0:
             out.classes[context.class_index].methods[node.name] = index
         elif context.function == 0:
             out.tops[node.name] = ("function", index)
-        self.blocks.append(_Block(node.body, _Context(index, -1, inside.region, context.depth + 1), inner=False))
+        self.blocks.append(_Block(node.body, Context(index, -1, inside.region, context.depth + 1), inner=False))
 
-    def class_(self, node: ast.ClassDef, context: _Context) -> None:
+    def class_(self, node: ast.ClassDef, context: Context) -> None:
         out = self.out
         for expression in (*node.decorator_list, *node.bases, *node.keywords):
             self.expressions(expression, context)
@@ -202,79 +159,69 @@ class _Outliner:
         out.classes.append(Class(node.name, self.qualname(node.name, context), node.lineno, context.function, bases))
         if context.function == 0 and context.class_index < 0:
             out.tops[node.name] = ("class", index)
-        inside = self.region("class", context, node.body)
+        inside = self.notes.region("class", context, node.body)
         self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
 
-    def mention(self, named: tuple[str, str, str], node: ast.AST, context: _Context) -> None:
-        line: int = node.lineno  # type: ignore[attr-defined]
-        if "?" not in named[1]:
-            self.out.mentions.append(Mention(*named, line, context.region, context.function))
-
-    def qualname(self, name: str, context: _Context) -> str:
+    def qualname(self, name: str, context: Context) -> str:
         if context.class_index >= 0:
             return f"{self.out.classes[context.class_index].qualname}.{name}"
         if context.function > 0:
             return f"{self.out.functions[context.function].qualname}.{name}"
         return name
 
-    def for_(self, node: ast.For | ast.AsyncFor, context: _Context) -> None:
+    def for_(self, node: ast.For | ast.AsyncFor, context: Context) -> None:
         self.expressions(node.target, context)
         self.expressions(node.iter, context)
-        self.items(node.target, node.iter, context)
+        self.notes.items(node.target, node.iter, context)
         detail = guards.short(f"for {guards.words(node.target)} in {guards.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
         self.inner_block(node.orelse, context)
 
-    def items(self, target: ast.expr, over: ast.expr, context: _Context) -> None:
-        """A loop over a table of functions or objects binds one of them after the other."""
-        for found in items_of(target, over):
-            self.bind(*found, context)
-
-    def while_(self, node: ast.While, context: _Context) -> None:
+    def while_(self, node: ast.While, context: Context) -> None:
         inside = self.loop(node, context, guards.short(f"while {guards.words(node.test)}"), None)
         self.expressions(node.test, inside)
         self.inner_block(node.orelse, context)
 
     def loop(
-        self, node: ast.For | ast.AsyncFor | ast.While, context: _Context, detail: str, iterable: ast.expr | None
-    ) -> _Context:
-        inside = self.region("loop", context, node.body, detail, iterable)
+        self, node: ast.For | ast.AsyncFor | ast.While, context: Context, detail: str, iterable: ast.expr | None
+    ) -> Context:
+        inside = self.notes.region("loop", context, node.body, detail, iterable)
         region = self.out.regions[inside.region]._replace(head=node.lineno)
         # A body that always leaves the loop runs once, however long the iterable.
         self.out.regions[inside.region] = region._replace(turns=1) if guards.exit_kind(node.body) else region
         self.blocks.append(_Block(node.body, inside._replace(depth=context.depth + 1), inner=False))
         return inside
 
-    def if_(self, node: ast.If, context: _Context) -> None:
+    def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
         guard = guards.guard(node.test)
         body, orelse = context, context
         if guard:
             kind, rest = guard.kind, guard.otherwise
-            body = self.region(kind, context, node.body, guard.text) if not rest else context
+            body = self.notes.region(kind, context, node.body, guard.text) if not rest else context
             if rest and node.orelse:
-                orelse = self.region(kind, context, node.orelse, guard.text)
+                orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
-            body = self.region("optional", context, node.body, guards.short(guards.words(node.test)))
+            body = self.notes.region("optional", context, node.body, guards.short(guards.words(node.test)))
         elif guards.set_up_once(node):
-            body = self.region("once", context, node.body, guards.short(guards.words(node.test)))
+            body = self.notes.region("once", context, node.body, guards.short(guards.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
-            body = self.region("evaluation", context, node.body) if trained_not else context
-            orelse = self.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
+            body = self.notes.region("evaluation", context, node.body) if trained_not else context
+            orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
 
-    def try_(self, node: ast.Try, context: _Context) -> None:
+    def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)
         for handler in node.handlers:
             if handler.type is not None:
                 self.expressions(handler.type, context)
-            self.inner_block(handler.body, self.region("except", context, handler.body))
+            self.inner_block(handler.body, self.notes.region("except", context, handler.body))
         self.inner_block(node.orelse, context)
         self.inner_block(node.finalbody, context)
 
-    def with_(self, node: ast.With | ast.AsyncWith, context: _Context) -> None:
+    def with_(self, node: ast.With | ast.AsyncWith, context: Context) -> None:
         inside = context
         for item in node.items:
             self.expressions(item.context_expr, context)
@@ -283,15 +230,15 @@ class _Outliner:
                 self.out.bindings.append(Binding(context.function, item.optional_vars.id, name, node.lineno))
             kind = guards.with_kind(name)
             if kind:
-                inside = self.region(kind, inside, node.body, name)
+                inside = self.notes.region(kind, inside, node.body, name)
         self.inner_block(node.body, inside)
 
-    def match_(self, node: ast.Match, context: _Context) -> None:
+    def match_(self, node: ast.Match, context: Context) -> None:
         self.expressions(node.subject, context)
         for case in node.cases:
             self.inner_block(case.body, context)
 
-    def assign(self, node: ast.Assign, context: _Context) -> None:
+    def assign(self, node: ast.Assign, context: Context) -> None:
         value = bound_functions(node.value) or chain(node.value)
         parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:
@@ -299,39 +246,34 @@ class _Outliner:
                 self.unpacked(target, node.value, value, context)
                 continue
             if "?" not in value:
-                self.bind(target, value, context)
+                self.notes.bind(target, value, context)
             if parts is not None:
-                self.bind(target, parts, context)
+                self.notes.bind(target, parts, context)
             if isinstance(target, ast.Name):
-                self.names.binds(target.id, value)
+                self.notes.names.binds(target.id, value)
             if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
                 self.iterators[context.function, target.id] = iterated(node.value)
         self.expressions(node, context)
 
-    def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: _Context) -> None:
+    def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: Context) -> None:
         """`a, b = f()` binds items of one value; what each is, is the engine's business.
 
         `a, b = f(), g()` binds each to its own.
         """
         for item, each in zip(target.elts, side_by_side(target, node) or (), strict=False):
-            self.bind(item, bound_functions(each) or chain(each), context)
+            self.notes.bind(item, bound_functions(each) or chain(each), context)
         if "?" in value or value[0] in "@{|":
             return
         for position, item in enumerate(target.elts):
-            self.bind(item, f"{value}[{position}]", context)
+            self.notes.bind(item, f"{value}[{position}]", context)
 
-    def annotated(self, node: ast.AnnAssign, context: _Context) -> None:
-        self.bind(node.target, f":{annotation_chain(node.annotation)}", context)
+    def annotated(self, node: ast.AnnAssign, context: Context) -> None:
+        self.notes.bind(node.target, f":{annotation_chain(node.annotation)}", context)
         if node.value is not None:
-            self.bind(node.target, bound_functions(node.value) or chain(node.value), context)
+            self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 
-    def bind(self, target: ast.expr, value: str, context: _Context) -> None:
-        name = chain(target)
-        if "?" not in name and "?" not in value:
-            self.out.bindings.append(Binding(context.function, name, value, target.lineno))
-
-    def return_(self, node: ast.Return, context: _Context) -> None:
+    def return_(self, node: ast.Return, context: Context) -> None:
         if node.value is None:
             return
         value = chain(node.value)
@@ -339,84 +281,8 @@ class _Outliner:
             self.returned.append((node.lineno, context.function, value))
         self.expressions(node.value, context)
 
-    def expressions(self, root: ast.AST, context: _Context) -> None:
-        """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
-        stack: list[tuple[ast.AST, _Context]] = [(root, context)]
-        visited = 0
-        calls = self.out.calls
-        postponed: set[ast.AST] = set()
-        while stack:
-            node, here = stack.pop()
-            visited += 1
-            kind = type(node)
-            if kind is ast.Call:
-                calls.append(self.call(node, here))
-                for named in handed_over(node, calls[-1].callee, self.names):  # type: ignore[arg-type]
-                    self.mention(named, node, here)
-                postponed.update(kept_lambdas(node, calls[-1].callee))
-                held = appended(node, calls[-1].callee, self.names)  # type: ignore[arg-type]
-                if held is not None:
-                    self.bind(*held, here)
-            elif kind is ast.Lambda and node in postponed:
-                here = self.region("lambda", here, [node])
-            elif kind is ast.IfExp or kind is ast.BoolOp:
-                stack.extend(self.guarded_parts(node, here))
-                continue
-            elif kind in _COMPREHENSIONS:
-                here = self.comprehension(node, here)
-            elif kind is ast.Attribute and node.attr in self.names.properties and _of_self(node):  # type: ignore[attr-defined]
-                self.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
-            elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
-                self.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]
-            elif kind is ast.Yield:
-                self.mention(("yield", "", ""), node, here)
-            stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
-        if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
-            raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
-    def call(self, node: ast.AST, context: _Context) -> Call:
-        assert isinstance(node, ast.Call)
-        return Call(chain(node.func), *self.at(node.lineno, node.col_offset), context.region, context.function)
-
-    def guarded_parts(self, node: ast.AST, context: _Context) -> list[tuple[ast.AST, _Context]]:
-        """The parts of `a if step % n == 0 else b` and of `step % n == 0 and a`, the rare ones in their region."""
-        if isinstance(node, ast.IfExp):
-            guard = guards.guard(node.test)
-            body = orelse = context
-            if guard is not None and guard.otherwise:
-                orelse = self.region(guard.kind, context, [node.orelse], guard.text)
-            elif guard is not None:
-                body = self.region(guard.kind, context, [node.body], guard.text)
-            else:
-                trained_not, otherwise_not = in_evaluation(node.test)
-                body = self.region("evaluation", context, [node.body]) if trained_not else context
-                orelse = self.region("evaluation", context, [node.orelse]) if otherwise_not else context
-            return [(node.test, context), (node.body, body), (node.orelse, orelse)]
-        assert isinstance(node, ast.BoolOp)
-        parts: list[tuple[ast.AST, _Context]] = []
-        for value in node.values:
-            parts.append((value, context))
-            guard = guards.guard(value) if isinstance(node.op, ast.And) else None
-            if guard is not None and not guard.otherwise and value is not node.values[-1]:
-                rest = node.values[node.values.index(value) + 1 :]
-                context = self.region(guard.kind, context, rest, guard.text)
-        return parts
-
-    def comprehension(self, node: ast.AST, context: _Context) -> _Context:
-        first = node.generators[0]  # type: ignore[attr-defined]
-        detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
-        self.items(first.target, first.iter, context)
-        return self.region("comprehension", context, [node], detail, first.iter)
-
-
-def _of_self(node: ast.AST) -> bool:
-    """`self.name`, where it is read."""
-    assert isinstance(node, ast.Attribute)
-    return isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-_COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
-_STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, _Context], None]] = {
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.Import: _Outliner.import_,
     ast.ImportFrom: _Outliner.import_from,
     ast.FunctionDef: _Outliner.function,

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
@@ -35,8 +36,7 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
     before = len(named) - record.bound
     found = []
     for site in values.hotness.callers.get(key, ())[:_MAX_CALLERS]:
-        body = values.body(site.path)
-        call = body.node_of(site.call) if body is not None else None
+        call = call_at(values, site)
         if call is None:
             continue
         there = frame.hop(site.path, site.call.function, (site.call.line, site.call.column))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -135,7 +136,7 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     handed_back = stands_in or [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
     if not handed_back or (len(handed_back) < len(expressions) and not stands_in):
         return None
-    arguments = [argument_of(node, names.index(name) - function.bound, name) for name in handed_back]
+    arguments = [argument_for(node, function, name) for name in handed_back]
     each = [_value_given(values, a, frame) for a in arguments]
     # Of `default(noise, lambda: torch.randn_like(x))` the argument of which something is known tells what both are.
     told = [value for value in each if value.kind != "unknown"] if stands_in else each
@@ -176,16 +177,6 @@ def _gone_through(body: Body, function: int, yielded: ast.expr, whole: bool) -> 
         return yielded if whole else None
     bound = body.definitions(function).get(yielded.id, [])
     return bound[0].value if len(bound) == 1 and bound[0].how == "loop" and not bound[0].index else None
-
-
-def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument that a call passes for a parameter, or None when it cannot be told."""
-    for keyword in node.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
-        return None
-    return node.args[position] if 0 <= position < len(node.args) else None
 
 
 def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
+from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -32,15 +33,6 @@ NOT_TRAINING_NAME = re.compile(
 
 WHOLE_RUN_NAME = re.compile(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
 """Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
-
-
-class Role(NamedTuple):
-    """A function that is hot by what it is."""
-
-    kind: str
-    because: str
-    when: str
-    confidence: Confidence
 
 
 _FORWARD = Role(
@@ -91,13 +83,6 @@ _DENOISER = Role(
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
-_OPERATION = Role(
-    "forward",
-    "takes tensors and gives a tensor back, and nothing in the project calls it: who uses it does so in every step",
-    "in every call",
-    Confidence.LIKELY,
-)
-
 _STEP_HOOKS = {
     "training_step",
     "on_train_batch_start",
@@ -131,15 +116,6 @@ _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
 )
-_METER_CLASS = re.compile(
-    r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
-)
-"""With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
-_METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
-_MEASURED = re.compile(
-    r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
-)
-"""Methods that give what a meter has gathered."""
 _LOSS_NAME = re.compile(
     r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
     r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
@@ -155,19 +131,7 @@ _CALLBACK_HOOK = re.compile(
 _HOOK_BASE = re.compile(r"\.\w*Hook(?:Base)?$")
 """Hooks of runners, as of mmengine and detectron2; of a hook of the project's own the runner is there to be read."""
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
-_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
-_NO_OPERATION = re.compile(
-    r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
-    r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
-    r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
-)
-"""Functions that are called once, or for a result that leaves the program."""
-_MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
-"""Files with what is computed of a whole evaluation, or of the results of one."""
 _DENOISING = frozenset({"step", "scale_model_input"})
-
-
-_ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
 
 
 def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool = False) -> bool:
@@ -182,9 +146,9 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
         return True
     if COLD_NAME.search(function.name):
         return not (trains and _WARM_UP.search(function.name))
-    if function.class_index < 0 or function.name not in _ONCE_PER_EPOCH:
+    if function.class_index < 0 or function.name not in ONCE_PER_EPOCH:
         return False
-    return _is_meter(index, Thing("class", key.path, function.class_index))
+    return is_meter(index, Thing("class", key.path, function.class_index))
 
 
 def _made_in_passing(index: Index, key: FunctionKey) -> bool:
@@ -193,34 +157,13 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
     if function.name != "__init__":
         return True
     bases = index.external_bases(Thing("class", key.path, function.class_index))
-    return all(base.startswith(_PLAIN_BASES) for base in bases)
+    return all(base.startswith(PLAIN_BASES) for base in bases)
 
 
-_PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 _KEEPS = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
 """Decorators that keep what a function gave: it runs once for each argument."""
 _WARM_UP = re.compile(r"^_?warmup_\w")
 """A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
-
-
-def _is_meter(index: Index, cls: Thing) -> bool:
-    """A class called Metric or AverageMeter, or derived from one that is; or with the methods of one."""
-    if any(_METER_CLASS.search(name) for name in _class_names(index, cls)):
-        return True
-    methods = index.record(cls).methods
-    return "update" in methods and "forward" not in methods and any(_MEASURED.search(name) for name in methods)
-
-
-def _goes_through_loaders(index: Index, cls: Thing) -> bool:
-    """Whether a metric takes a whole loader: it is asked once an evaluation, of all features at once."""
-    own = [c for c in index.ancestry(cls) if c.kind == "class"]
-    methods = (FunctionKey(c.path, number) for c in own for number in index.record(c).methods.values())
-    return any(LOADER_NAME.search(p.name) for key in methods for p in index.function(key).parameters)
-
-
-def _class_names(index: Index, cls: Thing) -> list[str]:
-    """The names of a class and of all its bases."""
-    return [index.record(c).name if c.kind == "class" else c.dotted.rpartition(".")[2] for c in index.ancestry(cls)]
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
@@ -231,14 +174,14 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         told = _method_role(index, types, cls, function.name, called) or _engine_role(function)
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return _LOSS
-        return told or (_OPERATION if not called and _is_operation(index, key) else None)
+        return told or (annotated_operation(index, key) if not called else None)
     if _engine_role(function) is not None:
         return _engine_role(function)
     if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not _without_grad(function):
         return _LOSS if _uses_torch(index, key) else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
-    return _OPERATION if not called and _is_operation(index, key) else None
+    return annotated_operation(index, key) if not called else None
 
 
 def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function) -> bool:
@@ -256,46 +199,13 @@ _TELLS_LOSSES = re.compile(
 """Methods that show, keep or make losses, or compute those of a whole data set."""
 
 
-def _is_operation(index: Index, key: FunctionKey) -> bool:
-    """A function of tensors that a library offers: it is annotated to take tensors and to give some back."""
-    function = index.function(key)
-    if function.parent > 0 or no_operation(key, function):
-        return False
-    if function.class_index >= 0:
-        cls = Thing("class", key.path, function.class_index)
-        if is_inherited(index, cls, function) or (_is_meter(index, cls) and _goes_through_loaders(index, cls)):
-            return False
-    own = function.bound
-    takes = [p.annotation for p in function.parameters[own : own + 2]]
-    return any(map(_of_tensors, takes)) and _of_tensors(function.gives)
-
-
-def no_operation(key: FunctionKey, function: Function) -> bool:
-    """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    return bool(_MEASURES.search(key.path) or _NO_OPERATION.search(function.name))
-
-
-def is_inherited(index: Index, cls: Thing, function: Function) -> bool:
-    """Whether a base class has the method too: that class, or who knows it, calls the method."""
-    bases = [base for base in index.ancestry(cls) if base != cls]
-    own = [base for base in bases if base.kind == "class"]
-    others = index.external_bases(cls)
-    return any(function.name in index.record(base).methods for base in own) or any(
-        not base.startswith((*_PLAIN_BASES, "torch.nn.")) for base in others
-    )
-
-
-def _of_tensors(annotation: str) -> bool:
-    return bool(_TENSOR.search(annotation))
-
-
 def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            if not _is_meter(index, cls) or "Loss" in index.record(cls).name:
+            if not is_meter(index, cls) or "Loss" in index.record(cls).name:
                 return _FORWARD
-            return None if _goes_through_loaders(index, cls) else _METER
+            return None if goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:
             return _FUNCTION
         return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) else None
@@ -305,7 +215,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _OPTIMIZER
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
-    if name in _METER_METHODS and _is_meter(index, cls):
+    if name in METER_METHODS and is_meter(index, cls):
         return _METER
     told = _hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:
@@ -330,9 +240,9 @@ def _hook_role(bases: Collection[str], name: str) -> Role | None:
 def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     """What a method is by its name and by what its class and the bases are called."""
     if _CALLBACK_HOOK.search(name):
-        listens = any("Callback" in base for base in _class_names(index, cls))
+        listens = any("Callback" in base for base in index.class_names(cls))
         return _HOOK if listens or any(map(_HOOK_BASE.search, index.external_bases(cls))) else None
-    if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
+    if name == "step" and any(base.endswith("Optimizer") for base in index.class_names(cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
         if _LOSS_CLASS.search(index.record(cls).name):
@@ -343,7 +253,7 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []
-        if "model_output" in parameters and any(base.endswith("Scheduler") for base in _class_names(index, cls)):
+        if "model_output" in parameters and any(base.endswith("Scheduler") for base in index.class_names(cls)):
             return _DENOISER
     return None
 
@@ -352,7 +262,7 @@ def _is_loop_block(index: Index, cls: Thing) -> bool:
     """A block of diffusers' modular pipelines that the denoising loop calls: with the timestep `t` of each turn."""
     key = index.method(cls, "__call__")
     parameters = {p.name for p in index.function(key).parameters} if key is not None else set()
-    blocks = any(base.endswith("PipelineBlocks") for base in _class_names(index, cls))
+    blocks = any(base.endswith("PipelineBlocks") for base in index.class_names(cls))
     return blocks and {"block_state", "t"} <= parameters
 
 

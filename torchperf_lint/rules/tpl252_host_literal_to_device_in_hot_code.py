@@ -10,10 +10,10 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.computed import computed_upload
-from torchperf_lint.facts.configured import CONFIGURED, SHAPE
-from torchperf_lint.facts.constants import LITERAL, repeated
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST, tensor

@@ -1,0 +1,70 @@
+"""What the bindings of a name say of its sameness: how they lie to the loops and branches around its use, and what
+they take its values from.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchperf_lint.facts.bindings import BlockPath, Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.records import Position
+
+
+def turns_with(block: BlockPath, around: BlockPath) -> bool:
+    """Whether a loop around one place is around another, too."""
+    return any(part[1] == "loop" and part in around for part in block)
+
+
+def bound_alike(reaching: list[Definition], around: BlockPath) -> bool:
+    """Whether a name is bound alike each time: neither by the turns of a loop around its use nor in some branch."""
+    for d in reaching:
+        again = turns_with(d.block, around)
+        if again and (d.how in ("loop", "augmented") or len(reaching) > 1):
+            return False
+        if len(reaching) > 1 and any(part[1] != "loop" and part not in around for part in d.block):
+            return False
+    return True
+
+
+def counts_turns(definition: Definition) -> bool:
+    """Whether a name counts the turns of a loop over anything: `for i, f in enumerate(fs)`, `in range(len(fs))`."""
+    over = definition.value
+    if definition.how != "loop" or not isinstance(over, ast.Call) or not over.args:
+        return False
+    callee = last_part(chain(over.func))
+    if callee == "range" and len(over.args) == 1 and not definition.index:
+        return isinstance(over.args[0], ast.Call) and chain(over.args[0].func) == "len"
+    return callee == "enumerate" and definition.index == (0,)
+
+
+def sources(reaching: Iterable[Definition]) -> list[ast.expr]:
+    """What bindings take the values of a name from; a list that starts empty brings none."""
+    return [_element(d) for d in reaching if d.value is not None and not _is_empty(d.value)]
+
+
+def bound_on_every_way(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:
+    """Whether a definition is made on every way to a place; `if kernel is None: kernel = [1]` keeps what is given."""
+    around = body.block_of(scope, at)
+    return any(around[: len(definition.block)] == definition.block for definition in reaching)
+
+
+def _element(definition: Definition) -> ast.expr:
+    """What a name is bound to, or takes its values from: the one list of several that a loop takes together."""
+    over, index = definition.value, definition.index
+    assert over is not None
+    while definition.how == "loop" and isinstance(over, ast.Call) and index:
+        callee, arguments = last_part(chain(over.func)), over.args
+        if callee == "zip" and index[0] < len(arguments):
+            over, index = arguments[index[0]], index[1:]
+        elif callee == "enumerate" and arguments and index[0] == 1:
+            over, index = arguments[0], index[1:]
+        else:
+            break
+    return over
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.Tuple) and not node.elts

@@ -1,0 +1,107 @@
+"""Attributes that no step changes: of settings, of objects that were built with them, shapes of tensors."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration
+from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.constants import Look
+
+_CONSTANTS = frozenset(
+    f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
+)
+
+_attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]] = WeakKeyDictionary()
+
+
+def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
+    """Why an attribute is the same at every step, LITERAL, CONFIGURED or SHAPE; None where it may not be."""
+    if node.attr in ("shape", "ndim"):
+        return SHAPE if look.is_tensor(node.value, node.attr == "shape") else None
+    thing = look.values.thing(node, look.frame)
+    if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
+        return LITERAL
+    if is_configuration(node.value):
+        return CONFIGURED if look.values.of(node, look.frame).kind not in ("tensor", "batch", "array") else None
+    if node.attr.isupper() and len(node.attr) > 2:
+        return LITERAL
+    own = _owner(look, node.value)
+    if own is None:
+        return _of_record(look, node, depth)
+    held = _held(look, own, node.attr)
+    # What a module was built with is the same at every step; what a list takes from it are numbers.
+    built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
+    return CONFIGURED if built else held
+
+
+def _of_record(look: Look, node: ast.Attribute, depth: int) -> str | None:
+    """`level.sizes`, of what a loop takes from a list of settings."""
+    body = look.values.body(look.frame.path)
+    if body is None or not isinstance(node.value, ast.Name):
+        return None
+    reaching = body.reaching(look.frame.function, node.value.id, look.frame.at)
+    if not reaching or any(d.how != "loop" for d in reaching):
+        return None
+    known = look.inside(tests=True).of(node.value, depth + 1) is not None
+    return CONFIGURED if known and look.values.of(node, look.frame).kind not in ("tensor", "batch") else None
+
+
+def _held(look: Look, own: Thing, name: str) -> str | None:
+    """What an attribute of a class is, worked out once: each mention of it asks."""
+    known = _attributes.setdefault(look.values, {})
+    key = (own, name, look.tests)
+    if key not in known:
+        known[key] = None  # what it is made of itself tells nothing
+        known[key] = _set_once(look, own, name)
+    return known[key]
+
+
+def _owner(look: Look, node: ast.expr) -> Thing | None:
+    """The class of the project that `self`, or another object, is of."""
+    own = look.values.index.class_of(look.frame.path, look.frame.function)
+    if own is not None and isinstance(node, ast.Name) and look.values.thing(node, look.frame) == own:
+        return own
+    value = look.values.of(node, look.frame)
+    thing = value.thing if value.kind in ("object", "module") else None
+    return Thing("class", thing.path, thing.index) if thing is not None and thing.kind == "instance" else None
+
+
+def _set_once(look: Look, own: Thing, name: str) -> str | None:
+    """`self.name`, where constructors alone set it, or what the project calls from no step, to numbers."""
+    found: list[str | None] = []
+    if is_property_of_numbers(look.values, own, name):
+        return CONFIGURED
+    changes = {f"self.{name}.{change}" for change in LIST_CHANGES}
+    if any(call.callee in changes for call in look.values.index.outlines[own.path].calls):
+        return None
+    for cls in look.values.index.ancestry(own):
+        if cls.kind != "class":
+            continue
+        if not all(builds(look.values, key) for key in changed_in(look.values, cls, name)):
+            return None
+        for value in assigned_in_class(look.values, cls, name):
+            found.append(_set_in_constructor(look, cls.path, 0, value))
+        for function, value, buffer in setters(look.values, cls, name):
+            if buffer:
+                return None
+            if isinstance(value, ast.Constant) and value.value is None:
+                continue  # not there yet
+            found.append(_set_in_constructor(look, cls.path, function, value))
+    return CONFIGURED if all(found) and (found or is_field(look.values, own, name)) else None
+
+
+def _set_in_constructor(look: Look, path: str, function: int, value: ast.expr) -> str | None:
+    body = look.values.body(path)
+    assert body is not None
+    frame = Frame(path, function, body.at(value))
+    return look.elsewhere(frame, look.tests, constructs=True).of(value, 0)

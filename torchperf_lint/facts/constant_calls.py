@@ -1,0 +1,100 @@
+"""Calls that give the same at every step where what they are given is: arithmetic, `range`, numpy's, helpers' own.
+
+What their arguments are is asked of the look that came upon the call.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
+from torchperf_lint.facts.index import FunctionKey
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.constants import Look
+
+_SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
+_NUMBERS = frozenset(
+    "builtins.int builtins.float builtins.max builtins.min builtins.abs builtins.round builtins.sum".split()
+)
+_FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
+"""Functions of numpy's whose result is not that of their arguments alone."""
+_OF_A_SEQUENCE = frozenset(
+    "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate "
+    "builtins.zip itertools.permutations itertools.product itertools.combinations".split()
+)
+_KEEP_ARRAYS = frozenset(
+    "astype reshape transpose copy flatten ravel squeeze repeat clip tolist sum mean max min dot cumsum".split()
+)
+"""Methods of an array, or of a list, whose result follows from its numbers alone."""
+_VIEWS = frozenset({"values", "keys", "items", "copy"})
+"""Methods that give what a container holds."""
+_DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
+"""Calls by which a function gives other numbers each time."""
+
+
+def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
+    """Why what a call gives is the same at every step, LITERAL, CONFIGURED or SHAPE; None where it may not be."""
+    thing = look.values.thing(node.func, look.frame)
+    dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
+    if dotted == "builtins.len" and len(node.args) == 1:
+        return SHAPE if look.is_tensor(node.args[0]) else look.of(node.args[0], depth + 1)
+    if dotted == "builtins.float" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        return LITERAL
+    if dotted == "torch.numel" and len(node.args) == 1:
+        return SHAPE if look.is_tensor(node.args[0]) else None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _SIZES:
+        return SHAPE if look.is_tensor(node.func.value) else None
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in _KEEP_ARRAYS
+        and not dotted.endswith(f"numpy.{node.func.attr}")
+    ):
+        kept = look.values.of(node.func.value, look.frame).kind in ("array", "sequence")
+        return look.inside(tests=look.constructs).of(node.func.value, depth + 1) if kept else None
+    if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
+        return _of_array(look, node, depth)
+    if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or chain(node.func) == "slice" or dotted.startswith("math."):
+        # `min(values, key=...)` chooses by something else.
+        return look.all([*node.args, *(k.value for k in node.keywords)], depth)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
+        return look.of(node.func.value, depth + 1)
+    return _helped(look, node, depth) if not dotted else None
+
+
+def _of_array(look: Look, node: ast.Call, depth: int) -> str | None:
+    """What numpy makes of its arguments: an array on the host, whatever a constructor was given for it."""
+    if not look.constructs:
+        return look.all(node.args, depth)
+    return CONFIGURED if look.inside(tests=True).all(node.args, depth) is not None else None
+
+
+def _helped(look: Look, node: ast.Call, depth: int) -> str | None:
+    """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
+    given = [*node.args, *(k.value for k in node.keywords)]
+    targets = look.values.types.targets(look.frame.path, look.frame.function, chain(node.func))
+    if not given:
+        return _given_back(look, targets, depth)
+    body = look.values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None or look.values.of(node, look.frame).kind not in ("plain", "sequence", "unknown"):
+        return None
+    function = targets[0].index
+    if any(_DRAWS.search(callee) for callee in body.callees(function)) or not body.returns(function):
+        return None
+    kind = look.used_here().all(given, depth)
+    return loosest([kind, CONFIGURED]) if kind is not None else None
+
+
+def _given_back(look: Look, targets: Sequence[FunctionKey], depth: int) -> str | None:
+    """What a method that is given nothing makes of what its object holds."""
+    body = look.values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None or not look.may_go_into(depth):
+        return None
+    path, function = targets[0]
+    returned = body.returns(function)
+    looks = [look.elsewhere(look.frame.hop(path, function, body.at(r))).of(r, depth + 1) for r in returned]
+    return CONFIGURED if looks and all(looks) else None

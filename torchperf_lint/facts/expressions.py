@@ -1,0 +1,99 @@
+"""What the expressions of one file show: calls, functions that are named there, parts that run rarely or often."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts import guards
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.mentions import appended, handed_over, kept_lambdas
+from torchperf_lint.facts.modes import in_evaluation
+from torchperf_lint.facts.notes import Context, Notes
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
+
+_COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+
+
+class Expressions:
+    """Reads expressions into the notes on their file."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+
+    def read(self, root: ast.AST, context: Context) -> None:
+        """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
+        stack: list[tuple[ast.AST, Context]] = [(root, context)]
+        visited = 0
+        notes = self.notes
+        calls = notes.out.calls
+        postponed: set[ast.AST] = set()
+        while stack:
+            node, here = stack.pop()
+            visited += 1
+            kind = type(node)
+            if kind is ast.Call:
+                calls.append(self._call(node, here))
+                for named in handed_over(node, calls[-1].callee, notes.names):  # type: ignore[arg-type]
+                    notes.mention(named, node, here)
+                postponed.update(kept_lambdas(node, calls[-1].callee))
+                held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
+                if held is not None:
+                    notes.bind(*held, here)
+            elif kind is ast.Lambda and node in postponed:
+                here = notes.region("lambda", here, [node])
+            elif kind is ast.IfExp or kind is ast.BoolOp:
+                stack.extend(self._guarded_parts(node, here))
+                continue
+            elif kind in _COMPREHENSIONS:
+                here = self._comprehension(node, here)
+            elif kind is ast.Attribute and node.attr in notes.names.properties and _of_self(node):  # type: ignore[attr-defined]
+                notes.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
+                notes.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]
+            elif kind is ast.Yield:
+                notes.mention(("yield", "", ""), node, here)
+            stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
+        if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
+            raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
+
+    def _call(self, node: ast.AST, context: Context) -> Call:
+        assert isinstance(node, ast.Call)
+        return Call(chain(node.func), *self.notes.at(node.lineno, node.col_offset), context.region, context.function)
+
+    def _guarded_parts(self, node: ast.AST, context: Context) -> list[tuple[ast.AST, Context]]:
+        """The parts of `a if step % n == 0 else b` and of `step % n == 0 and a`, the rare ones in their region."""
+        if isinstance(node, ast.IfExp):
+            guard = guards.guard(node.test)
+            body = orelse = context
+            if guard is not None and guard.otherwise:
+                orelse = self.notes.region(guard.kind, context, [node.orelse], guard.text)
+            elif guard is not None:
+                body = self.notes.region(guard.kind, context, [node.body], guard.text)
+            else:
+                trained_not, otherwise_not = in_evaluation(node.test)
+                body = self.notes.region("evaluation", context, [node.body]) if trained_not else context
+                orelse = self.notes.region("evaluation", context, [node.orelse]) if otherwise_not else context
+            return [(node.test, context), (node.body, body), (node.orelse, orelse)]
+        assert isinstance(node, ast.BoolOp)
+        parts: list[tuple[ast.AST, Context]] = []
+        for value in node.values:
+            parts.append((value, context))
+            guard = guards.guard(value) if isinstance(node.op, ast.And) else None
+            if guard is not None and not guard.otherwise and value is not node.values[-1]:
+                rest = node.values[node.values.index(value) + 1 :]
+                context = self.notes.region(guard.kind, context, rest, guard.text)
+        return parts
+
+    def _comprehension(self, node: ast.AST, context: Context) -> Context:
+        first = node.generators[0]  # type: ignore[attr-defined]
+        detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
+        self.notes.items(first.target, first.iter, context)
+        return self.notes.region("comprehension", context, [node], detail, first.iter)
+
+
+def _of_self(node: ast.AST) -> bool:
+    """`self.name`, where it is read."""
+    assert isinstance(node, ast.Attribute)
+    return isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self"

@@ -1,0 +1,38 @@
+"""Which argument of a call a parameter of the called function gets."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.index import CallSite
+from torchperf_lint.facts.records import Function
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+
+def call_at(values: Values, site: CallSite) -> ast.Call | None:
+    """The syntax of a call somewhere in the project; None where its file shows none there."""
+    body = values.body(site.path)
+    return body.node_of(site.call) if body is not None else None
+
+
+def place_of(function: Function, name: str) -> int:
+    """The place, from 0, of what a call passes for a parameter; -1 for the `self` that it does not pass."""
+    return [parameter.name for parameter in function.parameters].index(name) - function.bound
+
+
+def argument_for(node: ast.Call, function: Function, name: str) -> ast.expr | None:
+    """The argument that a call of `function` passes for a parameter, or None when it cannot be told."""
+    return argument_of(node, place_of(function, name), name)
+
+
+def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that a call passes for a parameter, or None when it cannot be told."""
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
+        return None
+    return node.args[position] if 0 <= position < len(node.args) else None
