@@ -1162,3 +1162,17 @@ def test_a_packed_sequence_keeps_its_batch_sizes_on_the_host(expression):
                     hidden = self.cell(packed[:size], hidden)
     """
     check(code, expression, "tensor", HOST)
+
+
+@pytest.mark.parametrize(("expression", "device"), [("padded", ANYWHERE), ("lengths", HOST), ("length", HOST)])
+def test_lengths_that_are_unpacked_are_on_the_host(expression, device):
+    code = """
+        from torch.nn.utils.rnn import pad_packed_sequence
+
+        class Encoder(nn.Module):
+            def forward(self, packed):
+                padded, lengths = pad_packed_sequence(self.rnn(packed)[0], batch_first=True)
+                print(padded, lengths)
+                return [length // 2 for length in lengths]
+    """
+    check(code, expression, "tensor", device)

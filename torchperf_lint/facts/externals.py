@@ -103,7 +103,12 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
 _FROM = " from a tensor: "
 _PARAMETER = tensor(ANYWHERE, "an nn.Parameter")
 _BUFFER = tensor(ANYWHERE, "an nn.Buffer")
+_UNPACKED = (
+    tensor(ANYWHERE, "the data that `pad_packed_sequence` lays out again"),
+    tensor(HOST, "the lengths that `pad_packed_sequence` gives, which are on the host"),
+)
 _REGISTERED = {
+    "torch.nn.utils.rnn.pad_packed_sequence": sequence(join(list(_UNPACKED)), _UNPACKED),
     "torch.nn.Parameter": _PARAMETER,
     "torch.nn.UninitializedParameter": _PARAMETER,
     "torch.nn.ParameterList": sequence(_PARAMETER),
@@ -111,7 +116,7 @@ _REGISTERED = {
     "torch.nn.Buffer": _BUFFER,
     "torch.nn.UninitializedBuffer": _BUFFER,
 }
-"""They follow the module that holds them."""
+"""Parameters and buffers follow their module; a packed sequence is where its data are, but for its lengths."""
 _NORMS = frozenset({"clip_grad_norm_", "clip_grad_norm", "get_total_norm"})
 _LEGACY_ON_DEVICE = frozenset(f"cuda.{name}" for name in api.LEGACY_TYPES)
 
