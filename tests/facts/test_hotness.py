@@ -654,7 +654,7 @@ def test_a_guarded_call_does_not_make_its_function_hot():
     assert hot_at({"helpers.py": "def measure(loss):\n    print(loss)  # <-", "train.py": guarded}) is None
 
 
-@pytest.mark.parametrize("name", ["save_checkpoint", "data_aware_initialization"])
+@pytest.mark.parametrize("name", ["save_checkpoint", "data_aware_initialization", "_draw_marker", "draw_pred_boxes"])
 def test_a_cold_name_stays_cold_when_called_every_step(name):
     code = TRAIN.replace("measure", name)
     assert hot_at({"helpers.py": f"def {name}(loss):\n    print(loss)  # <-", "train.py": code}) is None
@@ -958,3 +958,26 @@ def test_a_loop_over_inputs_of_a_model_is_an_evaluation(iterable, kind):
     """)
     assert hot is not None
     assert hot.kind == kind
+
+
+@pytest.mark.parametrize(("methods", "hot"), [("reset", True), ("step", False)])
+def test_an_environment_renders_for_people(methods, hot):
+    """A class with `reset` and `step` is one; a renderer with one of both may be a model's."""
+    code = f"""
+        class World:
+            def reset(self):
+                pass
+
+            def {methods}(self, action):
+                pass
+
+            def render(self, state):
+                print(state)  # <-
+
+        def train(model, world: World, loader, optimizer):
+            for x in loader:
+                model(x).backward()
+                optimizer.step()
+                world.render(x)
+    """
+    assert (hot_at(code) is not None) == hot

@@ -19,6 +19,8 @@ COLD_NAME = re.compile(
     r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
+    r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
+    r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
     r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_",
     re.IGNORECASE,
 )
@@ -146,9 +148,12 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
         return True
     if COLD_NAME.search(function.name):
         return not (trains and _WARM_UP.search(function.name))
-    if function.class_index < 0 or function.name not in ONCE_PER_EPOCH:
+    if function.class_index < 0:
         return False
-    return is_meter(index, Thing("class", key.path, function.class_index))
+    own = Thing("class", key.path, function.class_index)
+    if function.name in ONCE_PER_EPOCH:
+        return is_meter(index, own)
+    return function.name == "render" and all(index.method(own, name) for name in _OF_AN_ENVIRONMENT)
 
 
 def _made_in_passing(index: Index, key: FunctionKey) -> bool:
@@ -160,6 +165,8 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
     return all(base.startswith(PLAIN_BASES) for base in bases)
 
 
+_OF_AN_ENVIRONMENT = ("reset", "step")
+"""Methods that make a class an environment, whose pictures are for people."""
 _KEEPS = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
 """Decorators that keep what a function gave: it runs once for each argument."""
 _WARM_UP = re.compile(r"^_?warmup_\w")
