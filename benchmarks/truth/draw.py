@@ -30,6 +30,8 @@ FIFTH_FILES = 30
 FILE_LINES = 350
 FILE_CANDIDATES = 4
 """A file to label whole has at most so many lines, and at least so many hot candidates."""
+SIXTH_FILES = 40
+"""The sixth draw of files, as the fifth."""
 PER_PATTERN = 17
 STEP_SITES = 9
 """More of each pattern from the stratum `step`: loops that train, and forward passes and losses."""
@@ -410,6 +412,7 @@ def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str,
         (training, AGAIN_FILES, 2),
         (training, LAST_FILES, 3),
         (lines, FIFTH_FILES, 3),
+        (lines, SIXTH_FILES, 3),
     )
     for table, more, times in draws:
         wanted = len(kept) + more
