@@ -16,6 +16,7 @@ from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
 
@@ -95,7 +96,14 @@ def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
     if read.repeated is not None or not (_in_evaluation(read.hot) or is_handed_back(site)):
         return False
+    if uploaded_before(file, site) is not None:
+        return False
     return comes_back(file, site) is None
+
+
+def uploaded_before(file: SourceFile, site: Site) -> int | None:
+    """The line on which the function around has uploaded what a call copies to the host; None for results."""
+    return uploaded_on(file, site, site.receiver) if site.receiver is not None else None
 
 
 def _in_evaluation(hot: Hot) -> bool:

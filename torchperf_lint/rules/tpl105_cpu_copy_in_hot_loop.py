@@ -8,9 +8,17 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, is_the_result, one_copy
+from torchperf_lint.facts.reads import (
+    Read,
+    cause,
+    copies_in_loops,
+    copy_readings,
+    is_the_result,
+    one_copy,
+    uploaded_before,
+)
 from torchperf_lint.facts.round_trips import comes_back
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -112,6 +120,7 @@ class CpuCopyInHotLoop(SourceRule):
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
                 instead=one_copy(file, read)
                 or _kept_there(file, receiver, back)
+                or _kept_here(file, site, receiver)
                 or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
@@ -128,6 +137,13 @@ class CpuCopyInHotLoop(SourceRule):
 
 def _kept_there(file: SourceFile, receiver: ast.expr, back: int | None) -> str | None:
     return f"leave `{file.brief(receiver)}` on the device: line {back} uploads it again" if back is not None else None
+
+
+def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
+    line = uploaded_before(file, site)
+    if line is None:
+        return None
+    return f"keep what line {line} uploads under another name, and take `{file.brief(receiver)}` from that: it is there"
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:
