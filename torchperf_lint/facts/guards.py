@@ -49,6 +49,9 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_IS_READY = re.compile(
+    r"(?:^|[._])(?:(?:is_)?(?:prepared|initiali[sz]ed|inited|ready|built|set_?up)(?:_|$)|(?:did|done)_init)"
+)
 _ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
 """Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 _PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
@@ -100,6 +103,8 @@ def set_up_once(node: ast.If) -> bool:
     missing = _missing(node.test)
     if missing is None:
         return False
+    if isinstance(node.test, ast.UnaryOp) and missing.startswith("self.") and _IS_READY.search(missing):
+        return True  # whoever asks for it sets it
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:

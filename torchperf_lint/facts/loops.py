@@ -55,6 +55,10 @@ _INPUTS = re.compile(
     re.IGNORECASE,
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
+_TOKEN_BY_TOKEN = re.compile(
+    r" in \w*range\(.*\b(?:max|sample|gen|generated?|dec\w*|target|tgt)_(?:\w+_)?(?:len|length|tokens|steps)\b"
+)
+"""A loop that runs a model up to a greatest length decodes, wherever gradients are switched off."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
 _STEP_CALL = re.compile(
@@ -190,7 +194,7 @@ class Loops:
         region = self.index.outlines[path].regions[index]
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
         inside = (path, index) in self.generators.yielding and self._grad_is_off_inside(path, index)
-        without_grad = inside or self._without_grad(path, index)
+        without_grad = inside or self._without_grad(path, index) or _TOKEN_BY_TOKEN.search(region.detail)
         if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)

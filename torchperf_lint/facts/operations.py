@@ -7,6 +7,7 @@ device, as only code that makes tensors beside a given one does.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
@@ -29,6 +30,12 @@ _ONE_RUN = re.compile(
 )
 """Functions that make, show or judge a result, by their name."""
 
+_RUNS = re.compile(
+    r"(?:Trainer|Agent|Runner|Pipeline|Engine|Learner|Solver|Manager|Algorithm|Model|Module|Sampler|Buffer|Storage|Dataset|"
+    r"Loader|Memory|Env|PPO|SAC|DQN)\w*\.|\.(?:update|learn|train|optimi[sz]e|act|select_action|rollout|collect)\w*$"
+)
+"""Methods that run a part of the program, and classes of which one object does."""
+
 
 class Operations:
     """Which functions are operations on tensors, by what they ask of their parameters."""
@@ -38,24 +45,47 @@ class Operations:
 
     def role(self, key: FunctionKey) -> Role | None:
         """The role of a function that nothing in the project calls, or None."""
-        asked = self._asked.get(key)
-        if not asked:
-            return None
-        function = self.index.function(key)
-        if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
-            return None
-        if no_operation(key, function) or self._belongs_elsewhere(key, function):
-            return None
-        own = function.parameters[function.bound :]
-        imports = self.index.outlines[key.path].imports
-        name = next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
-        if name is None or not own or any(_WHOLE_NETWORK.search(p.name) for p in own):
+        name = self._tensor_asked(key) if key in self._asked and self._may_be_one(key) else None
+        if name is None:
             return None
         because = (
-            f"is an operation on tensors, as it asks `{name}` for its device (line {asked[name]}), and nothing in the "
-            "project calls it: who uses it does so in every step"
+            f"is an operation on tensors, as it asks `{name}` for its device (line {self._asked[key][name]}), and "
+            "nothing in the project calls it: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
+
+    def role_by_part(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
+        """The role of a method that nothing in the project calls, and that leaves the work to methods of its class."""
+        function = self.index.function(key)
+        if function.class_index < 0 or not self._may_be_one(key) or _RUNS.search(function.qualname):
+            return None
+        for part in parts:
+            own = part.path == key.path and self.index.function(part).class_index == function.class_index
+            name = self._tensor_asked(part) if own and part != key else None
+            if name is not None:
+                because = (
+                    f"is an operation on tensors: it calls `{self.index.function(part).name}`, which asks `{name}` for "
+                    f"its device (line {self._asked[part][name]}), and nothing in the project calls it: who uses it "
+                    "does so in every step"
+                )
+                return Role("forward", because, "in every call", Confidence.LIKELY)
+        return None
+
+    def _may_be_one(self, key: FunctionKey) -> bool:
+        """Whether nothing about a function says that it runs a whole network, or once."""
+        function = self.index.function(key)
+        if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
+            return False
+        if no_operation(key, function) or self._belongs_elsewhere(key, function):
+            return False
+        own = function.parameters[function.bound :]
+        return bool(own) and not any(_WHOLE_NETWORK.search(p.name) for p in own)
+
+    def _tensor_asked(self, key: FunctionKey) -> str | None:
+        """What a function asks for its device, and which may be a tensor."""
+        function, imports = self.index.function(key), self.index.outlines[key.path].imports
+        asked = self._asked.get(key, ())
+        return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""

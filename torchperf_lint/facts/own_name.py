@@ -32,9 +32,7 @@ def own_name(
             if not rest or not head or head in libraries or head in wrong or _is_a_part(head, modules):
                 continue
             whole, (stem, _, name) = rest.replace(".", "/"), rest.replace(".", "/").rpartition("/")
-            if whole in modules:
-                found.setdefault(head, set()).add(whole)
-            elif stem in modules and defines(modules[stem], name):
+            if whole in modules or (stem in modules and defines(modules[stem], name)):
                 found.setdefault(head, set()).add(whole)
             elif stem in modules:
                 wrong.add(head)

@@ -14,8 +14,9 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
-from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index
+from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.turn_by_turn import own_each_turn
 from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -68,11 +69,21 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
         return None
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
-        again = repeated(file, place, receiver) if not hot.optional else None
+        again = (
+            (repeated(file, place, receiver) or _together(file, place, receiver, value)) if not hot.optional else None
+        )
         if again is None:
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     return Read(value, hot, mild, repeated(file, place, receiver))
+
+
+def _together(file: SourceFile, place: Place, read: ast.expr, value: Value) -> Repeated | None:
+    """What the turns of a loop read one by one, each its own, and could read together."""
+    if value.confidence is Confidence.POSSIBLE:
+        return None
+    found = own_each_turn(file, place, read)
+    return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True) if found is not None else None
 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
@@ -123,6 +134,11 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
     if found is None:
         return None
     whole, line = file.brief(found.whole), found.loop.target.lineno
+    if found.stacked:
+        return (
+            f"gather what the loop on line {line} reads of `{whole}` on the device, and read all of it at once: "
+            "`torch.stack([...]).tolist()`"
+        )
     if found.element:
         return (
             f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"
@@ -197,7 +213,9 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
 
 def _returning(file: SourceFile, reading: Reading) -> Reading:
     site, read = reading.site, reading.read
-    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional or not comes_back_as_index(file, site):
+    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
+        return reading
+    if not comes_back_as_index(file, site) and not comes_back_at_once(file, site):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading

@@ -46,6 +46,8 @@ class Repeated(NamedTuple):
     value: Value
     """The tensor."""
     loop: Loop
+    stacked: bool = False
+    """Whether what the turns read has to be stacked first: it is several tensors, or computed of them."""
 
 
 def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:

@@ -23,8 +23,8 @@ from torchperf_lint.facts.value import HOST, Frame
 
 _HOPS = 3
 _SAME = frozenset(
-    "detach data view reshape squeeze unsqueeze flatten contiguous clone long int float bool double permute transpose t T "
-    "cpu numpy items".split()
+    "detach data view reshape squeeze unsqueeze flatten contiguous clone long int float bool double permute transpose "
+    "t T cpu numpy items".split()
 )
 """What gives the same numbers, in another shape or type; `numpy()` and `cpu()` before a test of what they give."""
 _ENCODERS = re.compile(
