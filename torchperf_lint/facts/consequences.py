@@ -35,9 +35,9 @@ INSTEAD = {
 
 _WANTS_HOST = frozenset({"pack_padded_sequence"})
 """Functions of torch that take anything but their first argument on the host only."""
-_SAYS = frozenset(
-    "print warn warning info error critical debug exception log write append warn_once warning_once "
-    "rank_zero_warn rank_zero_info rank_zero_debug".split()
+_SAYING = re.compile(
+    r"^(?:print|warn|warning|info|error|critical|debug|exception|log|write|append|warn_once|warning_once|"
+    r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
 )
 _WORDS = re.compile(
     r"^(?:i|id|ids|idx|index|int|ix|tok|token|label)_?(?:2|to)_?(?:s|str|w|word|token|char|label|name|cls|class)s?$"
@@ -169,12 +169,12 @@ def _of_choice(node: ast.IfExp) -> str:
 
 
 def _only_says(statement: ast.stmt) -> bool:
-    """Whether a statement prints, logs or warns."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and last_part(chain(statement.value.func)) in _SAYS
-    )
+    """Whether a statement prints, logs or warns, or does so in certain cases only."""
+    if isinstance(statement, ast.If):
+        return all(map(_only_says, [*statement.body, *statement.orelse]))
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return _SAYING.search(last_part(chain(statement.value.func))) is not None
 
 
 def _only_speaks(body: Sequence[ast.stmt]) -> bool:

@@ -17,11 +17,8 @@ from torchperf_lint.facts.types import Types
 _LISTENER = re.compile(
     r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer"
 )
-_APPLIES = dict.fromkeys(
-    ("map", "filter", "starmap", "multi_apply", "checkpoint", "tree_map", "tree_map_only", "vmap", "apply_along_axis"),
-    "0",
-) | {"apply_to_collection": "2", "tree_map_only": "1"}
-"""Functions of Python, torch, mmdet and Lightning that call what they are given, with where they take it."""
+_APPLIES = frozenset("map filter starmap multi_apply checkpoint tree_map vmap apply_along_axis".split())
+"""Functions of Python, torch and mmdet that call the function which they are given first."""
 _FEW = 24
 """Classes that may have a method of a name handed on as text; beyond, the name says little."""
 
@@ -116,7 +113,7 @@ class Dispatch:
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 place, _, callee = mention.of.partition(":")
-                if mention.kind == "given" and _APPLIES.get(last_part(callee)) == place:
+                if mention.kind == "given" and last_part(callee) in _APPLIES and place == "0":
                     for thing in self._named(path, mention):
                         if thing.kind in ("function", "partial"):
                             yield path, mention, FunctionKey(thing.path, thing.index)

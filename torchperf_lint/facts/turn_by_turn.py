@@ -49,19 +49,28 @@ class _Turn:
     def taken(self, node: ast.expr, hops: int) -> ast.expr | None:
         """What the turns take an expression's tensors from, where all of it is there before the loop; else None."""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & self.bound
-        if not names or any(not self._only_looks(call) for call in ast.walk(node) if isinstance(call, ast.Call)):
+        if not names or self._looks_up(node) or any(not self._only_looks(call) for call in ast.walk(node) if isinstance(call, ast.Call)):
             return None
         found = [self._of_name(name, hops) for name in sorted(names)]
         if None in found:
             return None
-        whole = next((part for part in found if part is not None and part is not self.loop.iter), None)
+        whole = next((part for part in found if part is not None and part is not self.loop.target), None)
         return whole if whole is not None else self._indexed(node)
+
+    def _looks_up(self, node: ast.expr) -> bool:
+        """Whether a variable of the loop is a key, `x[name]`, or one of several numbers, `x[:, [0, i]]`."""
+        indices = (part.slice for part in ast.walk(node) if isinstance(part, ast.Subscript))
+        return any(
+            isinstance(n, ast.List) or (isinstance(n, ast.Name) and n.id in self.variables and n.id not in self.counters)
+            for index in indices
+            for n in ast.walk(index)
+        )
 
     def _of_name(self, name: str, hops: int) -> ast.expr | None:
         if name in self.variables:
             return self.variables[name]
         if name in self.counters:
-            return self.loop.iter
+            return self.loop.target
         body = self.file.project.body(self.file.path)
         found = body.reaching(self.place.function, name, self.place.frame.at) if body is not None and hops else None
         if not found or len(found) != 1 or found[0].how != "assign" or found[0].value is None:
@@ -72,7 +81,7 @@ class _Turn:
         """What a name of the loop's body is made of: of counters alone, a position; else as any expression."""
         names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} & self.bound
         if names and names <= self.counters and self.file.value(value, self.place).kind in ("plain", "unknown"):
-            return self.loop.iter
+            return self.loop.target
         return self.taken(value, hops)
 
     def _indexed(self, node: ast.expr) -> ast.expr | None:
