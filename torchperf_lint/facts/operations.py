@@ -59,6 +59,8 @@ class Operations:
         function = self.index.function(key)
         if function.class_index < 0 or not self._may_be_one(key) or _RUNS.search(function.qualname):
             return None
+        if function.gives and "Tensor" not in function.gives:
+            return None  # a number is the result of the whole
         for part in parts:
             own = part.path == key.path and self.index.function(part).class_index == function.class_index
             name = self._tensor_asked(part) if own and part != key else None

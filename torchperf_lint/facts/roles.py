@@ -351,7 +351,7 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
     if name in _TRACKS and _TRACKER.search(index.record(cls).name) and _imports_torch(index, cls.path):
-        return _TRACKING
+        return _METER if _MEASURES.search(cls.path) else _TRACKING
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []

@@ -23,14 +23,17 @@ _HOPS = 3
 _DRAWS = frozenset("multinomial bernoulli normal rand randn sample uniform_ exponential_".split())
 
 
-def own_each_turn(file: SourceFile, place: Place, read: ast.expr) -> tuple[ast.expr, Loop] | None:
-    """What the innermost loop around a read goes over, one tensor a turn, and that loop; None for other reads."""
+def own_each_turn(file: SourceFile, place: Place, read: ast.expr, shown: bool = False) -> tuple[ast.expr, Loop] | None:
+    """What the innermost loop around a read goes over, one tensor a turn, and that loop; None for other reads.
+
+    `shown`: whether the read itself shows that there is a tensor, of which nothing else is known.
+    """
     for loop in file.enclosing(place.function).loops(place.expression):
         turns = literal_turns(loop.iter)
         few = turns is not None and turns <= FEW_TURNS
         if few or any(HANDFUL.search(n.id) for n in ast.walk(loop.target) if isinstance(n, ast.Name)):
             return None
-        taken = _Turn(file, place, loop).taken(read, _HOPS)
+        taken = _Turn(file, place, loop, shown).taken(read, _HOPS)
         return (taken, loop) if taken is not None else None
     return None
 
@@ -38,7 +41,8 @@ def own_each_turn(file: SourceFile, place: Place, read: ast.expr) -> tuple[ast.e
 class _Turn:
     """One turn of a loop, and what it has of its own."""
 
-    def __init__(self, file: SourceFile, place: Place, loop: Loop) -> None:
+    def __init__(self, file: SourceFile, place: Place, loop: Loop, shown: bool = False) -> None:
+        self.shown = shown
         self.file = file
         self.place = place
         self.loop = loop
@@ -49,22 +53,29 @@ class _Turn:
     def taken(self, node: ast.expr, hops: int) -> ast.expr | None:
         """What the turns take an expression's tensors from, where all of it is there before the loop; else None."""
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & self.bound
-        if not names or self._looks_up(node) or any(not self._only_looks(call) for call in ast.walk(node) if isinstance(call, ast.Call)):
+        calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
+        if not names or self._looks_up(node) or not all(map(self._only_looks, calls)):
             return None
         found = [self._of_name(name, hops) for name in sorted(names)]
         if None in found:
             return None
+        if not self._indexes_by(node, names & self.counters):
+            return None
         whole = next((part for part in found if part is not None and part is not self.loop.target), None)
         return whole if whole is not None else self._indexed(node)
+
+    def _indexes_by(self, node: ast.expr, counters: set[str]) -> bool:
+        """Whether the numbers of turns are only used as indices, and not compared or computed with."""
+        indices = [part.slice for part in ast.walk(node) if isinstance(part, ast.Subscript)]
+        inside = {id(n) for index in indices for n in ast.walk(index)}
+        return all(id(n) in inside for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in counters)
 
     def _looks_up(self, node: ast.expr) -> bool:
         """Whether a variable of the loop is a key, `x[name]`, or one of several numbers, `x[:, [0, i]]`."""
         indices = (part.slice for part in ast.walk(node) if isinstance(part, ast.Subscript))
-        return any(
-            isinstance(n, ast.List) or (isinstance(n, ast.Name) and n.id in self.variables and n.id not in self.counters)
-            for index in indices
-            for n in ast.walk(index)
-        )
+        keys = self.variables.keys() - self.counters
+        parts = [n for index in indices for n in ast.walk(index)]
+        return any(isinstance(n, ast.List) or (isinstance(n, ast.Name) and n.id in keys) for n in parts)
 
     def _of_name(self, name: str, hops: int) -> ast.expr | None:
         if name in self.variables:
@@ -87,9 +98,17 @@ class _Turn:
     def _indexed(self, node: ast.expr) -> ast.expr | None:
         """The tensor of which each turn takes the row with its number: `x[i]`, `x[2 * i + 1]`."""
         for part in ast.walk(node):
-            if isinstance(part, ast.Subscript) and self._is_of_tensors(part.value):
+            if isinstance(part, ast.Subscript) and (self._is_of_tensors(part.value) or self._is_shown(part)):
                 return None if changed_in(self.file, self.place.function, self.loop, part.value) else part.value
         return None
+
+    def _is_shown(self, part: ast.Subscript) -> bool:
+        """`x[i].item()` of an `x` of which nothing else is known."""
+        return (
+            self.shown
+            and isinstance(part.slice, ast.Name)
+            and self.file.value(part.value, self.place).kind == "unknown"
+        )
 
     def _is_of_tensors(self, whole: ast.expr) -> bool:
         """Whether what a loop goes over are tensors that are there before it: no batches, nothing made on the way."""
