@@ -12,6 +12,7 @@ from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.retested import asked_before
+from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
@@ -51,9 +52,13 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 def consequence(place: Place) -> str:
     """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED or AGAIN, for a value that is read at a place."""
     then = _consequence(place)
-    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED
     return AGAIN if then in EXCUSED and asked_before(place) else then
+
+
+def _host_had_it(place: Place, node: ast.expr) -> bool:
+    return counter_of(place, node) is not None or settled_entry(place, node)
 
 
 def _consequence(place: Place) -> str:

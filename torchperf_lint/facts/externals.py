@@ -15,7 +15,7 @@ from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
-from torchperf_lint.facts.results import origin_of
+from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -70,6 +70,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return Value("array", HOST)
     if head in api.PLAIN_MODULES:
         return PLAIN
+    if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
+        return as_a_module_would(values, node, frame)
     return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
 
 

@@ -35,6 +35,8 @@ _DATA_CLASS = re.compile(
     r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz]er"
 )
 
+_ON_SAMPLES = re.compile(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
+
 
 class Repeated(NamedTuple):
     """A read that one copy before a loop would make once."""
@@ -89,7 +91,7 @@ def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
     """Whether only the turn gets there in which the loop's variable is what a test names: `if key == "logits":`."""
     variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     node: ast.AST = place.expression
-    for parent in file.enclosing(place.function).ancestors(place.expression):
+    for parent in file.enclosing(place.function).around(place.expression):
         if parent is loop:
             return False
         test = parent.test if isinstance(parent, ast.If) and node in parent.body else None
@@ -178,7 +180,7 @@ def handles_data(file: SourceFile, function: int) -> bool:
         return False
     bases = file.project.index.ancestry(Thing("class", file.path, number))
     named = (b.dotted if b.kind == "external" else file.project.index.record(b).name for b in bases)
-    return any(map(_DATA_CLASS.search, named))
+    return any(map(_ON_SAMPLES.search, named))
 
 
 def _handles_data(file: SourceFile, number: int) -> bool:
