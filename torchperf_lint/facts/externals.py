@@ -79,6 +79,8 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     name = rest.rpartition(".")[2]
     if dotted.startswith(api.TENSOR_NAMESPACES):
         return _computed(values, node, dotted, frame)
+    if name == "pad_packed_sequence":
+        return _unpacked(_computed(values, node, dotted, frame))
     if dotted == "torch.utils.data.DataLoader":
         reason = batches_on_device(values, node, frame)
         because = f"a DataLoader whose batches are on the device ({reason})" if reason else "a DataLoader"
@@ -153,6 +155,11 @@ def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
         if source.kind in ("tensor", "batch"):
             made = replace(made, device=source.device, borrowed=source.borrowed)
     return made
+
+
+def _unpacked(padded: Value) -> Value:
+    """What `pad_packed_sequence` gives: a tensor, and the lengths."""
+    return sequence(padded, (padded, tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")))
 
 
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
