@@ -30,8 +30,9 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
-    reported wherever they stand, as info: one copy before the loop does it.
+    same function uploads it again, or has uploaded it itself, as labels are that go to a metric. Loops that copy a
+    tensor element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before
+    the loop does it.
 
     ## Why it is slow
     The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
