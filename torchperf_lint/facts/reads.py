@@ -7,16 +7,16 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
-from torchperf_lint.facts.repeated import Repeated, handles_data, reason, repeated
+from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
-from torchperf_lint.facts.turn_by_turn import own_each_turn
+from torchperf_lint.facts.turn_by_turn import together
 from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -70,7 +70,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
         again = (
-            (repeated(file, place, receiver) or _together(file, place, receiver, value, shown is not None))
+            (repeated(file, place, receiver) or together(file, place, receiver, value, shown is not None))
             if not hot.optional
             else None
         )
@@ -78,24 +78,6 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     return Read(value, hot, mild, repeated(file, place, receiver))
-
-
-def _together(file: SourceFile, place: Place, read: ast.expr, value: Value, shown: bool) -> Repeated | None:
-    """What the turns of a loop read one by one, each its own, and could read together."""
-    if value.confidence is Confidence.POSSIBLE or handles_data(file, place.function):
-        return None
-    if not isinstance(place.expression, ast.Call) and any(isinstance(n, ast.Call) for n in ast.walk(read)):
-        return None  # `if mask.any():` asks whether there is anything to do in this turn
-    found = own_each_turn(file, place, read, shown)
-    if found is None or (_is_many(place) and file.value(found[0], place).kind != "tensor"):
-        return None  # lists of different lengths are not stacked
-    return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True)
-
-
-def _is_many(place: Place) -> bool:
-    """Whether a read fetches a whole tensor: `x.tolist()`, `x.cpu()`."""
-    call = place.expression
-    return isinstance(call, ast.Call) and last_part(chain(call.func)) in ("tolist", "cpu", "numpy", "to")
 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:

@@ -15,12 +15,33 @@ from collections.abc import Iterator
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of
 from torchperf_lint.facts.turns import HANDFUL
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Confidence
 
 _HOPS = 3
 _DRAWS = frozenset("multinomial bernoulli normal rand randn sample uniform_ exponential_".split())
+
+
+def together(file: SourceFile, place: Place, read: ast.expr, value: Value, shown: bool) -> Repeated | None:
+    """What the turns of a loop read one by one, each its own, and could read together."""
+    if value.confidence is Confidence.POSSIBLE or handles_data(file, place.function):
+        return None
+    if not isinstance(place.expression, ast.Call) and any(isinstance(n, ast.Call) for n in ast.walk(read)):
+        return None  # `if mask.any():` asks whether there is anything to do in this turn
+    found = own_each_turn(file, place, read, shown)
+    if found is None or (_is_many(place) and file.value(found[0], place).kind != "tensor"):
+        return None  # lists of different lengths are not stacked
+    return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True)
+
+
+def _is_many(place: Place) -> bool:
+    """Whether a read fetches a whole tensor: `x.tolist()`, `x.cpu()`."""
+    call = place.expression
+    return isinstance(call, ast.Call) and last_part(chain(call.func)) in ("tolist", "cpu", "numpy", "to")
 
 
 def own_each_turn(file: SourceFile, place: Place, read: ast.expr, shown: bool = False) -> tuple[ast.expr, Loop] | None:
