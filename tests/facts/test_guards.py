@@ -18,6 +18,8 @@ def statement(code):
 
 
 RARE = [
+    ("trainer.get_num_updates() == 0", "cadence", False),
+    ("step % log_every == 0", "cadence", False),
     ("step % 10 == 0", "cadence", False),
     ("0 == step % 10", "cadence", False),
     ("(step + 1) % self.every == 0", "cadence", False),
@@ -83,6 +85,10 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "(step + 1) % accumulation_steps == 0",
+    "i % args.gradient_accumulation_steps == 0",
+    "not (i + 1) % self.cfg.grad_accum",
+    "trainer.get_lr() == 0",
     "x",
     "x > 3",
     "loss.item() > 3",

@@ -360,3 +360,31 @@ def test_the_order_of_files_does_not_matter():
     one, other = Index(dict(items)), Index(dict(reversed(items)))
     assert list(one.outlines) == list(other.outlines)
     assert one.subclasses == other.subclasses
+
+
+# -- the root is the package itself ----------------------------------------------------------------
+
+OPS = "def nms():\n    pass\n\nclass Box:\n    pass"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"__init__.py": "", "ops.py": OPS, "main.py": "from mine.ops import nms"}, "function ops.py:nms"),
+        ({"__init__.py": "", "ops/__init__.py": OPS, "sub/main.py": "from mine.ops import nms"}, "function"),
+        (
+            {"ops.py": OPS, "data.py": MAKE, "main.py": "from mine.ops import nms\nfrom mine.data import Net"},
+            "function",
+        ),
+        # One name alone, and no package in sight; a library whose parts are called as the project's are.
+        ({"ops.py": OPS, "main.py": "from mine.ops import nms"}, "external"),
+        ({"__init__.py": "", "ops.py": OPS, "main.py": "from torchvision.ops import nms"}, "external"),
+        (
+            {"__init__.py": "", "ops.py": OPS, "main.py": "from mine.ops import nms\nfrom mine.ops import roi"},
+            "external",
+        ),
+    ],
+)
+def test_a_package_that_is_the_root_is_known_by_what_is_imported(files, expected):
+    path = next(path for path in files if path.endswith("main.py"))
+    assert denotes(files, "nms", path).startswith(expected)

@@ -8,7 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import copies_in_loops, items_in_loops
+from torchperf_lint.facts.reads import copies_in_loops, item_readings, items_in_loops
 from torchperf_lint.facts.source import SourceFile
 
 
@@ -105,4 +105,7 @@ def test_a_function_that_only_set_up_calls_is_set_up():
 
 def test_processors_of_logits_work_on_the_device():
     head = "class NoRepeatLogitsProcessor:\n  def __call__(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
-    assert found("for i in range(len(x)):\n    out.append(x[i].item())", head)
+    files = texts(head + "    for i in range(len(x)):\n        out.append(x[i].item())\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    reads = [reading.read for reading in item_readings(file)]
+    assert [(read.hot.kind, file.source(read.repeated.whole)) for read in reads] == [("rollout", "x")]

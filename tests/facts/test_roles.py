@@ -379,3 +379,61 @@ def test_hooks_of_runners_and_trainers_run_for_every_batch(base, method, hot):
         f"import {base.partition('.')[0]}\nclass Watch({base}):\n    def {method}(self, x):\n        print(x)  # <-\n"
     )
     assert (hot_at(source) is not None) is hot
+
+
+# -- by the names that libraries use for their own ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (
+            "class LogitsProcessor:\n    pass\n\nclass Ban(LogitsProcessor):\n    def __call__(self, ids, scores):\n"
+            "        return scores  # <-",
+            "rollout",
+        ),
+        ("class ByteTracker:\n    def track(self, frame):\n        return frame.boxes  # <-", "rollout"),
+        (
+            "from mylib.criterions import BaseCriterion\n\nclass C(BaseCriterion):\n    def forward(self, model, x):\n"
+            "        return model(x)  # <-",
+            "forward",
+        ),
+        (
+            "class Head(nn.Module):\n    def loss(self, xs):\n        return multi_apply(self.one, xs)\n\n"
+            "    def one(self, x):\n        return x.sum()  # <-",
+            "step",
+        ),
+        (
+            "class Assigner:\n    def assign(self, boxes, truth):\n        return self.one(boxes, truth)\n\n"
+            "    def one(self, boxes, truth):\n        return torch.ones(3, device=boxes.device)  # <-",
+            "forward",
+        ),
+        (
+            "class Task:\n    def decode(self, tokens, audio):\n        for i in range(self.max_len):\n"
+            "            logits = self.model(tokens, audio)\n            tokens = self.pick(logits)\n\n"
+            "    def pick(self, logits):\n        return logits.argmax(-1)  # <-",
+            "rollout",
+        ),
+    ],
+)
+def test_hot_by_what_such_code_is_called(code, kind):
+    found = hot_at(code)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class MetricTracker:\n    def step(self, value):\n        self.value = value  # <-",
+        "class DataModule(lightning.LightningDataModule):\n    def forward(self, x):\n        return x  # <-",
+        "class Head(nn.Module):\n    def export_all(self, xs):\n        return register(self.one, xs)\n\n"
+        "    def one(self, x):\n        return x.sum()  # <-",
+        "class PPOTrainer:\n    def update(self, buffer):\n        return self.one(buffer)  # <-\n\n"
+        "    def one(self, x):\n        return torch.ones(3, device=x.device)",
+        "class Volume:\n    def compute(self, front) -> float:\n        return self.one(front)  # <-\n\n"
+        "    def one(self, x):\n        return torch.ones(3, device=x.device)",
+    ],
+)
+def test_not_hot_by_such_names(code):
+    assert hot_at(code) is None

@@ -12,6 +12,7 @@ from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.retested import asked_before
+from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
@@ -35,9 +36,9 @@ INSTEAD = {
 
 _WANTS_HOST = frozenset({"pack_padded_sequence"})
 """Functions of torch that take anything but their first argument on the host only."""
-_SAYS = frozenset(
-    "print warn warning info error critical debug exception log write append warn_once warning_once "
-    "rank_zero_warn rank_zero_info rank_zero_debug".split()
+_SAYING = re.compile(
+    r"^(?:print|warn|warning|info|error|critical|debug|exception|log|write|append|warn_once|warning_once|"
+    r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
 )
 _WORDS = re.compile(
     r"^(?:i|id|ids|idx|index|int|ix|tok|token|label)_?(?:2|to)_?(?:s|str|w|word|token|char|label|name|cls|class)s?$"
@@ -51,9 +52,13 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 def consequence(place: Place) -> str:
     """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED or AGAIN, for a value that is read at a place."""
     then = _consequence(place)
-    if then in EXCUSED and isinstance(place.expression, ast.expr) and counter_of(place, place.expression) is not None:
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED
     return AGAIN if then in EXCUSED and asked_before(place) else then
+
+
+def _host_had_it(place: Place, node: ast.expr) -> bool:
+    return counter_of(place, node) is not None or settled_entry(place, node)
 
 
 def _consequence(place: Place) -> str:
@@ -169,12 +174,12 @@ def _of_choice(node: ast.IfExp) -> str:
 
 
 def _only_says(statement: ast.stmt) -> bool:
-    """Whether a statement prints, logs or warns."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Call)
-        and last_part(chain(statement.value.func)) in _SAYS
-    )
+    """Whether a statement prints, logs or warns, or does so in certain cases only."""
+    if isinstance(statement, ast.If):
+        return all(map(_only_says, [*statement.body, *statement.orelse]))
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return _SAYING.search(last_part(chain(statement.value.func))) is not None
 
 
 def _only_speaks(body: Sequence[ast.stmt]) -> bool:

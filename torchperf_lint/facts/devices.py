@@ -109,9 +109,17 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     if found is not None:
         return found
     other = values.of(first, frame)
+    if other.kind == "unknown" and _is_asked_for_its_device(values, first, frame):
+        return DEVICE
     if other.kind != "tensor":
         return None
     return HOST if other.device == HOST else DEVICE
+
+
+def _is_asked_for_its_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`x.to(like)`, where the function makes tensors beside `like` elsewhere: `device=like.device`."""
+    body = values.body(frame.path)
+    return body is not None and any(used == "device" for used, _ in body.uses(frame.function, chain(node)))
 
 
 def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:

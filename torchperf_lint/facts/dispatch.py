@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call, Mention
@@ -17,6 +18,8 @@ from torchperf_lint.facts.types import Types
 _LISTENER = re.compile(
     r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer"
 )
+_APPLIES = frozenset("map filter starmap multi_apply checkpoint tree_map vmap apply_along_axis".split())
+"""Functions of Python, torch and mmdet that call the function which they are given first."""
 _FEW = 24
 """Classes that may have a method of a name handed on as text; beyond, the name says little."""
 
@@ -50,7 +53,7 @@ class Dispatch:
     def edges(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> what it runs without naming it in a call, with the place."""
         table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
-        for path, mention, target in [*self._found(), *self._given()]:
+        for path, mention, target in [*self._found(), *self._given(), *self._applied()]:
             call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
             table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
         return table
@@ -105,6 +108,16 @@ class Dispatch:
                 for thing in things:
                     if thing.kind != "instance":
                         yield path, mention, FunctionKey(thing.path, thing.index)
+
+    def _applied(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """Functions that are handed to what applies them at once: `map(f, xs)`, `multi_apply(self.f, xs, ys)`."""
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                place, _, callee = mention.of.partition(":")
+                if mention.kind == "given" and last_part(callee) in _APPLIES and place == "0":
+                    for thing in self._named(path, mention):
+                        if thing.kind in ("function", "partial"):
+                            yield path, mention, FunctionKey(thing.path, thing.index)
 
     def is_given(self, site: CallSite) -> bool:
         """Whether a call runs one of several functions that are given for a parameter: each runs where it is given."""

@@ -49,6 +49,13 @@ class Enclosing:
         found.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset, pair[0]))  # type: ignore[attr-defined]
         return [node for _, node in found]
 
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands around a node, from the inside out, statements and their blocks too."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The parents of an expression, innermost first, up to its statement, which is the last."""
         while not isinstance(node, ast.stmt) and node in self.parents:

@@ -15,7 +15,7 @@ from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
-from torchperf_lint.facts.results import origin_of
+from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -70,6 +70,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return Value("array", HOST)
     if head in api.PLAIN_MODULES:
         return PLAIN
+    if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
+        return as_a_module_would(values, node, frame)
     return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
 
 
@@ -77,6 +79,8 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     name = rest.rpartition(".")[2]
     if dotted.startswith(api.TENSOR_NAMESPACES):
         return _computed(values, node, dotted, frame)
+    if name == "pad_packed_sequence":
+        return _unpacked(_computed(values, node, dotted, frame))
     if dotted == "torch.utils.data.DataLoader":
         reason = batches_on_device(values, node, frame)
         because = f"a DataLoader whose batches are on the device ({reason})" if reason else "a DataLoader"
@@ -156,6 +160,11 @@ def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
         if source.kind in ("tensor", "batch"):
             made = replace(made, device=source.device, borrowed=source.borrowed)
     return made
+
+
+def _unpacked(padded: Value) -> Value:
+    """What `pad_packed_sequence` gives: a tensor, and the lengths."""
+    return sequence(padded, (padded, tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")))
 
 
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:

@@ -49,6 +49,11 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_IS_READY = re.compile(
+    r"(?:^|[._])(?:(?:is_)?(?:prepared|initiali[sz]ed|inited|ready|built|set_?up)(?:_|$)|(?:did|done)_init)"
+)
+_ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
+"""Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 _PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
@@ -98,6 +103,8 @@ def set_up_once(node: ast.If) -> bool:
     missing = _missing(node.test)
     if missing is None:
         return False
+    if isinstance(node.test, ast.UnaryOp) and missing.startswith("self.") and _IS_READY.search(missing):
+        return True  # whoever asks for it sets it
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:
@@ -266,8 +273,13 @@ def _has_modulus(nodes: Sequence[ast.AST]) -> bool:
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mod)
         and not isinstance(node.left, ast.Constant | ast.JoinedStr)
+        and not _ACCUMULATES.search(_name_of(node.right))
         for node in nodes
     )
+
+
+def _name_of(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_unequal_modulus(test: ast.expr) -> bool:
@@ -292,17 +304,19 @@ def _is_single_turn(test: ast.expr) -> bool:
     if not isinstance(operator, ast.Eq | ast.In):
         return False
     if isinstance(left, ast.BinOp):
+        if isinstance(left.op, ast.Mod) and not _has_modulus([left]):
+            return False
         left = left.left
-    name = left.attr if isinstance(left, ast.Attribute) else left.id if isinstance(left, ast.Name) else ""
-    if not _COUNTER_NAME.search(name) or _counts_parts(right):
+    if isinstance(left, ast.Call) and not left.args and not left.keywords:
+        left = left.func  # `trainer.get_num_updates() == 0`
+    if not _COUNTER_NAME.search(_name_of(left)) or _counts_parts(right):
         return False
     return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
 
 
 def _counts_parts(node: ast.expr) -> bool:
     """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return bool(_PART_NAME.search(name))
+    return bool(_PART_NAME.search(_name_of(node)))
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:

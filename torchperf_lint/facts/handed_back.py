@@ -50,8 +50,21 @@ def _returned(place: Place) -> bool:
     if not isinstance(statement, ast.Assign) or not _only_wrapped(around, place.expression):
         return False
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    listed = _listed(around, names)
     named = (node for returned in around.of_kinds((ast.Return,)) for node in ast.walk(returned))
-    return any(isinstance(node, ast.Name) and node.id in names and _only_wrapped(around, node) for node in named)
+    return any(
+        isinstance(node, ast.Name) and node.id in names | listed and _only_wrapped(around, node) for node in named
+    )
+
+
+def _listed(around: Enclosing, names: set[str]) -> set[str]:
+    """The names of lists that are made of what some names hold: `rows = [{"p": probs[i].item()} for i in range(n)]`."""
+    found = set()
+    for assignment in around.of_kinds((ast.Assign,)):
+        if isinstance(assignment, ast.Assign) and isinstance(assignment.value, ast.ListComp):
+            used = {node.id for node in ast.walk(assignment.value) if isinstance(node, ast.Name)}
+            found |= {t.id for t in assignment.targets if isinstance(t, ast.Name) and used & names}
+    return found
 
 
 def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:

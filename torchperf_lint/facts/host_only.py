@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torchperf_lint.facts.chains import last_part
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 
 _LIBRARIES = frozenset(
@@ -21,8 +23,21 @@ def feeds_host_only(file: SourceFile, site: Site) -> bool:
         return False
     functions = {site.function}
     called = {last_part(call.callee) for call in file.outline.calls if call.function == site.function}
+    called = {name for name in called if _may_get(file, site, name)}
     functions |= {n for n, record in enumerate(file.outline.functions) if record.name in called}
     return any(_calls_host_only(file, call.callee) for call in file.outline.calls if call.function in functions)
+
+
+def _may_get(file: SourceFile, site: Site, name: str) -> bool:
+    """Whether what is copied may come to a function that is called: not where it only goes into an entry elsewhere."""
+    around = file.enclosing(site.function)
+    statement = around.statement(site.call)
+    if not isinstance(statement, ast.Assign) or not all(isinstance(t, ast.Subscript) for t in statement.targets):
+        return True
+    roots = {chain(target).partition("[")[0] for target in statement.targets}
+    calls = [node for node in around.parents if isinstance(node, ast.Call) and last_part(chain(node.func)) == name]
+    given = (part for call in calls for part in [*call.args, *(k.value for k in call.keywords)])
+    return any(node is site.call or chain(node) in roots for part in given for node in ast.walk(part))
 
 
 def _calls_host_only(file: SourceFile, callee: str) -> bool:

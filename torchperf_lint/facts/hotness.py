@@ -320,7 +320,8 @@ class Hotness:
                 if role is None:
                     role = self._steps_itself(key) or self._runs_itself(key)
                 if role is None and not called:
-                    role = self.operations.role(key)
+                    parts = (target for _, target in self.callees.get(key, ()))
+                    role = self.operations.role(key) or self.operations.role_by_part(key, parts)
                 if role is not None:
                     yield key, self._from_role(key, role)
 

@@ -1,7 +1,8 @@
 """The project index: all outlines, what names mean across files, who calls whom.
 
 Nothing here guesses from package markers: `import a.b` is the file `a/b.py` or `a/b/__init__.py` under the
-importing file's directory or one of its parents, up to the project's root, or under `src/`.
+importing file's directory or one of its parents, up to the project's root, or under `src/`; where the root is the
+package itself, its own name stands for it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.own_name import own_name
 from torchperf_lint.facts.records import Call, Class, Function, Outline
 
 _LIBRARIES = frozenset(
@@ -76,8 +78,22 @@ class Index:
             if path is not None and path != importer and not (folder and self._is_the_library(stem, folder)):
                 return path
             if not folder:
-                return self._modules.get(f"src/{stem}")
+                return self._modules.get(f"src/{stem}") or self._below_the_root(stem)
             folder = folder.rpartition("/")[0]
+
+    def _below_the_root(self, stem: str) -> str | None:
+        """The file that a module of the package is whose directory is the project's root."""
+        head, _, rest = stem.partition("/")
+        return self._modules.get(rest or "__init__") if rest and head == self._own_name else None
+
+    @cached_property
+    def _own_name(self) -> str | None:
+        return own_name(self.outlines, self._modules, _LIBRARIES, self._defines)
+
+    def _defines(self, path: str, name: str) -> bool:
+        outline = self.outlines[path]
+        bound = any(binding.target == name and not binding.function for binding in outline.bindings)
+        return bound or name in outline.tops or name in outline.imports
 
     def _is_the_library(self, stem: str, folder: str) -> bool:
         """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""

@@ -55,6 +55,10 @@ _INPUTS = re.compile(
     re.IGNORECASE,
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
+_TOKEN_BY_TOKEN = re.compile(
+    r" in \w*range\(.*\b(?:max|sample|gen|generated?|dec\w*|target|tgt)_(?:\w+_)?(?:len|length|tokens|steps)\b"
+)
+"""A loop that runs a model up to a greatest length decodes, wherever gradients are switched off."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
 _STEP_CALL = re.compile(
@@ -189,14 +193,16 @@ class Loops:
         """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
         region = self.index.outlines[path].regions[index]
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
-        inside = (path, index) in self.generators.yielding and self._grad_is_off_inside(path, index)
-        without_grad = inside or self._without_grad(path, index)
+        drawn = (path, index) in self.generators.yielding or region.iterable == IN_BATCHES
+        inside = drawn and self._grad_is_off_inside(path, index)
+        without_grad = inside or self._without_grad(path, index) or _TOKEN_BY_TOKEN.search(region.detail)
         if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)
+            known = known or self._is_own_module(path, call)
             if known or (_nothing_known(things) and _MODEL_NAME.search(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
@@ -206,6 +212,11 @@ class Loops:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _is_own_module(self, path: str, call: Call) -> bool:
+        """Whether a method of a module runs the module itself: `self(x)`, `self.forward(x)`."""
+        own = self.index.class_of(path, call.function) if call.callee in ("self", "self.forward") else None
+        return own is not None and self.types.is_module_class(own)
 
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
         return self.types.targets(path, call.function, call.callee)

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
+_CONVERTS = frozenset({"int", "long", "bool", "double"})
+"""Methods that tensors have, and arrays have not."""
+
+
 def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
     """The value of a call of a method; None when nothing is known of the object."""
     base = values.of(function.value, frame)
@@ -61,6 +65,9 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
     name, written = function.attr, chain(function.value)
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
+    if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):
+        because = f"a tensor: `.{name}()` converts a part of it (line {node.lineno})"
+        return tensor(ANYWHERE, because, Confidence.LIKELY)
     if name not in ("to", "cuda", "cpu"):
         return None
     device = {"cuda": DEVICE, "cpu": HOST}.get(name) or target_device(values, node, frame)
@@ -70,6 +77,12 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""
     return tensor(device, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+
+
+def _takes_a_range(node: ast.Subscript) -> bool:
+    """`x[:n]`, `x[:, 0]`: what arrays and tensors are asked for, and modules hardly ever."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:

@@ -46,7 +46,7 @@ MAX_CALLERS = 12
 
 
 _NOT_A_TENSOR = re.compile(
-    r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable)\b"
+    r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|Any|object)\b"
 )
 _TENSOR_TEST = re.compile(r"\b(?:Tensor|Parameter)\b")
 

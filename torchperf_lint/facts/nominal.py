@@ -31,6 +31,9 @@ _TENSOR_CLASSES = frozenset(
 )
 
 
+_ANYTHING = frozenset({"typing.Any", "builtins.object", "typing_extensions.Any"})
+
+
 _ARRAY_CLASSES = re.compile(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
 
 
@@ -87,6 +90,8 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     if thing is None:
         return PLAIN if annotation in ("int", "float", "bool", "str") else UNKNOWN
     if thing.kind == "external":
+        if thing.dotted in _ANYTHING:
+            return UNKNOWN
         if thing.dotted in _TENSOR_CLASSES:
             return tensor(ANYWHERE, f"`{name}` is annotated `{annotation}` (line {line})")
         if _ARRAY_CLASSES.search(thing.dotted):

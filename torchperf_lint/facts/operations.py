@@ -7,6 +7,7 @@ Annotations tell of some. Others ask a tensor for its device, as only code that 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
@@ -30,7 +31,7 @@ _CALLED_ONCE = re.compile(
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
-_MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
+MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 """Files with what is computed of a whole evaluation, or of the results of one."""
 _WHOLE_NETWORK = re.compile(
     r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
@@ -46,6 +47,12 @@ _ONE_RUN = re.compile(
     re.IGNORECASE,
 )
 """Functions that make, show or judge a result, by their name."""
+
+_RUNS = re.compile(
+    r"(?:Trainer|Agent|Runner|Pipeline|Engine|Learner|Solver|Manager|Algorithm|Model|Module|Sampler|Buffer|Storage|Dataset|"
+    r"Loader|Memory|Env|PPO|SAC|DQN)\w*\.|\.(?:update|learn|train|optimi[sz]e|act|select_action|rollout|collect)\w*$"
+)
+"""Methods that run a part of the program, and classes of which one object does."""
 
 
 def annotated_operation(index: Index, key: FunctionKey) -> Role | None:
@@ -72,25 +79,50 @@ class Operations:
         self.index = index
 
     def role(self, key: FunctionKey) -> Role | None:
-        """The role of a function that nothing in the project calls and no annotation tells of, or None."""
-        asked = self._asked.get(key)
-        if not asked:
-            return None
-        function = self.index.function(key)
-        if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
-            return None
-        if _no_operation(key, function) or self._belongs_elsewhere(key, function):
-            return None
-        own = function.parameters[function.bound :]
-        imports = self.index.outlines[key.path].imports
-        name = next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
-        if name is None or not own or any(_WHOLE_NETWORK.search(p.name) for p in own):
+        """The role of a function that nothing in the project calls, or None."""
+        name = self._tensor_asked(key) if key in self._asked and self._may_be_one(key) else None
+        if name is None:
             return None
         because = (
-            f"is an operation on tensors, as it asks `{name}` for its device (line {asked[name]}), and nothing in the "
-            "project calls it: who uses it does so in every step"
+            f"is an operation on tensors, as it asks `{name}` for its device (line {self._asked[key][name]}), and "
+            "nothing in the project calls it: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
+
+    def role_by_part(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
+        """The role of a method that nothing in the project calls, and that leaves the work to methods of its class."""
+        function = self.index.function(key)
+        if function.class_index < 0 or not self._may_be_one(key) or _RUNS.search(function.qualname):
+            return None
+        if function.gives and "Tensor" not in function.gives:
+            return None  # a number is the result of the whole
+        for part in parts:
+            own = part.path == key.path and self.index.function(part).class_index == function.class_index
+            name = self._tensor_asked(part) if own and part != key else None
+            if name is not None:
+                because = (
+                    f"is an operation on tensors: it calls `{self.index.function(part).name}`, which asks `{name}` for "
+                    f"its device (line {self._asked[part][name]}), and nothing in the project calls it: who uses it "
+                    "does so in every step"
+                )
+                return Role("forward", because, "in every call", Confidence.LIKELY)
+        return None
+
+    def _may_be_one(self, key: FunctionKey) -> bool:
+        """Whether nothing about a function says that it runs a whole network, or once."""
+        function = self.index.function(key)
+        if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
+            return False
+        if _no_operation(key, function) or self._belongs_elsewhere(key, function):
+            return False
+        own = function.parameters[function.bound :]
+        return bool(own) and not any(_WHOLE_NETWORK.search(p.name) for p in own)
+
+    def _tensor_asked(self, key: FunctionKey) -> str | None:
+        """What a function asks for its device, and which may be a tensor."""
+        function, imports = self.index.function(key), self.index.outlines[key.path].imports
+        asked = self._asked.get(key, ())
+        return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""
@@ -124,7 +156,7 @@ def _is_private(function: Function) -> bool:
 
 def _no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    return bool(_MEASURES.search(key.path) or _CALLED_ONCE.search(function.name))
+    return bool(MEASURES.search(key.path) or _CALLED_ONCE.search(function.name))
 
 
 def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:

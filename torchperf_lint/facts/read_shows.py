@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
@@ -74,6 +75,13 @@ def _loss_item(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
     return tensor(ANYWHERE, because, Confidence.LIKELY) if walked else None
 
 
+def _is_put_there(file: SourceFile, site: Site, body: Body, entry: ast.Subscript) -> bool:
+    """Whether the function itself puts something of the host where it reads: `self.state["k"] = torch.tensor([0])`."""
+    stored = body.stored_items(site.function, chain(entry.value))
+    values = [file.value(node, site) for node in stored]
+    return any(value.kind in ("plain", "array") or (value.kind == "tensor" and not value.on_device) for value in values)
+
+
 def _holds_losses(file: SourceFile, site: Site, node: ast.expr) -> bool:
     """Whether a dict is one of losses by its name, and nothing in sight puts numbers into it."""
     if not _LOSSES.search(last_part(chain(node))):
@@ -104,6 +112,8 @@ def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
     if not isinstance(operand, ast.Call) and _NO_TENSOR.search(parts[-1]):
         return True
     if any(file.outline.imports.get(name, "").partition(".")[0] in _ELSEWHERE for name in names):
+        return True
+    if isinstance(operand, ast.Subscript) and _is_put_there(file, site, body, operand):
         return True
     at = file.span(operand)[0]
     return any(body.narrowing(site.function, name, at) is not None for name in (*names, chain(operand)))

@@ -14,8 +14,10 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
-from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index
+from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.turn_by_turn import together
+from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
 
@@ -67,7 +69,11 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
         return None
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
-        again = repeated(file, place, receiver) if not hot.optional else None
+        again = (
+            (repeated(file, place, receiver) or together(file, place, receiver, value, shown is not None))
+            if not hot.optional
+            else None
+        )
         if again is None:
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
@@ -95,7 +101,14 @@ def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
     if read.repeated is not None or not (_in_evaluation(read.hot) or is_handed_back(site)):
         return False
+    if uploaded_before(file, site) is not None:
+        return False
     return comes_back(file, site) is None
+
+
+def uploaded_before(file: SourceFile, site: Site) -> int | None:
+    """The line on which the function around has uploaded what a call copies to the host; None for results."""
+    return uploaded_on(file, site, site.receiver) if site.receiver is not None else None
 
 
 def _in_evaluation(hot: Hot) -> bool:
@@ -115,6 +128,11 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
     if found is None:
         return None
     whole, line = file.brief(found.whole), found.loop.target.lineno
+    if found.stacked:
+        return (
+            f"gather what the loop on line {line} reads of `{whole}` on the device, and read all of it at once: "
+            "`torch.stack([...]).tolist()`"
+        )
     if found.element:
         return (
             f"copy `{whole}` once before the loop on line {line} (`.tolist()`, `.cpu()`), and take the elements of that"
@@ -189,7 +207,9 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
 
 def _returning(file: SourceFile, reading: Reading) -> Reading:
     site, read = reading.site, reading.read
-    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional or not comes_back_as_index(file, site):
+    if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
+        return reading
+    if not comes_back_as_index(file, site) and not comes_back_at_once(file, site):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading

@@ -35,6 +35,8 @@ _DATA_CLASS = re.compile(
     r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz]er"
 )
 
+_ON_SAMPLES = re.compile(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
+
 
 class Repeated(NamedTuple):
     """A read that one copy before a loop would make once."""
@@ -46,13 +48,15 @@ class Repeated(NamedTuple):
     value: Value
     """The tensor."""
     loop: Loop
+    stacked: bool = False
+    """Whether what the turns read has to be stacked first: it is several tensors, or computed of them."""
 
 
 def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
     """What one copy before a loop around the read of an expression would fetch; None where none would do."""
     for loop in file.enclosing(place.function).loops(place.expression):
         turns = literal_turns(loop.iter)
-        if (turns is not None and turns <= FEW_TURNS) or _handful(loop):
+        if (turns is not None and turns <= FEW_TURNS) or _handful(loop) or _in_one_turn(file, place, loop):
             continue
         steps = traced(file, place, read, loop)
         for whole, element in _candidates(loop, steps):
@@ -81,6 +85,20 @@ def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
 def _handful(loop: Loop) -> bool:
     names = {n.id for part in (loop.target, loop.iter) for n in ast.walk(part) if isinstance(n, ast.Name)}
     return any(HANDFUL.search(name) for name in names)
+
+
+def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
+    """Whether only the turn gets there in which the loop's variable is what a test names: `if key == "logits":`."""
+    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    node: ast.AST = place.expression
+    for parent in file.enclosing(place.function).around(place.expression):
+        if parent is loop:
+            return False
+        test = parent.test if isinstance(parent, ast.If) and node in parent.body else None
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and chain(test.left) in variables:
+            return isinstance(test.comparators[0], ast.Constant)
+        node = parent
+    return False
 
 
 def _candidates(loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]]:
@@ -153,6 +171,16 @@ def _may_run_often(file: SourceFile, function: int) -> bool:
     if not own:
         return not any(part.startswith("_") and part != "__call__" for part in record.qualname.split("."))
     return not all(caller.index <= 0 or is_cold(index, caller) for caller in own)
+
+
+def handles_data(file: SourceFile, function: int) -> bool:
+    """Whether a function is a method of a data set, a transform or the like, which run on the host."""
+    number = file.outline.functions[function].class_index
+    if number < 0:
+        return False
+    bases = file.project.index.ancestry(Thing("class", file.path, number))
+    named = (b.dotted if b.kind == "external" else file.project.index.record(b).name for b in bases)
+    return any(map(_ON_SAMPLES.search, named))
 
 
 def _handles_data(file: SourceFile, number: int) -> bool:

@@ -44,6 +44,8 @@ MODULE_NAME = re.compile(
 )
 
 
+LOSS_FUNCTION = re.compile(r"^(?!(?:log|print|plot|get|build|make|create|save|update|val|avg|total)_)(?:\w+_)?loss$")
+"""Functions that compute a loss of tensors, by their name: `l1_loss(image, target)`."""
 _PLAIN_HINT = re.compile(
     r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
@@ -91,12 +93,12 @@ def _forward_output(inner: Value, whole: Value) -> Value:
 def as_a_module_would(values: Values, node: ast.Call, frame: Frame) -> Value:
     """An unknown callable named like a module and called with a tensor gives a tensor."""
     written = chain(node.func)
-    if not MODULE_NAME.search(last_part(written)):
+    if not MODULE_NAME.search(last_part(written)) and not LOSS_FUNCTION.search(last_part(written)):
         return UNKNOWN
     inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
     if not any(value.kind == "tensor" or (value.kind == "batch" and value.device == DEVICE) for value in inputs):
         return UNKNOWN
-    because = f"the output of `{written}(...)`, called with a tensor and a module by its name"
+    because = f"the output of `{written}(...)`, called with a tensor and a module or loss by its name"
     return module_output(values, node, Value("module", ANYWHERE, "", Confidence.LIKELY), frame).with_reason(because)
 
 

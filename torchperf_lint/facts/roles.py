@@ -8,7 +8,7 @@ from collections.abc import Collection
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
-from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation
+from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_operation
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
@@ -83,6 +83,7 @@ _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
+_TRACKING = Role("rollout", "follows objects from frame to frame", "every frame", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
@@ -114,6 +115,13 @@ _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step"
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+_DECODERS = ("LogitsProcessor", "LogitsWarper", "StoppingCriteria")
+"""How the same are called in a library that has its own."""
+_TRACKER = re.compile(
+    r"^(?!.*(?:Metric|Loss|Time|Memory|Progress|Experiment|Usage|Status))(?:[A-Z]\w*)?Tracker(?:Base)?$"
+)
+"""Classes that follow objects through a video, and none that keep count of something."""
+_TRACKS = frozenset({"step", "track", "track_step"})
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
@@ -252,11 +260,15 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in index.class_names(cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
+        if any(base.endswith(_DECODERS) for base in index.class_names(cls)):
+            return _DECODING
         if _LOSS_CLASS.search(index.record(cls).name):
             return _LOSS
         if _is_attention_processor(index, cls):
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
+    if name in _TRACKS and _TRACKER.search(index.record(cls).name) and _imports_torch(index, cls.path):
+        return _METER if MEASURES.search(cls.path) else _TRACKING
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []
@@ -305,5 +317,9 @@ def _without_grad(function: Function) -> bool:
 
 
 def _uses_torch(index: Index, key: FunctionKey) -> bool:
-    imports = index.outlines[key.path].imports.values()
+    return _imports_torch(index, key.path)
+
+
+def _imports_torch(index: Index, path: str) -> bool:
+    imports = index.outlines[path].imports.values()
     return any(name.partition(".")[0] == "torch" for name in imports)

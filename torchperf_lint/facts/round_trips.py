@@ -31,6 +31,13 @@ def comes_back_as_index(file: SourceFile, site: Site) -> bool:
     return isinstance(_way_back(file, site), ast.Subscript)
 
 
+def comes_back_at_once(file: SourceFile, site: Site) -> bool:
+    """Whether the statement that copies uploads as well: `torch.from_numpy(f(x.cpu().numpy())).cuda()`."""
+    back = _way_back(file, site)
+    around = file.enclosing(site.function)
+    return isinstance(back, ast.Call) and around.statement(back) is around.statement(site.call)
+
+
 def _way_back(file: SourceFile, site: Site) -> ast.Call | ast.Subscript | None:
     trip = _Trip(file, site)
     own = file.enclosing(site.function).statement(site.call)
@@ -103,12 +110,18 @@ class _Trip:
         if isinstance(node, ast.Attribute):
             return chain(node) in self.names
         if isinstance(node, ast.Subscript):
-            return self.holds(node.value)
+            return self.holds(node.value) or (self._looks_up(node) and self.holds(node.slice))
+        if isinstance(node, ast.Compare):
+            return any(map(self.holds, [node.left, *node.comparators]))
         if isinstance(node, ast.BinOp):
             return self.holds(node.left) or self.holds(node.right)
         if isinstance(node, ast.List | ast.Tuple):
             return any(map(self.holds, node.elts))
         return isinstance(node, ast.Call) and self._made_of(node)
+
+    def _looks_up(self, node: ast.Subscript) -> bool:
+        """`self.names[labels - 1]`: a table of numpy's, which gives an array for an array."""
+        return self.file.value(node.value, self.place).kind == "array"
 
     def _made_of(self, node: ast.Call) -> bool:
         if isinstance(node.func, ast.Attribute) and self.holds(node.func.value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
@@ -15,6 +16,8 @@ _MARKS = (
     | {"tolist", "item", "cpu", "long", "float", "sum", "mean", "max", "min", "reshape", "squeeze", "flatten", "argmax"}
 )
 """What a tensor is asked for, and a list never."""
+_ENTRY = re.compile(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embeddings|scores|last_hidden_state)$")
+"""Entries of what tokenizers and models give that are one tensor each."""
 _TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
 
 
@@ -35,7 +38,9 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        named = isinstance(key, str) and _ENTRY.search(key) is not None
+        return named or isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
     if isinstance(node, ast.Attribute) and node.attr in api.PAIR_NAMES and is_tensor(file, place, node):
         return True
     body = file.project.body(file.path)

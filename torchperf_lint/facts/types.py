@@ -274,7 +274,12 @@ class Types:
 
     def is_module_class(self, thing: Thing) -> bool:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
-        return any(is_module_name(name) for name in self.index.external_bases(thing))
+        bases = self.index.external_bases(thing)
+        return any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+
+    def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
+        """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
+        return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
 
     def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         """The project functions that a call may run, overrides in subclasses included."""
@@ -330,6 +335,9 @@ _MODULES = re.compile(
     r"|^(?:composer\.models|mmengine\.model|mmcv\.(?:runner|cnn)|mm(?:det|seg|cls|pretrain|pose|action|det3d)\.models|"
     r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
     r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
+)
+_MODULE_BY_NAME = re.compile(
+    r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module|Layer|Head|Encoder|Decoder|Backbone|Network)$"
 )
 _OTHER_CONSTRUCTORS = frozenset({".from_pretrained", ".from_config"})
 _SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})

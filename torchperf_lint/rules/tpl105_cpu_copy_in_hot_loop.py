@@ -8,9 +8,17 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import Read, cause, copies_in_loops, copy_readings, is_the_result, one_copy
+from torchperf_lint.facts.reads import (
+    Read,
+    cause,
+    copies_in_loops,
+    copy_readings,
+    is_the_result,
+    one_copy,
+    uploaded_before,
+)
 from torchperf_lint.facts.round_trips import comes_back
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -22,8 +30,9 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function uploads it again. Loops that copy a tensor element by element, or the same tensor each turn, are
-    reported wherever they stand, as info: one copy before the loop does it.
+    same function uploads it again, or has uploaded it itself, as labels are that go to a metric. Loops that copy a
+    tensor element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before
+    the loop does it.
 
     ## Why it is slow
     The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
@@ -112,6 +121,7 @@ class CpuCopyInHotLoop(SourceRule):
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
                 instead=one_copy(file, read)
                 or _kept_there(file, receiver, back)
+                or _kept_here(file, site, receiver)
                 or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
@@ -128,6 +138,13 @@ class CpuCopyInHotLoop(SourceRule):
 
 def _kept_there(file: SourceFile, receiver: ast.expr, back: int | None) -> str | None:
     return f"leave `{file.brief(receiver)}` on the device: line {back} uploads it again" if back is not None else None
+
+
+def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
+    line = uploaded_before(file, site)
+    if line is None:
+        return None
+    return f"keep what line {line} uploads under another name, and take `{file.brief(receiver)}` from that: it is there"
 
 
 def _severity(file: SourceFile, read: Read) -> Severity:

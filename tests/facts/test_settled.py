@@ -1,0 +1,53 @@
+"""Numbers that a buffer was made of, and that every pass reads back."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.consequences import COUNTED, consequence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+CODE = """\
+class Memory(nn.Module):
+    def __init__(self, k, t, start):
+        super().__init__()
+        self.register_buffer("params", {made})
+
+    def forward(self, x):
+        x = x.cuda()
+        n = int(self.params[0].item())
+        if n < 0:
+            {then}
+        return x.view(n, -1)
+"""
+
+
+def settled(made, then="x = x + 1"):
+    files = texts(CODE.format(made=made, then=then))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return consequence(next(iter(file.hot_calls("item")))) == COUNTED
+
+
+@pytest.mark.parametrize("made", ["torch.tensor([k, t, -1])", "torch.Tensor([k * 2, 0.07])", "torch.tensor((k, -1))"])
+def test_the_constructor_had_the_number(made):
+    assert settled(made)
+
+
+def test_an_entry_that_is_set_once_is_settled():
+    assert settled("torch.tensor([k, t])", "self.params[0] = x.mean()")
+    assert settled("torch.tensor([k, t])", "self.params[1] = x.mean()")
+
+
+@pytest.mark.parametrize(
+    ("made", "then"),
+    [
+        ("start", "x = x + 1"),
+        ("torch.tensor([start.mean(), t])", "x = x + 1"),
+        ("torch.tensor([k, t])", "self.params[n] = x.mean()"),
+        ("torch.tensor([k, t])", "x = x + 1\n        self.params[0] = x.mean()"),
+    ],
+)
+def test_what_the_device_computes_is_not(made, then):
+    assert not settled(made, then)

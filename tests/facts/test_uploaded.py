@@ -1,0 +1,57 @@
+"""What a function copies to the host although it has uploaded it itself."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.uploaded import uploaded_on
+
+HEAD = "def evaluate(model: nn.Module, loader: DataLoader, tokenizer, device, to_list):\n    seen = []\n"
+MOVER = "def to_device(batch, device):\n    return batch.to(device)\n\n"
+
+
+def uploaded(code):
+    """Whether what the first `.cpu()` of a function copies is said to have been uploaded there."""
+    files = texts(MOVER + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    site = next(iter(file.hot_calls("cpu")))
+    return uploaded_on(file, site, site.receiver) is not None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "y = y.to(device)\nseen.append(y.cpu())",
+        "y = y.cuda(non_blocking=True)\nseen.extend(y.detach().view(-1).cpu().tolist())",
+        "x, y = x.to(device), y.to(device)\nseen.append(y[0].cpu())",
+        "x, y = to_device(x, device), to_device(y, device)\nseen.append(y.cpu())",
+        "target = y\nlabels = target.long().to(device)\nseen.append(labels.cpu())",
+        "ids = tokenizer(x, return_tensors='pt').to(device)\nseen.append(ids['input_ids'].cpu())",
+        "ids = tokenizer(x, return_tensors='pt')\nids = ids.to(device)\nseen.append(ids.input_ids.cpu())",
+        "z = torch.from_numpy(to_list(y)).to(device)\nseen.append(z.cpu())",
+    ],
+)
+def test_it_was_there_before(code):
+    assert uploaded(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "out = model(x.to(device))\nseen.append(out.cpu())",
+        "y = y.to(device)\ny = y * 2\nseen.append(y.cpu())",
+        "y = y.to(device)\ny[y == 255] = 0\nseen.append(y.cpu())",
+        "y = y.to(device)\ny.clamp_(0)\nseen.append(y.cpu())",
+        "y = y.to(device)\ny += 1\nseen.append(y.cpu())",
+        "y = model(x).to(device)\nseen.append(y.cpu())",
+        "y = y.to(torch.float32)\nseen.append(y.cpu())",
+        "if seen:\n    y = model(x)\nelse:\n    y = y.to(device)\nseen.append(y.cpu())",
+    ],
+)
+def test_it_is_new_to_the_host(code):
+    assert not uploaded(code)

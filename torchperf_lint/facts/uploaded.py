@@ -1,0 +1,123 @@
+"""Copies to the host of what the same function has uploaded, unchanged: the host had those numbers all along.
+
+    labels = labels.to(device)                 inputs = tokenizer(texts, return_tensors="pt").to(device)
+    ...                                        ...
+    seen.append(labels.cpu())                  ids = inputs["input_ids"].cpu().tolist()
+
+Whether the copy is a result of an evaluation makes no difference: it was there before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.movers import MOVERS, moved_by_function
+from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.value import HOST, Frame
+
+_HOPS = 3
+_SAME = frozenset(
+    "detach data view reshape squeeze unsqueeze flatten contiguous clone long int float bool double permute transpose "
+    "t T cpu numpy items".split()
+)
+"""What gives the same numbers, in another shape or type; `numpy()` and `cpu()` before a test of what they give."""
+_ENCODERS = re.compile(
+    r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$"
+)
+"""Callables that give tensors on the host, as their libraries do."""
+_CHANGES = re.compile(r"[a-z]_$")
+
+
+def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
+    """The line on which the function around uploads, from the host, what an expression is a part of, or is; else None.
+
+    None as well where the function may have changed it since.
+    """
+    body = file.project.body(file.path)
+    return _Search(file, place, body).line(node, place.frame.at, _HOPS) if body is not None else None
+
+
+class _Search:
+    def __init__(self, file: SourceFile, place: Place, body: Body) -> None:
+        self.file = file
+        self.place = place
+        self.body = body
+
+    def line(self, node: ast.expr, at: tuple[int, int], hops: int) -> int | None:
+        """The line of the upload that an expression comes from."""
+        node = _core(node)
+        if isinstance(node, ast.Call):
+            return node.lineno if self._uploads(node, at) else None
+        if isinstance(node, ast.DictComp | ast.ListComp):
+            part = node.value if isinstance(node, ast.DictComp) else node.elt
+            return self.line(part, self.body.at(part), hops - 1) if isinstance(part, ast.Call) and hops else None
+        if isinstance(node, ast.Tuple | ast.List) and node.elts and hops:
+            lines = [self.line(element, at, hops - 1) for element in node.elts]
+            return lines[0] if None not in lines else None
+        if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
+            return None
+        reaching = self.body.reaching(self.place.function, node.id, at) or ()
+        lines = [self._of_binding(d, hops) for d in reaching]
+        return lines[0] if lines and None not in lines else None
+
+    def _of_binding(self, d: Definition, hops: int) -> int | None:
+        if d.value is None or d.how not in ("assign", "item"):
+            return None
+        value = d.value
+        if d.how == "item" and isinstance(value, ast.Tuple | ast.List) and len(d.index) == 1:
+            value = value.elts[d.index[0]] if d.index[0] < len(value.elts) else value
+        if d.how == "item" and isinstance(value, ast.GeneratorExp):
+            return self.line(value.elt, self.body.at(value.elt), hops - 1)
+        return self.line(value, self.body.at(value), hops - 1)
+
+    def _uploads(self, node: ast.Call, at: tuple[int, int]) -> bool:
+        """`x.to(device)`, `x.cuda()`, `to_device(x, device)` of what is on the host."""
+        frame = self.place.frame._replace(at=at)
+        if last_part(chain(node.func)) in MOVERS:
+            moved = moved_by_function(self.file.project.values, node, frame)
+            return moved is not None and self._is_on_host(moved.data, frame)
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
+            return False
+        if node.func.attr == "to" and target_device(self.file.project.values, node, frame) in (None, HOST):
+            return False
+        return self._is_on_host(node.func.value, frame)
+
+    def _is_on_host(self, node: ast.expr, frame: Frame) -> bool:
+        made = node.func if isinstance(node, ast.Call) else None
+        if made is not None and _ENCODERS.search(last_part(chain(made)).lower()):
+            return True
+        value = self.file.project.values.of(node, frame)
+        if value.kind in ("tensor", "batch"):
+            return value.device == HOST
+        if isinstance(node, ast.Name) and value.kind == "unknown":
+            reaching = self.body.reaching(self.place.function, node.id, frame.at) or ()
+            calls = [d.value.func for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+            return len(calls) == len(reaching) > 0 and all(
+                _ENCODERS.search(last_part(chain(call)).lower()) for call in calls
+            )
+        return False
+
+    def _changed(self, name: str) -> bool:
+        """Whether the function writes into what a name stands for."""
+        if self.body.stored_items(self.place.function, name):
+            return True
+        return any(_CHANGES.search(used) for used, _ in self.body.uses(self.place.function, name))
+
+
+def _core(node: ast.expr) -> ast.expr:
+    """What an expression shows another view, or an entry, of."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr not in api.PLAIN_ATTRIBUTES:
+            node = node.value
+        else:
+            return node
