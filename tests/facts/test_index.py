@@ -207,6 +207,16 @@ def test_submodules_of_a_package_without_an_init_are_modules():
     assert index.module("pkg.missing", "main.py") is None
 
 
+def test_a_root_that_is_a_package_is_imported_by_its_own_name():
+    files = {"__init__.py": "", "data.py": MAKE, "sub/main.py": "import pkg.data\nimport other.data"}
+    outlines = {path: outline(path, text) for path, text in files.items()}
+    inside = Index(outlines, root="pkg")
+    assert inside.module("pkg.data", "sub/main.py") == "data.py"
+    assert inside.module("pkg", "sub/main.py") == "__init__.py"
+    assert inside.module("other.data", "sub/main.py") is None
+    assert Index(outlines, root="torch").module("torch.data", "sub/main.py") is None
+
+
 def test_a_module_does_not_import_itself_by_its_name():
     index = index_of({"pkg/logging.py": "import logging", "main.py": "x = 1"})
     assert named(index, index.member("pkg/logging.py", "logging")) == "external logging"
