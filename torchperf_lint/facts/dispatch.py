@@ -16,6 +16,8 @@ from torchperf_lint.facts.types import Types
 _LISTENER = re.compile(
     r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer"
 )
+_APPLIES = re.compile(r"^0:(?:\w+\.)*(?:multi_apply|starmap|map|checkpoint|tree_map)$")
+"""What calls its first argument at once: Python's own, torch's, those of mmdetection and of jax-like trees."""
 _FEW = 24
 """Classes that may have a method of a name handed on as text; beyond, the name says little."""
 
@@ -49,7 +51,7 @@ class Dispatch:
     def edges(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> what it runs without naming it in a call, with the place."""
         table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
-        for path, mention, target in [*self._found(), *self._given()]:
+        for path, mention, target in [*self._found(), *self._given(), *self._applied()]:
             call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
             table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
         return table
@@ -103,6 +105,18 @@ class Dispatch:
             if mention.kind == "given" and not self._called_parameters.isdisjoint(takers):
                 for thing in things:
                     if thing.kind != "instance":
+                        yield path, mention, FunctionKey(thing.path, thing.index)
+
+    def _applied(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """Functions that are handed to one of a library which runs them: `multi_apply(self.loss_single, scores)`."""
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind != "given" or not _APPLIES.search(mention.of):
+                    continue
+                if self.types.targets(path, mention.function, mention.of.partition(":")[2]):
+                    continue  # the project's own, whose parameters tell
+                for thing in self._named(path, mention):
+                    if thing.kind == "function":
                         yield path, mention, FunctionKey(thing.path, thing.index)
 
     def is_given(self, site: CallSite) -> bool:

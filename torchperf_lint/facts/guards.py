@@ -49,6 +49,8 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_PREPARED = re.compile(r"\._?(?:is_|has_|was_)?(?:prepared|initiali[sz]ed|inited|built|set_up|warmed_up)(?:_\w+)?$")
+"""Flags that say of themselves that something was done once; what does it may set them somewhere else."""
 _PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
@@ -98,6 +100,8 @@ def set_up_once(node: ast.If) -> bool:
     missing = _missing(node.test)
     if missing is None:
         return False
+    if _PREPARED.search(missing) and isinstance(node.test, ast.UnaryOp):
+        return True
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:

@@ -55,6 +55,10 @@ _INPUTS = re.compile(
     re.IGNORECASE,
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
+_DECODES = re.compile(
+    r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
+    r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
+)
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
 _STEP_CALL = re.compile(
@@ -190,7 +194,7 @@ class Loops:
         region = self.index.outlines[path].regions[index]
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
         inside = (path, index) in self.generators.yielding and self._grad_is_off_inside(path, index)
-        without_grad = inside or self._without_grad(path, index)
+        without_grad = inside or self._without_grad(path, index) or self._decodes_by_name(path, region.function)
         if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)
@@ -206,6 +210,10 @@ class Loops:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _decodes_by_name(self, path: str, function: int) -> bool:
+        """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""
+        return bool(_DECODES.search(self.index.outlines[path].functions[function].qualname))
 
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
         return self.types.targets(path, call.function, call.callee)

@@ -88,6 +88,7 @@ _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
+_FRAME = Role("rollout", "is called by a tracker's user for every frame", "for every frame", Confidence.LIKELY)
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
@@ -127,6 +128,8 @@ _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step"
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+_DECODING_CLASS = re.compile(r"(?:LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+"""The same in a copy of that library, or in what follows its interface."""
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
@@ -135,6 +138,7 @@ _METER_CLASS = re.compile(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
+_FRAME_TRACKER = re.compile(r"Track(?:er)?$")
 _METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
 _MEASURED = re.compile(
     r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
@@ -335,11 +339,17 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
+        if any(_DECODING_CLASS.search(base) for base in _class_names(index, cls)):
+            return _DECODING
         if _LOSS_CLASS.search(index.record(cls).name):
             return _LOSS
         if _is_attention_processor(index, cls):
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
+    if name in ("step", "track") and _FRAME_TRACKER.search(index.record(cls).name):
+        key = index.method(cls, name)
+        given = key is not None and len(index.function(key).parameters) > 1
+        return _FRAME if given and _uses_torch(index, key or FunctionKey(cls.path, 0)) else None
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []

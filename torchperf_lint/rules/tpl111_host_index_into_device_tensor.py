@@ -145,9 +145,6 @@ def _instead(index: HostIndex) -> str:
     if isinstance(node, ast.List) and len(node.elts) == 1:
         number = ast.unparse(node.elts[0])
         return f"take a slice, which needs no copy: `{number}:{number} + 1`"
-    if index.held is not None:
-        return f'hold it as a buffer, which follows the module: `self.register_buffer("{index.held.name}", ...)`'
-    if not isinstance(node, ast.List):
-        written = ast.unparse(node)
-        return f"copy it once for all its uses: `{written} = torch.from_numpy({written}).to({index.device})`"
+    if index.instead:
+        return index.instead
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
