@@ -104,5 +104,5 @@ def test_a_function_that_only_set_up_calls_is_set_up():
 
 
 def test_processors_of_logits_work_on_the_device():
-    head = "class NoRepeatLogitsProcessor:\n  def __call__(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
+    head = "class NoRepeatLogitsProcessor:\n  def apply(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
     assert found("for i in range(len(x)):\n    out.append(x[i].item())", head)

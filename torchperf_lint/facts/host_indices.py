@@ -92,7 +92,9 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIn
         if fresh is None:
             return _kept(file, spot, base, index, device)
     value = on_device(file, spot, base)
-    return HostIndex(spot.at(index), value, device, fresh) if value is not None and value.kind == "tensor" else None
+    if value is None or value.kind != "tensor" or _seems_on_host(file, spot, value):
+        return None
+    return HostIndex(spot.at(index), value, device, fresh)
 
 
 def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device: str) -> HostIndex | None:
@@ -101,8 +103,20 @@ def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device:
     value = on_device(file, spot, base) if source is not None else None
     if source is None or value is None or value.kind != "tensor" or (source.evident and value.device != DEVICE):
         return None
+    if _seems_on_host(file, spot, value):
+        return None
     instead = source.instead.format(device=device)
     return HostIndex(spot.at(index), value, device, source.fresh, source.told, source.held, instead=instead)
+
+
+def _seems_on_host(file: SourceFile, spot: Spot, value: Value) -> bool:
+    """`x[rows].to(device)`: what has to be moved is on the host, and so is what it is taken from.
+
+    What only a test shows to be a tensor may be anything that a data set holds.
+    """
+    method = file.enclosing(spot.function).parents.get(spot.expression)
+    moves = isinstance(method, ast.Attribute) and method.attr in ("to", "cuda")
+    return value.confidence is Confidence.POSSIBLE or (value.device != DEVICE and moves)
 
 
 def _steady(file: SourceFile, spot: Spot, index: ast.List) -> bool:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.one_number import is_one, picks_one
+from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.facts.tracing import parts_of
 
 _FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace randint randperm rand randn".split())
 """Functions whose positional arguments are sizes and bounds; of `full` and `linspace` a value too, which is read."""
@@ -82,10 +84,21 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
     """`self.experts[i]` for `i in hit`: what Python's lists, and lists of modules, are indexed by has to be a number."""
     if part is not index or not isinstance(part, ast.Name) or not isinstance(place.expression, ast.Subscript):
         return False
-    if not may_be_tensor(place, part) or file.value(part, place).kind != "tensor":
+    if not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
         return False
     value = file.value(place.expression.value, place)
     return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+
+
+def _walks_one_tensor(file: SourceFile, place: Place, name: ast.Name) -> bool:
+    """Whether a name goes over the elements of one tensor: not over the keys of a dict, or a list of tensors."""
+    walked = [
+        part
+        for loop in file.enclosing(place.function).loops(name)
+        for target, part in parts_of(loop.target, loop.iter)
+        if target == name.id
+    ]
+    return bool(walked) and is_one_tensor(file, place, walked[0]) and file.value(walked[0], place).kind == "tensor"
 
 
 def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0) -> bool:

@@ -271,12 +271,29 @@ class Turn:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         for part in parts:
             if isinstance(part, ast.Slice):
+                if part.lower is not None and part.upper is not None and self._is_window(part.lower, part.upper):
+                    continue
                 ends = [end for end in (part.lower, part.upper) if end is not None]
                 if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
                     return True
             elif self._is_mask(part) and not self._same_each_turn(part):
                 return True
         return False
+
+    def _is_window(self, lower: ast.expr, upper: ast.expr) -> bool:
+        """`x[start : start + n]`, with an `n` that is the same each turn: pieces of one length, wherever they begin."""
+        if isinstance(upper, ast.Name) and upper.id in self._set_here:
+            ends = [n.value for n in self._assigned if n.targets and chain(n.targets[0]) == upper.id]
+            upper = ends[0] if len(ends) == 1 else upper
+        if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.Add):
+            return False
+        sides = {ast.unparse(upper.left): upper.right, ast.unparse(upper.right): upper.left}
+        length = sides.get(ast.unparse(lower))
+        return length is not None and self._fixed(length) and not self._mentions(length)
+
+    @cached_property
+    def _assigned(self) -> list[ast.Assign]:
+        return [node for node in self.nodes if isinstance(node, ast.Assign)]
 
     def _fixed(self, node: ast.expr) -> bool:
         """A bound that is the same, or as far on, each turn."""
