@@ -113,6 +113,26 @@ def set_up_once(node: ast.If) -> bool:
     return False
 
 
+def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a function sets what a test found missing back to None itself, or by a `reset` of its own object."""
+    missing = _missing(test)
+    if missing is None or not missing.startswith("self."):
+        return False
+    stack: list[ast.AST] = [*body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
+            return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+            if any(chain(target) == missing for target in node.targets):
+                return True
+        stack += children_of(node)
+    return False
+
+
+_RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
+
+
 def _missing(test: ast.expr) -> str | None:
     """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):

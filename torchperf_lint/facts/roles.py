@@ -88,7 +88,10 @@ _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
-_FRAME = Role("rollout", "is called by a tracker's user for every frame", "for every frame", Confidence.LIKELY)
+_FRAME = Role("eval", "is called by a tracker's user for every frame", "for every frame", Confidence.LIKELY)
+_TARGETS = Role(
+    "step", "assigns targets, which every training step needs for its loss", "every training step", Confidence.LIKELY
+)
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
@@ -138,6 +141,7 @@ _METER_CLASS = re.compile(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
+_TARGETS_NAME = re.compile(r"^_?(?:assign|get|build|generate|compute|encode)_targets?(?:_single)?$|^assign$")
 _FRAME_TRACKER = re.compile(r"Track(?:er)?$")
 _METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
 _MEASURED = re.compile(
@@ -314,6 +318,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     told = _hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:
         return told
+    if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):
+        return _TARGETS
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
     return None
@@ -349,13 +355,20 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name in ("step", "track") and _FRAME_TRACKER.search(index.record(cls).name):
         key = index.method(cls, name)
         given = key is not None and len(index.function(key).parameters) > 1
-        return _FRAME if given and _uses_torch(index, key or FunctionKey(cls.path, 0)) else None
+        return _FRAME if given and not _MEASURES.search(cls.path) and _uses_torch(index, key or FunctionKey(cls.path, 0)) else None
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []
         if "model_output" in parameters and any(base.endswith("Scheduler") for base in _class_names(index, cls)):
             return _DENOISER
     return None
+
+
+def _gets_truth(index: Index, cls: Thing, name: str) -> bool:
+    """Whether a method is given what is true beside what is to be assigned to it: anchors, boxes, points."""
+    key = index.method(cls, name)
+    names = [p.name for p in index.function(key).parameters] if key is not None else []
+    return any(n.startswith("gt_") or n in ("targets", "gts", "ground_truth") for n in names)
 
 
 def _is_loop_block(index: Index, cls: Thing) -> bool:

@@ -51,7 +51,7 @@ _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = re.compile(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
-    r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
+    r"sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
     re.IGNORECASE,
 )
 
@@ -78,8 +78,16 @@ class Turn:
         return [
             node
             for node in self.nodes
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._is_index(node.slice)
+            if isinstance(node, ast.Subscript) and self._is_read(node) and self._is_index(node.slice)
         ]
+
+    def _is_read(self, node: ast.Subscript) -> bool:
+        """`x[i]`, and `x[:, i] += 1`."""
+        return isinstance(node.ctx, ast.Load) or any(node is target for target in self._augmented)
+
+    @cached_property
+    def _augmented(self) -> list[ast.expr]:
+        return [node.target for node in self.nodes if isinstance(node, ast.AugAssign)]
 
     def _is_index(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -137,7 +145,8 @@ class Turn:
         if isinstance(node, ast.BinOp):
             return self.is_tensor(node.left) or self.is_tensor(node.right)
         if isinstance(node, ast.AugAssign):
-            return self.is_tensor(node.value)
+            whole = node.target.value if isinstance(node.target, ast.Subscript) else None
+            return self.is_tensor(node.value) or (whole is not None and self.is_tensor(whole))
         if isinstance(node, ast.Subscript):
             return isinstance(node.ctx, ast.Store) and self._is_scattered(node)
         if not isinstance(node, ast.Call):
