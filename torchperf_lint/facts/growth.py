@@ -125,8 +125,9 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
 
 
 def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:
-    """`self.x = torch.cat([self.x, y])` in a function that runs every step."""
-    if not isinstance(target, ast.Attribute) or chain(target.value) != "self":
+    """`self.x = torch.cat([self.x, y])`, or `self.x[name]`, in a function that runs every step."""
+    held = target.value if isinstance(target, ast.Subscript) else target
+    if not isinstance(held, ast.Attribute) or chain(held.value) != "self":
         return None
     top = file.enclosing(site.record.function).top
     written = ast.unparse(target)

@@ -107,14 +107,15 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
 
 
 def _asked_for_its_device(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
-    """A tensor, where what has a device is also gone through, or indexed: modules and settings have one too."""
+    """A tensor, where what has a device is also gone through, indexed, or handed to torch: modules and settings have one too."""
     line = next((line for attribute, line in uses if attribute == "device"), None)
     if line is None or "." in name or _HAS_A_DEVICE.search(name):
         return None
-    walked = any(callee in _WALKS for callee, _, _ in body.passed_to(frame.function, name))
+    handed = (callee for callee, _, _ in body.passed_to(frame.function, name))
+    walked = any(callee in _WALKS or callee.startswith("torch.") for callee in handed)
     if not walked and body.array_like(frame.function, name) is None:
         return None
-    return tensor(ANYWHERE, f"`{name}` is asked for its device (line {line}) and gone through", Confidence.LIKELY)
+    return tensor(ANYWHERE, f"`{name}` is asked for its device (line {line}) and computed with", Confidence.LIKELY)
 
 
 def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
