@@ -38,6 +38,9 @@ FEW_BY_NAME = re.compile(
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
 
 
+_CACHE = re.compile(r"cache|past|(?:^|_)(?:kv|keys?|values?|memory|states?|history|context)(?:_|s?$)")
+
+
 class Growth(NamedTuple):
     """One statement that makes something longer by copying all of it."""
 
@@ -134,7 +137,9 @@ def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target
     others = [s for s in _sets(top.body, written) if s is not statement and not _joins(s, target)]
     if any(_cuts(o, written) or not (_moves(o, written) or _exclusive(file, site, o, statement)) for o in others):
         return None
-    return Growth(written, None, _read_elsewhere(top.body, target))
+    # What holds keys and values of attention is read whole by the next call.
+    cached = held is not target and _CACHE.search(held.attr) is not None
+    return Growth(written, None, cached or _read_elsewhere(top.body, target))
 
 
 def _saves_memory(loop: Loop) -> bool:

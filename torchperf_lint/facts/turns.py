@@ -45,7 +45,7 @@ _INDEX = re.compile(r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|le
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
-    "new_ones new_full".split()
+    "new_ones new_full topk".split()
 )
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
@@ -263,7 +263,10 @@ class Turn:
 
     def _sizes_itself(self, node: ast.Call) -> bool:
         """`frame.expand(durations[i], -1)`: an element says how large the result is."""
-        parts = [part for argument in node.args for part in ast.walk(argument)]
+        # What is given first, `torch.topk(x[i], k)`, is the element itself, but for factories.
+        named = isinstance(node.func, ast.Attribute) and node.func.attr == "topk" and not self.is_tensor(node.func.value)
+        sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
+        parts = [part for argument in sizes for part in ast.walk(argument)]
         return any(isinstance(part, ast.Subscript) and self._is_index(part.slice) for part in parts)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
