@@ -1,7 +1,7 @@
 """Random numbers that are drawn on the device only to be read by the host: the host could have drawn them itself.
 
-    cutoff = torch.randint(1, n, (), device=x.device)
-    x[:, cutoff:] = y[:, cutoff:]                        # waits, though nothing that the device computed decides
+cutoff = torch.randint(1, n, (), device=x.device)
+x[:, cutoff:] = y[:, cutoff:]                        # waits, though nothing that the device computed decides
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ import ast
 
 from torchperf_lint.facts.source import Place, SourceFile
 
-_FACTORIES = frozenset("torch.rand torch.randn torch.randint torch.rand_like torch.randn_like torch.randint_like".split())
+_FACTORIES = frozenset(
+    "torch.rand torch.randn torch.randint torch.rand_like torch.randn_like torch.randint_like".split()
+)
 _IN_PLACE = frozenset("random_ uniform_ normal_ bernoulli_ exponential_".split())
 _KEEPS = frozenset("long int float double clamp floor ceil round squeeze view reshape to type abs sum prod".split())
-_OF_OTHERS = frozenset("torch.where torch.full_like torch.ones_like torch.zeros_like torch.minimum torch.maximum".split())
+_OF_OTHERS = frozenset(
+    "torch.where torch.full_like torch.ones_like torch.zeros_like torch.minimum torch.maximum".split()
+)
 """Functions that compute with what they are given, and shapes of it."""
 _MAX_STEPS = 6
 

@@ -309,7 +309,7 @@ def _read_elsewhere(body: Sequence[ast.stmt], target: ast.expr) -> bool:
                 asked.add(node.value)
             elif isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
                 asked.add(node.left)
-            elif isinstance(node, ast.Call) and chain(node.func) in ("len", "print", "logger.info"):
+            elif isinstance(node, ast.Call) and chain(node.func) in ("len", "print", "logger.info", "isinstance"):
                 asked.update(node.args)
             elif isinstance(node, kind) and node not in asked and ast.unparse(node) == written and _is_read(node):
                 return True

@@ -123,9 +123,9 @@ def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
         node = stack.pop()
         if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
             return True
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
-            if any(chain(target) == missing for target in node.targets):
-                return True
+        empties = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]
+            return True
         stack += children_of(node)
     return False
 

@@ -165,6 +165,7 @@ def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
     if name is None or body is None:
         return False
     for target, value in written_into(body, spot.function, name.id):
+        assert isinstance(target, ast.Subscript)
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         operands = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
         asked = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]

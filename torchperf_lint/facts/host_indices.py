@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, just_made
-from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.host_index_sources import source_of
+from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position

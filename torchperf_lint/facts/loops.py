@@ -29,6 +29,7 @@ _EVALUATION_NAME = re.compile(
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
+_JUDGES = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)", re.IGNORECASE)
 _TRAINING_NAME = re.compile(
     r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
 )
@@ -205,9 +206,13 @@ class Loops:
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
         inside = (path, index) in self.generators.yielding and self._grad_is_off_inside(path, index)
         without_grad = inside or self._without_grad(path, index) or self._decodes_by_name(path, region.function)
-        if not (without_grad or self._called_without_grad(path, region.function)) or self._runs_once(path, region.function):
+        if not (without_grad or self._called_without_grad(path, region.function)) or self._runs_once(
+            path, region.function
+        ):
             return None
         kind, when = _turns_of_inference(region.iterable)
+        if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
+            kind, when = "eval", _EVALUATION
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)

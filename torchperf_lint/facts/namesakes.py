@@ -1,8 +1,9 @@
 """Methods that few classes of the project have: what a call on an unknown object most likely runs.
 
 `self.flow.energy_score(z)` in a class that was handed `flow` says nothing of its class; where one or two classes
-define `energy_score`, theirs is what runs. Names of one word, and those that libraries use too, tell nothing, unless the
-object is called as classes of the project are that have the method: `self.assigner.assign(boxes)` and `MaxIoUAssigner`.
+define `energy_score`, theirs is what runs. Names of one word, and those that libraries use too, tell nothing, unless
+the object is called as those classes of the project are that have the method: `self.assigner.assign(boxes)` and
+`MaxIoUAssigner`.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _KEPT = re.compile(r"\(\)\.\w+$")
 _KIND = re.compile(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss))$")
 """What an attribute that holds one of several classes is called, after what they do."""
 _LIBRARY_KINDS = frozenset(
-    "optimizer scheduler sampler loader dataloader scaler writer logger tokenizer trainer server worker parameter layer "
-    "number buffer order".split()
+    "optimizer scheduler sampler loader dataloader scaler writer logger tokenizer trainer server worker parameter "
+    "layer number buffer order".split()
 )
 """Kinds of which libraries have classes too, and words that name no kind."""
 _MANY = 12

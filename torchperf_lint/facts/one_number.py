@@ -21,7 +21,7 @@ def picks_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
 
 
 def is_one(file: SourceFile, place: Place, node: ast.expr) -> bool:
-    """Whether a function asks an expression itself for one number somewhere: `int(delays[i])` beside `x[:, delays[i]]`."""
+    """Whether a function asks an expression itself for one number: `int(delays[i])` beside `x[:, delays[i]]`."""
     written = ast.dump(node)
     parents = file.enclosing(place.function).parents
     alike = (n for n in parents if isinstance(n, type(node)) and n is not node and ast.dump(n) == written)

@@ -355,7 +355,11 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name in ("step", "track") and _FRAME_TRACKER.search(index.record(cls).name):
         key = index.method(cls, name)
         given = key is not None and len(index.function(key).parameters) > 1
-        return _FRAME if given and not _MEASURES.search(cls.path) and _uses_torch(index, key or FunctionKey(cls.path, 0)) else None
+        return (
+            _FRAME
+            if given and not _MEASURES.search(cls.path) and _uses_torch(index, key or FunctionKey(cls.path, 0))
+            else None
+        )
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []

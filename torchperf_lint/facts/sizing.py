@@ -81,7 +81,7 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
 
 
 def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) -> bool:
-    """`self.experts[i]` for `i in hit`: what Python's lists, and lists of modules, are indexed by has to be a number."""
+    """`self.experts[i]` for `i in hit`: what lists, of modules as well, are indexed by has to be a number."""
     if part is not index or not isinstance(part, ast.Name) or not isinstance(place.expression, ast.Subscript):
         return False
     if not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):

@@ -264,7 +264,9 @@ class Turn:
     def _sizes_itself(self, node: ast.Call) -> bool:
         """`frame.expand(durations[i], -1)`: an element says how large the result is."""
         # What is given first, `torch.topk(x[i], k)`, is the element itself, but for factories.
-        named = isinstance(node.func, ast.Attribute) and node.func.attr == "topk" and not self.is_tensor(node.func.value)
+        named = (
+            isinstance(node.func, ast.Attribute) and node.func.attr == "topk" and not self.is_tensor(node.func.value)
+        )
         sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
         parts = [part for argument in sizes for part in ast.walk(argument)]
         return any(isinstance(part, ast.Subscript) and self._is_index(part.slice) for part in parts)

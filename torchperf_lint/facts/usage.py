@@ -92,10 +92,11 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    beside = _asked_for_its_device(name, uses, frame, body)
-    if beside is not None:
-        return beside
-    handed = _taken_from(name, frame, body) or _handed_on(values, name, frame, body)
+    handed = (
+        _asked_for_its_device(name, uses, frame, body)
+        or _taken_from(name, frame, body)
+        or _handed_on(values, name, frame, body)
+    )
     if handed is not None:
         return handed
     if not LOADER_NAME.search(name) or is_plural(name):
@@ -107,7 +108,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
 
 
 def _asked_for_its_device(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
-    """A tensor, where what has a device is also gone through, indexed, or handed to torch: modules and settings have one too."""
+    """A tensor, where what has a device, as modules have, is also gone through, indexed, or handed to torch."""
     line = next((line for attribute, line in uses if attribute == "device"), None)
     if line is None or "." in name or _HAS_A_DEVICE.search(name):
         return None

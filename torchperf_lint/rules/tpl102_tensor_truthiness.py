@@ -151,7 +151,9 @@ class TensorTruthiness(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
-            instead=one_copy(file, read) or (HOST_DRAWS if drawn else None) or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
+            instead=one_copy(file, read)
+            or (HOST_DRAWS if drawn else None)
+            or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
             value=(on_device(file, place, operand) if drawn else None) or read.value,
             hot=read.hot,
             severity=Severity.INFO if excused else read.severity,

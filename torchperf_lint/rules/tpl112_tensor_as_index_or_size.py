@@ -119,7 +119,15 @@ class TensorAsIndexOrSize(SourceRule):
             place,
             message=f"`{written}` has to be an integer, so the host waits for the device "
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
-            instead=HOST_DRAWS if drawn else _SEVERAL if found.several else _AGAIN if found.again else _AT_ONCE if together else _ONCE,
+            instead=HOST_DRAWS
+            if drawn
+            else _SEVERAL
+            if found.several
+            else _AGAIN
+            if found.again
+            else _AT_ONCE
+            if together
+            else _ONCE,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
