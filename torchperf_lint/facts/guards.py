@@ -40,7 +40,7 @@ _DEBUG_NAME = re.compile(
     re.IGNORECASE,
 )
 _MEMORY_NAME = re.compile(
-    r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
+    r"offload|(?:^|_)on_cpu$|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
     r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
     re.IGNORECASE,
 )

@@ -72,7 +72,9 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
         )
     if isinstance(node, ast.Call):
         called = last_part(chain(node.func))
-        return (called in _PREDICATES or bool(_ASKS.match(called))) and may_be_tensor(spot, node)
+        # A function of the project, or of the object itself: of others `is_in` and its like give a plain truth.
+        own = isinstance(node.func, ast.Name) or chain(node.func).startswith("self.")
+        return (called in _PREDICATES or (own and bool(_ASKS.match(called)))) and may_be_tensor(spot, node)
     if isinstance(node, ast.Subscript):
         return not isinstance(node.slice, ast.Slice) and not _is_key(node.slice) and may_be_tensor(spot, node)
     if isinstance(node, ast.BoolOp):

@@ -33,7 +33,7 @@ _STEP_COUNTER = re.compile(
 _WALKS = frozenset({"len", "max", "min", "zip", "enumerate", "sum", "sorted"})
 _HAS_A_DEVICE = re.compile(
     r"(?:^|_)(?:model|net|network|module|args|cfg|config|opts?|self|cls|accelerator|trainer|pipe|pipeline|policy|agent|"
-    r"batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
+    r"spec|space|batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
 )
 """Names of modules, settings and containers, which have a `device` as well."""
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")

@@ -22,9 +22,10 @@ class TensorAsIndexOrSize(SourceRule):
 
     ## What it does
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
-    factories and views, counts of `range`; where that happens several times a training step, forward pass or
-    evaluation batch (the last is reported as info): in a loop, for one tensor in several places, or for three tensors
-    or more in one statement; and random numbers that are drawn on the device only to be read.
+    factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
+    times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
+    tensor in several places, or for three tensors or more in one statement; and random numbers that are drawn on
+    the device only to be read.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
