@@ -124,3 +124,8 @@ def test_turns_that_read_numbers():
     assert found("for i in range(len(x)):\n    table[x[i, 0].item()] += 1").reads
     assert found("low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]").reads
     assert not found("for i in range(len(x)):\n    total += x[i].sum()").reads
+
+
+def test_a_comprehension_over_what_it_binds_ends():
+    assert found("rows = [[row for row in row] for row in lengths]\nreturn rows") is None
+    assert found("for row in [row for row in row]:\n    print(row * 2)") is None

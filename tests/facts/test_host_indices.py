@@ -69,7 +69,8 @@ def test_other_indices_are_left_alone(expression):
 
 
 def test_one_tensor_indexes_several_and_is_made_once():
-    assert len(indices_of("x[order] + x[order]")) == 1
+    one, other = indices_of("x[order] + x[order]")
+    assert one.of == other.of
 
 
 KEPT = """
@@ -95,13 +96,62 @@ def kept_of(expression):
 @pytest.mark.parametrize(
     ("expression", "sources"),
     [
-        ("x[self.rows], y[self.rows]", ["`self.rows` stayed in host memory"]),
+        ("x[self.rows], y[self.rows]", ["`self.rows` stayed in host memory"] * 2),
         ("x[self.rows.view(-1)]", ["`self.rows` stayed in host memory"]),
         ("x[self.columns]", []),
-        ("x[order], y[order]", ["the array `order` is host memory"]),
+        ("x[order], y[order]", ["the array `order` is host memory"] * 2),
         ("x[single]", []),
         ("x[order], self.table[order]", ["the array `order` is host memory"]),
     ],
 )
 def test_an_index_that_was_there_before(expression, sources):
     assert kept_of(expression) == sources
+
+
+MADE = """
+    class Net(nn.Module):
+        def __init__(self, kept, names):
+            super().__init__()
+            self.kept = list(kept)
+            self.seen = []
+
+        def forward(self, x: torch.Tensor, labels: torch.Tensor, parts: dict, n: int, given: list):
+            x, y = x.cuda(), torch.ones(3, device="cuda")
+            self.seen.append(n)
+            picked = torch.randint(0, n, (8,))
+            picked[picked >= n - 1] += 1
+            flags = torch.zeros(n, dtype=torch.bool)
+            flags[given] = True
+            mask = np.zeros(n, dtype=bool)
+            mask[::2] = True
+            mask = torch.from_numpy(mask)
+            rows = list(range(n))
+            some = np.random.choice(n, size=8)
+            return {expression}
+"""
+
+
+def made_of(expression):
+    files = texts(MADE.format(expression=expression))
+    return [found.source for found in host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
+
+
+@pytest.mark.parametrize(
+    ("expression", "sources"),
+    [
+        ("x[range(n), labels]", ["`range(n)` becomes a tensor in host memory"]),
+        ("x[rows, labels]", ["`range(n)` becomes a tensor in host memory"]),
+        ("x[picked]", ["`torch.randint(...)` fills host memory"]),
+        ("x[picked.view(-1), 0]", ["`torch.randint(...)` fills host memory"]),
+        ("x[flags]", []),
+        ("x[mask]", []),
+        ("x[mask], y[mask]", ["`mask` is host memory (`torch.from_numpy`, line 23)"] * 2),
+        ("x[mask], some[mask]", []),
+        ("x[:, self.kept]", ["the list `self.kept` becomes a tensor in host memory"]),
+        ("x[:, self.seen]", []),
+        ("[t[some] for t in (x, y)]", ["the array `some` is host memory"]),
+        ("x[some]", []),
+    ],
+)
+def test_an_index_that_was_made_some_lines_before(expression, sources):
+    assert made_of(expression) == sources

@@ -207,6 +207,16 @@ def test_submodules_of_a_package_without_an_init_are_modules():
     assert index.module("pkg.missing", "main.py") is None
 
 
+def test_a_root_that_is_a_package_is_imported_by_its_own_name():
+    files = {"__init__.py": "", "data.py": MAKE, "sub/main.py": "import pkg.data\nimport other.data"}
+    outlines = {path: outline(path, text) for path, text in files.items()}
+    inside = Index(outlines, root="pkg")
+    assert inside.module("pkg.data", "sub/main.py") == "data.py"
+    assert inside.module("pkg", "sub/main.py") == "__init__.py"
+    assert inside.module("other.data", "sub/main.py") is None
+    assert Index(outlines, root="torch").module("torch.data", "sub/main.py") is None
+
+
 def test_a_module_does_not_import_itself_by_its_name():
     index = index_of({"pkg/logging.py": "import logging", "main.py": "x = 1"})
     assert named(index, index.member("pkg/logging.py", "logging")) == "external logging"
@@ -360,31 +370,3 @@ def test_the_order_of_files_does_not_matter():
     one, other = Index(dict(items)), Index(dict(reversed(items)))
     assert list(one.outlines) == list(other.outlines)
     assert one.subclasses == other.subclasses
-
-
-# -- the root is the package itself ----------------------------------------------------------------
-
-OPS = "def nms():\n    pass\n\nclass Box:\n    pass"
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"__init__.py": "", "ops.py": OPS, "main.py": "from mine.ops import nms"}, "function ops.py:nms"),
-        ({"__init__.py": "", "ops/__init__.py": OPS, "sub/main.py": "from mine.ops import nms"}, "function"),
-        (
-            {"ops.py": OPS, "data.py": MAKE, "main.py": "from mine.ops import nms\nfrom mine.data import Net"},
-            "function",
-        ),
-        # One name alone, and no package in sight; a library whose parts are called as the project's are.
-        ({"ops.py": OPS, "main.py": "from mine.ops import nms"}, "external"),
-        ({"__init__.py": "", "ops.py": OPS, "main.py": "from torchvision.ops import nms"}, "external"),
-        (
-            {"__init__.py": "", "ops.py": OPS, "main.py": "from mine.ops import nms\nfrom mine.ops import roi"},
-            "external",
-        ),
-    ],
-)
-def test_a_package_that_is_the_root_is_known_by_what_is_imported(files, expected):
-    path = next(path for path in files if path.endswith("main.py"))
-    assert denotes(files, "nms", path).startswith(expected)

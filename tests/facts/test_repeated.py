@@ -109,3 +109,8 @@ def test_processors_of_logits_work_on_the_device():
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     reads = [reading.read for reading in item_readings(file)]
     assert [(read.hot.kind, file.source(read.repeated.whole)) for read in reads] == [("rollout", "x")]
+
+
+def test_what_is_named_for_logits_works_on_the_device():
+    head = "class NoRepeatLogitsProcessor:\n  def apply(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
+    assert found("for i in range(len(x)):\n    out.append(x[i].item())", head)

@@ -392,7 +392,7 @@ def test_hooks_of_runners_and_trainers_run_for_every_batch(base, method, hot):
             "        return scores  # <-",
             "rollout",
         ),
-        ("class ByteTracker:\n    def track(self, frame):\n        return frame.boxes  # <-", "rollout"),
+        ("class ByteTracker:\n    def track(self, frame):\n        return frame.boxes  # <-", "eval"),
         (
             "from mylib.criterions import BaseCriterion\n\nclass C(BaseCriterion):\n    def forward(self, model, x):\n"
             "        return model(x)  # <-",

@@ -16,6 +16,7 @@ from torchperf_lint.facts.value import Value
 
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter", "set", "list", "tuple"})
+_MOVES = frozenset("to cuda type_as float long int half double bool type requires_grad_".split())
 _MAKERS = frozenset("zeros ones empty full new_zeros new_ones new_empty new_full".split())
 
 
@@ -102,12 +103,20 @@ def _has_length(file: SourceFile, place: Place, name: ast.expr, length: ast.expr
     if not isinstance(name, ast.Name):
         return False
     reaching = body.reaching(place.function, name.id, file.span(name)[0]) or [] if body is not None else []
-    made = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+    bound = [d.value for d in reaching if d.how == "assign"]
+    made = [call for value in bound if isinstance(call := _below_moves(value), ast.Call)]
     if len(made) != 1 or last_part(chain(made[0].func)) not in _MAKERS or not made[0].args:
         return False
     size = made[0].args[0]
     first = size.elts[0] if isinstance(size, ast.Tuple | ast.List) and size.elts else size
     return ast.dump(first) == ast.dump(length)
+
+
+def _below_moves(node: ast.expr | None) -> ast.expr | None:
+    """What is moved or converted: `torch.zeros(n)` of `torch.zeros(n).to(device)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        node = node.func.value
+    return node
 
 
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:

@@ -38,6 +38,9 @@ FEW_BY_NAME = re.compile(
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
 
 
+_CACHE = re.compile(r"cache|past|(?:^|_)(?:kv|keys?|values?|memory|states?|history|context)(?:_|s?$)")
+
+
 class Growth(NamedTuple):
     """One statement that makes something longer by copying all of it."""
 
@@ -125,15 +128,18 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
 
 
 def _from_call_to_call(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:
-    """`self.x = torch.cat([self.x, y])` in a function that runs every step."""
-    if not isinstance(target, ast.Attribute) or chain(target.value) != "self":
+    """`self.x = torch.cat([self.x, y])`, or `self.x[name]`, in a function that runs every step."""
+    held = target.value if isinstance(target, ast.Subscript) else target
+    if not isinstance(held, ast.Attribute) or chain(held.value) != "self":
         return None
     top = file.enclosing(site.record.function).top
     written = ast.unparse(target)
     others = [s for s in _sets(top.body, written) if s is not statement and not _joins(s, target)]
     if any(_cuts(o, written) or not (_moves(o, written) or _exclusive(file, site, o, statement)) for o in others):
         return None
-    return Growth(written, None, _read_elsewhere(top.body, target))
+    # What holds keys and values of attention is read whole by the next call.
+    cached = held is not target and _CACHE.search(held.attr) is not None
+    return Growth(written, None, cached or _read_elsewhere(top.body, target))
 
 
 def _saves_memory(loop: Loop) -> bool:
@@ -303,7 +309,7 @@ def _read_elsewhere(body: Sequence[ast.stmt], target: ast.expr) -> bool:
                 asked.add(node.value)
             elif isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
                 asked.add(node.left)
-            elif isinstance(node, ast.Call) and chain(node.func) in ("len", "print", "logger.info"):
+            elif isinstance(node, ast.Call) and chain(node.func) in ("len", "print", "logger.info", "isinstance"):
                 asked.update(node.args)
             elif isinstance(node, kind) and node not in asked and ast.unparse(node) == written and _is_read(node):
                 return True

@@ -40,7 +40,7 @@ _DEBUG_NAME = re.compile(
     re.IGNORECASE,
 )
 _MEMORY_NAME = re.compile(
-    r"offload|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
+    r"offload|(?:^|_)on_cpu$|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
     r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
     re.IGNORECASE,
 )
@@ -114,6 +114,26 @@ def set_up_once(node: ast.If) -> bool:
             if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
                 return True
     return False
+
+
+def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a function sets what a test found missing back to None itself, or by a `reset` of its own object."""
+    missing = _missing(test)
+    if missing is None or not missing.startswith("self."):
+        return False
+    stack: list[ast.AST] = [*body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
+            return True
+        empties = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]
+            return True
+        stack += children_of(node)
+    return False
+
+
+_RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
 
 
 def _missing(test: ast.expr) -> str | None:

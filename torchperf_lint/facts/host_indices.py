@@ -7,23 +7,26 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, just_made
+from torchperf_lint.facts.host_index_sources import source_of
 from torchperf_lint.facts.host_numbers import is_host_number
-from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
+from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
-from torchperf_lint.facts.value import DEVICE, HOST, Value
+from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
 
-_MAKES_INDEX = ("arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(")
+_MAKES_INDEX = (
+    "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
+    "choice(",
+)  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*\[[\w\s,.-]+\]")
-"""`x[[0, 1]]`, `x[:, [i]]`."""
+_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])")
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`."""
 
 
 class HostIndex(NamedTuple):
@@ -42,28 +45,32 @@ class HostIndex(NamedTuple):
     held: LeftBehind | None = None
     """The attribute of a module that the index is."""
     of: Position = (0, 0)
-    """Where the subscript stands: several indices of one are copied at once."""
+    """Where the first subscript of its kind stands: several indices of one are copied at once."""
+    instead: str = ""
+    """What to write instead, where the source of the index says so."""
 
 
 def host_indices(file: SourceFile) -> Iterator[HostIndex]:
-    """The hot subscripts of device tensors by a list, or by what a factory has just made, one for each tensor made."""
+    """The hot subscripts of device tensors by a list, or by what lies in host memory."""
     if not file.mentions(_MAY_BE_ON_HOST) and not _LISTED.search(file.text):
         return
-    told: set[ast.Call | str] = set()
+    causes: dict[ast.Call | str, Position] = {}
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
+        at = file.span(spot.expression)[0]
         for index in _indices(spot.expression.slice):
             found = _of(file, spot, spot.expression.value, index)
-            made = None if found is None else found.fresh.call if found.fresh is not None else _shared(found)
-            if found is not None and (made is None or made not in told):
-                told.update([made] if made is not None else [])
-                yield found._replace(of=file.span(spot.expression)[0])
+            if found is not None:
+                # What indexes several tensors is told once, and so are several indices of one subscript.
+                at = causes.setdefault(found.fresh.call if found.fresh is not None else _shared(found), at)
+                yield found._replace(of=at)
 
 
-def _shared(index: HostIndex) -> str | None:
-    """What tells two uses of one index that is told once: an array's name, an attribute's."""
+def _shared(index: HostIndex) -> str:
+    """What tells two uses of one index: an array's name, an attribute's; each list that is written out is its own."""
     node = index.spot.expression
-    return None if isinstance(node, ast.List) else f"{index.spot.function} {ast.unparse(node)}"
+    own = f"line {node.lineno}:{node.col_offset}" if isinstance(node, ast.List) else ast.unparse(node)
+    return f"{index.spot.function} {own}"
 
 
 def _indices(node: ast.expr) -> Iterator[ast.expr]:
@@ -85,47 +92,31 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIn
         if fresh is None:
             return _kept(file, spot, base, index, device)
     value = on_device(file, spot, base)
-    return HostIndex(spot.at(index), value, device, fresh) if value is not None and value.kind == "tensor" else None
+    if value is None or value.kind != "tensor" or _seems_on_host(file, spot, value):
+        return None
+    return HostIndex(spot.at(index), value, device, fresh)
 
 
 def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device: str) -> HostIndex | None:
-    """An index from before: an attribute that stayed on the host, an array that picks from several tensors."""
-    values, source = file.project.values, None
-    held = left_behind(values, index, spot.frame) if own_attribute(index) is not None else None
-    if held is not None and held.in_module and _is_on_host(file.value(index, spot)):
-        source = f"`self.{held.name}` stayed in host memory"
-    elif isinstance(index, ast.Name) and _picks_rows(file, spot, index):
-        source = f"the array `{index.id}` is host memory"
-    if source is None:
+    """An index from before the subscript."""
+    source = source_of(spot, index, device)
+    value = on_device(file, spot, base) if source is not None else None
+    if source is None or value is None or value.kind != "tensor" or (source.evident and value.device != DEVICE):
         return None
-    value = on_device(file, spot, base)
-    if value is None or value.kind != "tensor" or (held is None and value.device != DEVICE):
+    if _seems_on_host(file, spot, value):
         return None
-    return HostIndex(spot.at(index), value, device, None, source, held if source.startswith("`self.") else None)
+    instead = source.instead.format(device=device)
+    return HostIndex(spot.at(index), value, device, source.fresh, source.told, source.held, instead=instead)
 
 
-def _is_on_host(value: Value) -> bool:
-    return value.kind == "tensor" and value.device == HOST
+def _seems_on_host(file: SourceFile, spot: Spot, value: Value) -> bool:
+    """`x[rows].to(device)`: what has to be moved is on the host, and so is what it is taken from.
 
-
-def _picks_rows(file: SourceFile, spot: Spot, index: ast.Name) -> bool:
-    """Whether an index is an array of several numbers that picks from more than one thing: each use copies it."""
-    body = file.project.body(file.path)
-    bound = (body.reaching(spot.function, index.id, body.at(index)) or []) if body is not None else []
-    if not bound or not all(d.how == "assign" and d.value is not None and _is_several(d.value) for d in bound):
-        return False
-    if file.value(index, spot).kind != "array":
-        return False
-    parents = file.enclosing(spot.function).parents
-    uses = (n for n in parents if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name))
-    return sum(isinstance(n.slice, ast.Name) and n.slice.id == index.id for n in uses) > 1
-
-
-def _is_several(node: ast.expr) -> bool:
-    """`order[start:end]`, `np.random.permutation(n)`: more than one number."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Slice)
-    return isinstance(node, ast.Call) and last_part(chain(node.func)) in ("permutation", "arange")
+    What only a test shows to be a tensor may be anything that a data set holds.
+    """
+    method = file.enclosing(spot.function).parents.get(spot.expression)
+    moves = isinstance(method, ast.Attribute) and method.attr in ("to", "cuda")
+    return value.confidence is Confidence.POSSIBLE or (value.device != DEVICE and moves)
 
 
 def _steady(file: SourceFile, spot: Spot, index: ast.List) -> bool:

@@ -17,6 +17,7 @@ from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
+from torchperf_lint.facts.of_batches import batch_role
 from torchperf_lint.facts.operations import Operations
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.role import Role
@@ -321,7 +322,11 @@ class Hotness:
                     role = self._steps_itself(key) or self._runs_itself(key)
                 if role is None and not called:
                     parts = (target for _, target in self.callees.get(key, ()))
-                    role = self.operations.role(key) or self.operations.role_by_part(key, parts)
+                    role = (
+                        self.operations.role(key)
+                        or self.operations.role_by_part(key, parts)
+                        or batch_role(self.index, key)
+                    )
                 if role is not None:
                     yield key, self._from_role(key, role)
 

@@ -1,8 +1,8 @@
 """The project index: all outlines, what names mean across files, who calls whom.
 
 Nothing here guesses from package markers: `import a.b` is the file `a/b.py` or `a/b/__init__.py` under the
-importing file's directory or one of its parents, up to the project's root, or under `src/`; where the root is the
-package itself, its own name stands for it.
+importing file's directory or one of its parents, up to the project's root, or under `src/`. What the root
+itself is called counts as well: it may be a package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.own_name import own_name
 from torchperf_lint.facts.records import Call, Class, Function, Outline
 
 _LIBRARIES = frozenset(
@@ -57,8 +56,10 @@ class CallSite(NamedTuple):
 class Index:
     """All that the files of one project say about each other. Immutable once made."""
 
-    def __init__(self, outlines: Mapping[str, Outline], complete: bool = True) -> None:
+    def __init__(self, outlines: Mapping[str, Outline], complete: bool = True, root: str = "") -> None:
         self.outlines = dict(sorted(outlines.items()))
+        self._root = root if root not in _LIBRARIES else ""
+        """The name of the project's root: where that is a package, its files import each other by it."""
         self.complete = complete
         """Whether every file of the project could be read; unused suppressions are only then reported."""
         self._modules = {_module_stem(path): path for path in self.outlines}
@@ -78,22 +79,13 @@ class Index:
             if path is not None and path != importer and not (folder and self._is_the_library(stem, folder)):
                 return path
             if not folder:
-                return self._modules.get(f"src/{stem}") or self._below_the_root(stem)
+                return self._modules.get(f"src/{stem}") or self._in_root(stem)
             folder = folder.rpartition("/")[0]
 
-    def _below_the_root(self, stem: str) -> str | None:
-        """The file that a module of the package is whose directory is the project's root."""
+    def _in_root(self, stem: str) -> str | None:
+        """The file of `import pkg.b` in the folder `pkg`, which is the project's root."""
         head, _, rest = stem.partition("/")
-        return self._modules.get(rest or "__init__") if rest and head == self._own_name else None
-
-    @cached_property
-    def _own_name(self) -> str | None:
-        return own_name(self.outlines, self._modules, _LIBRARIES, self._defines)
-
-    def _defines(self, path: str, name: str) -> bool:
-        outline = self.outlines[path]
-        bound = any(binding.target == name and not binding.function for binding in outline.bindings)
-        return bound or name in outline.tops or name in outline.imports
+        return self._modules.get(rest or "__init__") if self._root and head == self._root else None
 
     def _is_the_library(self, stem: str, folder: str) -> bool:
         """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""

@@ -86,6 +86,8 @@ def _name(place: Place, node: ast.Name, hops: int) -> bool:
         record = next((p for p in file.outline.functions[function].parameters if p.name == node.id), None)
         if record is not None and _TENSOR.search(record.annotation):
             return True
+        if record is not None and any(use == "device" for use, _ in body.uses(function, node.id)):
+            return True
     return any(_definition(place, definition, hops + 1) for definition in reaching or ())
 
 

@@ -29,6 +29,7 @@ _EVALUATION_NAME = re.compile(
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
+_JUDGES = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)", re.IGNORECASE)
 _TRAINING_NAME = re.compile(
     r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
 )
@@ -46,7 +47,8 @@ _MODEL_NAME = re.compile(
     r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
-_OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
+_OF_A_MODEL = re.compile(r"(?:^|_)(?:predict|forward|infer|generate|encode|decode|denoise)(?:_|$)")
+_OF_A_BASE = re.compile(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
 _INPUTS = re.compile(
@@ -59,6 +61,10 @@ _TOKEN_BY_TOKEN = re.compile(
     r" in \w*range\(.*\b(?:max|sample|gen|generated?|dec\w*|target|tgt)_(?:\w+_)?(?:len|length|tokens|steps)\b"
 )
 """A loop that runs a model up to a greatest length decodes, wherever gradients are switched off."""
+_DECODES = re.compile(
+    r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
+    r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
+)
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
 _STEP_CALL = re.compile(
@@ -75,6 +81,14 @@ _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 def _nothing_known(things: Sequence[Thing]) -> bool:
     """Whether a name is bound to nothing in sight, or at most to what a base class of a library may hold."""
     return all(thing.kind == "external" and _OF_A_BASE.search(thing.dotted) for thing in things)
+
+
+def _runs_a_model(callee: str) -> bool:
+    """Whether a call is that of a model by its name, or of a method that runs one: `self.model.predict(batch)`."""
+    receiver, _, method = callee.rpartition(".")
+    if receiver and _OF_A_MODEL.search(method):
+        return bool(_MODEL_NAME.search(receiver) or receiver.endswith("predictor"))
+    return bool(_MODEL_NAME.search(callee))
 
 
 def is_plural(chain: str) -> bool:
@@ -122,6 +136,7 @@ class Loops:
         self._direct: dict[str, dict[int, list[Call]]] = {}
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
         self._run: dict[tuple[FunctionKey, int], str | None] = {}
+        self._callers_in: dict[str, dict[str, set[int]]] = {}
 
     def at(self, path: str, index: int) -> Loop | None:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
@@ -195,15 +210,20 @@ class Loops:
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
         drawn = (path, index) in self.generators.yielding or region.iterable == IN_BATCHES
         inside = drawn and self._grad_is_off_inside(path, index)
-        without_grad = inside or self._without_grad(path, index) or _TOKEN_BY_TOKEN.search(region.detail)
-        if not without_grad or self._runs_once(path, region.function):
+        by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
+        without_grad = inside or by_name or self._without_grad(path, index)
+        if not (without_grad or self._called_without_grad(path, region.function)):
+            return None
+        if self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)
+        if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
+            kind, when = "eval", _EVALUATION
         for call in self.calls_directly_in(path, index):
             things = self.types.things(path, region.function, call.callee)
             known = any(self._is_module(thing) for thing in things)
             known = known or self._is_own_module(path, call)
-            if known or (_nothing_known(things) and _MODEL_NAME.search(call.callee)):
+            if known or (_nothing_known(things) and _runs_a_model(call.callee)):
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         for call in self.calls_directly_in(path, index):
@@ -217,6 +237,35 @@ class Loops:
         """Whether a method of a module runs the module itself: `self(x)`, `self.forward(x)`."""
         own = self.index.class_of(path, call.function) if call.callee in ("self", "self.forward") else None
         return own is not None and self.types.is_module_class(own)
+
+    def _decodes_by_name(self, path: str, function: int) -> bool:
+        """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""
+        return bool(_DECODES.search(self.index.outlines[path].functions[function].qualname))
+
+    def _called_without_grad(self, path: str, function: int, depth: int = 3) -> bool:
+        """Whether a private method is called by methods without gradients only: `no_grad` is written at the first."""
+        name = self.index.outlines[path].functions[function].name
+        if depth <= 0 or not name.startswith("_"):
+            return False
+        callers = self._own_callers(path).get(f"self.{name}", set()) - {function}
+        return bool(callers) and all(
+            self._is_without_grad(path, caller) or self._called_without_grad(path, caller, depth - 1)
+            for caller in callers
+        )
+
+    def _own_callers(self, path: str) -> dict[str, set[int]]:
+        """`self.method` -> the functions of the file that call it."""
+        if path not in self._callers_in:
+            found: dict[str, set[int]] = {}
+            for call in self.index.outlines[path].calls:
+                if call.callee.startswith("self._"):
+                    found.setdefault(call.callee, set()).add(call.function)
+            self._callers_in[path] = found
+        return self._callers_in[path]
+
+    def _is_without_grad(self, path: str, function: int) -> bool:
+        decorators = self.index.outlines[path].functions[function].decorators
+        return any(last_part(d) in ("no_grad", "inference_mode") for d in decorators)
 
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
         return self.types.targets(path, call.function, call.callee)
@@ -233,7 +282,7 @@ class Loops:
         for call in calls:
             things = self.types.things(key.path, key.index, call.callee)
             if any(self._is_module(thing) for thing in things) or (
-                _nothing_known(things) and _MODEL_NAME.search(call.callee)
+                _nothing_known(things) and _runs_a_model(call.callee)
             ):
                 return call.callee
         if depth <= 1:

@@ -1,7 +1,9 @@
 """Methods that few classes of the project have: what a call on an unknown object most likely runs.
 
 `self.flow.energy_score(z)` in a class that was handed `flow` says nothing of its class; where one or two classes
-define `energy_score`, theirs is what runs. Names of one word, and those that libraries use too, tell nothing.
+define `energy_score`, theirs is what runs. Names of one word, and those that libraries use too, tell nothing, unless
+the object is called as those classes of the project are that have the method: `self.assigner.assign(boxes)` and
+`MaxIoUAssigner`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,15 @@ _ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
 """What annotations say of objects whose class is one of many."""
 _KEPT = re.compile(r"\(\)\.\w+$")
 """An attribute that a base class of a library may hold: `self.base_dist` of a `TransformedDistribution`."""
+_KIND = re.compile(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss))$")
+"""What an attribute that holds one of several classes is called, after what they do."""
+_LIBRARY_KINDS = frozenset(
+    "optimizer scheduler sampler loader dataloader scaler writer logger tokenizer trainer server worker parameter "
+    "layer number buffer order".split()
+)
+"""Kinds of which libraries have classes too, and words that name no kind."""
+_MANY = 12
+"""Classes of one kind; more of them are no choice between a few."""
 _FEW = 3
 """Classes, unrelated to each other, that may define a method."""
 
@@ -44,8 +55,8 @@ class Namesakes:
         own = self.index.class_of(path, call.function) if call.callee == f"self.{name}" else None
         if own is not None:
             return self._in_subclasses(own, name)
-        found = self._few.get(name, ()) or self._handed_down(path, call, name)
         receiver = call.callee[: -len(name) - 1]
+        found = self._few.get(name, ()) or self._handed_down(path, call, name) or self._of_kind(receiver, name)
         if not found or not call.callee.endswith(f".{name}") or receiver.endswith(")"):
             return []
         known = self.types.things(path, call.function, receiver)
@@ -61,6 +72,25 @@ class Namesakes:
         own = FunctionKey(path, call.function)
         others = [key for key in self._defined.get(name, ()) if key != own]
         return others if len(others) <= _FEW else []
+
+    def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
+        """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""
+        match = _KIND.search(receiver) if "." in receiver else None
+        if match is None or match["kind"] in _LIBRARY_KINDS:
+            return []
+        found = [key for kind, key in self._by_kind.get(name, ()) if kind.endswith(match["kind"].replace("_", ""))]
+        return found if len(found) <= _MANY else []
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[tuple[str, FunctionKey]]]:
+        """Method name -> (the class's name in small letters, where it is defined)."""
+        defined: dict[str, list[tuple[str, FunctionKey]]] = {}
+        for path, outline in self.index.outlines.items():
+            for cls in outline.classes:
+                for name, method in cls.methods.items():
+                    if not name.startswith("_"):
+                        defined.setdefault(name, []).append((cls.name.lower(), FunctionKey(path, method)))
+        return defined
 
     def _in_subclasses(self, own: Thing, name: str) -> list[FunctionKey]:
         """`self.compute(x)` of a base class that leaves `compute` to its subclasses."""

@@ -20,6 +20,14 @@ def picks_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
     return any(_asked_for_one(node, parents) for node in alike)
 
 
+def is_one(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """Whether a function asks an expression itself for one number: `int(delays[i])` beside `x[:, delays[i]]`."""
+    written = ast.dump(node)
+    parents = file.enclosing(place.function).parents
+    alike = (n for n in parents if isinstance(n, type(node)) and n is not node and ast.dump(n) == written)
+    return any(_asked_for_one(other, parents) for other in alike)
+
+
 def _asked_for_one(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     parent = parents.get(node)
     if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], ast.Lt | ast.Gt | ast.LtE | ast.GtE | ast.Eq):

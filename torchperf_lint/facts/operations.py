@@ -61,7 +61,7 @@ def annotated_operation(index: Index, key: FunctionKey) -> Role | None:
     Only for what nothing in the project calls.
     """
     function = index.function(key)
-    if function.parent > 0 or _no_operation(key, function):
+    if function.parent > 0 or no_operation(key, function):
         return None
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
@@ -113,7 +113,7 @@ class Operations:
         function = self.index.function(key)
         if function.parent > 0 or _is_private(function) or _ONE_RUN.search(function.name):
             return False
-        if _no_operation(key, function) or self._belongs_elsewhere(key, function):
+        if no_operation(key, function) or self._belongs_elsewhere(key, function):
             return False
         own = function.parameters[function.bound :]
         return bool(own) and not any(_WHOLE_NETWORK.search(p.name) for p in own)
@@ -154,7 +154,7 @@ def _is_private(function: Function) -> bool:
     return function.name.startswith("__" if function.class_index < 0 else "_")
 
 
-def _no_operation(key: FunctionKey, function: Function) -> bool:
+def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
     return bool(MEASURES.search(key.path) or _CALLED_ONCE.search(function.name))
 

@@ -42,6 +42,7 @@ class _Outliner:
         self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
+        self.bodies: dict[int, list[ast.stmt]] = {}
         self.returned: list[tuple[int, int, str]] = []
         self.iterators: dict[tuple[int, str], str] = {}
 
@@ -139,6 +140,7 @@ class _Outliner:
             )
         )
         self.off_by_default[index] = off_by_default(node.args)
+        self.bodies[index] = node.body
         event = listens(node.decorator_list)
         if event is not None:
             self.notes.mention(("event", node.name, event), node, context)
@@ -203,7 +205,7 @@ class _Outliner:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
             body = self.notes.region("optional", context, node.body, guards.short(guards.words(node.test)))
-        elif guards.set_up_once(node):
+        elif guards.set_up_once(node) and not self.empties_again(node, context):
             body = self.notes.region("once", context, node.body, guards.short(guards.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
@@ -211,6 +213,11 @@ class _Outliner:
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
+
+    def empties_again(self, node: ast.If, context: Context) -> bool:
+        """Whether the function itself drops what a branch has set up: then each call sets it up again."""
+        body = self.bodies.get(context.function)
+        return body is not None and guards.drops(body, node.test)
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)

@@ -30,8 +30,9 @@ class Project:
         kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
         trees: dict[str, ast.Module] | None = None,
         oldest_torch: tuple[int, int] | None = None,
+        root: str = "",
     ) -> None:
-        self.index = Index({found.path: found for found in outlines}, complete)
+        self.index = Index({found.path: found for found in outlines}, complete, root)
         self.types = Types(self.index, GivenFunctions(self.index))
         self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines))
         self.values = Values(self.index, self.types, self.hotness, self.body)

@@ -82,8 +82,11 @@ _OPTIMIZER_BY_NAME = _OPTIMIZER._replace(confidence=Confidence.LIKELY)
 _DENOISER = Role(
     "rollout", "is run in every denoising step of a pipeline", "in every denoising step", Confidence.LIKELY
 )
+_FRAME = Role("eval", "follows objects from frame to frame", "for every frame", Confidence.LIKELY)
+_TARGETS = Role(
+    "step", "assigns targets, which every training step needs for its loss", "every training step", Confidence.LIKELY
+)
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
-_TRACKING = Role("rollout", "follows objects from frame to frame", "every frame", Confidence.LIKELY)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
@@ -118,7 +121,7 @@ _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|Log
 _DECODERS = ("LogitsProcessor", "LogitsWarper", "StoppingCriteria")
 """How the same are called in a library that has its own."""
 _TRACKER = re.compile(
-    r"^(?!.*(?:Metric|Loss|Time|Memory|Progress|Experiment|Usage|Status))(?:[A-Z]\w*)?Tracker(?:Base)?$"
+    r"^(?!.*(?:Metric|Loss|Time|Memory|Progress|Experiment|Usage|Status))(?:[A-Z]\w*)?Track(?:er(?:Base)?)?$"
 )
 """Classes that follow objects through a video, and none that keep count of something."""
 _TRACKS = frozenset({"step", "track", "track_step"})
@@ -126,6 +129,7 @@ _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
 )
+_TARGETS_NAME = re.compile(r"^_?(?:assign|get|build|generate|compute|encode)_targets?(?:_single)?$|^assign$")
 _LOSS_NAME = re.compile(
     r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
     r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
@@ -235,6 +239,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     told = _hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:
         return told
+    if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):
+        return _TARGETS
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
     return None
@@ -268,13 +274,22 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
     if name in _TRACKS and _TRACKER.search(index.record(cls).name) and _imports_torch(index, cls.path):
-        return _METER if MEASURES.search(cls.path) else _TRACKING
+        key = index.method(cls, name)
+        given = key is not None and len(index.function(key).parameters) > 1
+        return (_METER if MEASURES.search(cls.path) else _FRAME) if given else None
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []
         if "model_output" in parameters and any(base.endswith("Scheduler") for base in index.class_names(cls)):
             return _DENOISER
     return None
+
+
+def _gets_truth(index: Index, cls: Thing, name: str) -> bool:
+    """Whether a method is given what is true beside what is to be assigned to it: anchors, boxes, points."""
+    key = index.method(cls, name)
+    names = [p.name for p in index.function(key).parameters] if key is not None else []
+    return any(n.startswith("gt_") or n in ("targets", "gts", "ground_truth") for n in names)
 
 
 def _is_loop_block(index: Index, cls: Thing) -> bool:

@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embe
 _TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
 
 
-def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
+def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4) -> bool:
     """Whether the code shows what is taken for a tensor to be one, and not a list of them.
 
     A module may return a list, and a parameter may be one, whatever its elements are.
@@ -56,16 +56,17 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
     if reaching is None:
         parameters = file.outline.functions[place.function].parameters
         return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
-    return bool(reaching) and all(_binds_one(file, place, definition) for definition in reaching)
+    return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
 
 
-def _binds_one(file: SourceFile, place: Place, definition: Definition) -> bool:
+def _binds_one(file: SourceFile, place: Place, definition: Definition, hops: int) -> bool:
     """Whether a name is bound to one tensor here; `values, indices = x.max(1)` gives one to each."""
     call = definition.value
     if definition.how == "item" and isinstance(call, ast.Call) and last_part(chain(call.func)) in api.PAIR_METHODS:
         return len(definition.index) == 1
     if definition.how == "loop" and not definition.index and definition.value is not None:
-        return is_one_tensor(file, place, definition.value)  # a row of a tensor is one too
+        # A row of a tensor is one too; `[x for x in x]` goes over what it binds.
+        return is_one_tensor(file, place, definition.value, hops - 1)
     value = _bound_value(definition)
     return value is not None and _makes_one(file, place, value)
 

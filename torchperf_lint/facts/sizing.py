@@ -9,15 +9,21 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
-from torchperf_lint.facts.one_number import picks_one
+from torchperf_lint.facts.one_number import is_one, picks_one
+from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.facts.tracing import parts_of
 
 _FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace randint randperm rand randn".split())
 """Functions whose positional arguments are sizes and bounds; of `full` and `linspace` a value too, which is read."""
 _METHODS = frozenset(
     "view reshape expand repeat narrow chunk new_zeros new_ones new_empty unflatten select unfold tile topk".split()
 )
+_OF_TORCH = frozenset("topk narrow chunk tile unfold select reshape roll".split())
+"""Those methods that torch has as functions too: behind the tensor come sizes."""
+_KEYWORDS = frozenset("k size length steps start end low high stop chunks dims shifts num_samples".split())
+"""Keywords for a size or bound."""
 _OFTEN = 3
 """Places from which on one tensor is read often: once more than a mask and what it masks take."""
 _WHOLE = frozenset("sum max min amax amin argmax argmin mean median prod count_nonzero".split())
@@ -59,7 +65,7 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
             if may_be_tensor(spot, operand):
                 yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand))
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
-        operands = [a for a in _flat(site.call.args) if may_be_tensor(site, a)]
+        operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a)]
         if operands and _takes_sizes(file, site):
             for operand in operands:
                 yield Sized(site, operand, _in_inner_loop(file, site, operand))
@@ -70,8 +76,29 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
         if isinstance(part, ast.Slice):
             yield from (bound for bound in (part.lower, part.upper, part.step) if bound is not None)
-        elif isinstance(part, ast.expr) and _is_one_number(file, place, part):
+        elif isinstance(part, ast.expr) and (_is_one_number(file, place, part) or _of_a_list(file, place, node, part)):
             yield part
+
+
+def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) -> bool:
+    """`self.experts[i]` for `i in hit`: what lists, of modules as well, are indexed by has to be a number."""
+    if part is not index or not isinstance(part, ast.Name) or not isinstance(place.expression, ast.Subscript):
+        return False
+    if not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
+        return False
+    value = file.value(place.expression.value, place)
+    return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+
+
+def _walks_one_tensor(file: SourceFile, place: Place, name: ast.Name) -> bool:
+    """Whether a name goes over the elements of one tensor: not over the keys of a dict, or a list of tensors."""
+    walked = [
+        part
+        for loop in file.enclosing(place.function).loops(name)
+        for target, part in parts_of(loop.target, loop.iter)
+        if target == name.id
+    ]
+    return bool(walked) and is_one_tensor(file, place, walked[0]) and file.value(walked[0], place).kind == "tensor"
 
 
 def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0) -> bool:
@@ -83,7 +110,7 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
         of_module = dotted.startswith("torch.") and "()" not in dotted
         return len(node.args) == (1 if of_module else 0) and not node.keywords
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Name) and picks_one(file, place, node)
+        return isinstance(node.slice, ast.Name) and (picks_one(file, place, node) or is_one(file, place, node))
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or hops or body is None:
         return False
@@ -93,9 +120,20 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
 
 def _takes_sizes(file: SourceFile, site: Site) -> bool:
     name, dotted = last_part(site.record.callee), file.denotes(site.call.func, site) or ""
+    if name in _OF_TORCH and dotted == f"torch.{name}":
+        return True
     if name in _FUNCTIONS and (dotted.startswith(("torch.", "itertools.")) or site.record.callee == "range"):
         return True
     return name in _METHODS and site.receiver is not None and file.value(site.receiver, site).kind == "tensor"
+
+
+def _given(file: SourceFile, site: Site) -> list[ast.expr]:
+    """The arguments of a call that may be sizes: `torch.topk(x, n)`, `x.topk(k=n)`."""
+    called = last_part(site.record.callee)
+    given = site.call.args
+    if called in _OF_TORCH and (file.denotes(site.call.func, site) or "") == f"torch.{called}":
+        given = given[1:]
+    return [*given, *(k.value for k in site.call.keywords if k.arg in _KEYWORDS)]
 
 
 def _flat(arguments: list[ast.expr]) -> Iterator[ast.expr]:

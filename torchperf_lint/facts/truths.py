@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -17,6 +18,8 @@ _PREDICATES = frozenset(
     "logical_not logical_xor isin bool sum max min amax amin count_nonzero equal allclose is_nonzero".split()
 )
 """What a call is called that can give a tensor with one truth value."""
+_ASKS = re.compile(r"^_?(?:is|has|are|all|any|check)_[a-z_]+$")
+"""What a function is called that answers with a truth value, be that a tensor."""
 _IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
@@ -68,7 +71,12 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
             may_be_tensor(spot, node) or any(_is_buffer(spot.file, side) for side in sides)
         )
     if isinstance(node, ast.Call):
-        return last_part(chain(node.func)) in _PREDICATES and may_be_tensor(spot, node)
+        called = last_part(chain(node.func))
+        # A function of the project, or of the object itself: of others `is_in` and its like give a plain truth.
+        own = isinstance(node.func, ast.Name) or chain(node.func).startswith("self.")
+        return (called in _PREDICATES or (own and bool(_ASKS.match(called)))) and may_be_tensor(spot, node)
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Slice) and not _is_key(node.slice) and may_be_tensor(spot, node)
     if isinstance(node, ast.BoolOp):
         return any(_may_be_truth(spot, value, hops) for value in node.values)
     if isinstance(node, ast.BinOp):
@@ -84,6 +92,11 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
 
 
 _HOPS = 1
+
+
+def _is_key(index: ast.expr) -> bool:
+    """Whether an entry is one of a dict: `options["check"]`."""
+    return isinstance(index, ast.Constant) and isinstance(index.value, str)
 
 
 def _is_buffer(file: SourceFile, node: ast.expr) -> bool:

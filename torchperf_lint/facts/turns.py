@@ -45,13 +45,13 @@ _INDEX = re.compile(r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|le
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
-    "new_ones new_full".split()
+    "new_ones new_full topk".split()
 )
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = re.compile(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
-    r"assign\w*|match\w*|sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
+    r"sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
     re.IGNORECASE,
 )
 
@@ -78,8 +78,16 @@ class Turn:
         return [
             node
             for node in self.nodes
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._is_index(node.slice)
+            if isinstance(node, ast.Subscript) and self._is_read(node) and self._is_index(node.slice)
         ]
+
+    def _is_read(self, node: ast.Subscript) -> bool:
+        """`x[i]`, and `x[:, i] += 1`."""
+        return isinstance(node.ctx, ast.Load) or any(node is target for target in self._augmented)
+
+    @cached_property
+    def _augmented(self) -> list[ast.expr]:
+        return [node.target for node in self.nodes if isinstance(node, ast.AugAssign)]
 
     def _is_index(self, index: ast.expr) -> bool:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -137,7 +145,8 @@ class Turn:
         if isinstance(node, ast.BinOp):
             return self.is_tensor(node.left) or self.is_tensor(node.right)
         if isinstance(node, ast.AugAssign):
-            return self.is_tensor(node.value)
+            whole = node.target.value if isinstance(node.target, ast.Subscript) else None
+            return self.is_tensor(node.value) or (whole is not None and self.is_tensor(whole))
         if isinstance(node, ast.Subscript):
             return isinstance(node.ctx, ast.Store) and self._is_scattered(node)
         if not isinstance(node, ast.Call):
@@ -254,7 +263,12 @@ class Turn:
 
     def _sizes_itself(self, node: ast.Call) -> bool:
         """`frame.expand(durations[i], -1)`: an element says how large the result is."""
-        parts = [part for argument in node.args for part in ast.walk(argument)]
+        # What is given first, `torch.topk(x[i], k)`, is the element itself, but for factories.
+        named = (
+            isinstance(node.func, ast.Attribute) and node.func.attr == "topk" and not self.is_tensor(node.func.value)
+        )
+        sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
+        parts = [part for argument in sizes for part in ast.walk(argument)]
         return any(isinstance(part, ast.Subscript) and self._is_index(part.slice) for part in parts)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
@@ -271,12 +285,29 @@ class Turn:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         for part in parts:
             if isinstance(part, ast.Slice):
+                if part.lower is not None and part.upper is not None and self._is_window(part.lower, part.upper):
+                    continue
                 ends = [end for end in (part.lower, part.upper) if end is not None]
                 if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
                     return True
             elif self._is_mask(part) and not self._same_each_turn(part):
                 return True
         return False
+
+    def _is_window(self, lower: ast.expr, upper: ast.expr) -> bool:
+        """`x[start : start + n]`, with an `n` that is the same each turn: pieces of one length, wherever they begin."""
+        if isinstance(upper, ast.Name) and upper.id in self._set_here:
+            ends = [n.value for n in self._assigned if n.targets and chain(n.targets[0]) == upper.id]
+            upper = ends[0] if len(ends) == 1 else upper
+        if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.Add):
+            return False
+        sides = {ast.unparse(upper.left): upper.right, ast.unparse(upper.right): upper.left}
+        length = sides.get(ast.unparse(lower))
+        return length is not None and self._fixed(length) and not self._mentions(length)
+
+    @cached_property
+    def _assigned(self) -> list[ast.Assign]:
+        return [node for node in self.nodes if isinstance(node, ast.Assign)]
 
     def _fixed(self, node: ast.expr) -> bool:
         """A bound that is the same, or as far on, each turn."""

@@ -30,11 +30,17 @@ if TYPE_CHECKING:
 _STEP_COUNTER = re.compile(
     r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
 )
+_WALKS = frozenset({"len", "max", "min", "zip", "enumerate", "sum", "sorted"})
+_HAS_A_DEVICE = re.compile(
+    r"(?:^|_)(?:model|net|network|module|args|cfg|config|opts?|self|cls|accelerator|trainer|pipe|pipeline|policy|agent|"
+    r"spec|space|batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
+)
+"""Names of modules, settings and containers, which have a `device` as well."""
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
 _COMPUTES = re.compile(
-    r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$"
+    r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$|^_?assign(?:_|$)"
 )
 _LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
 
@@ -86,7 +92,11 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
         if attribute in ("numpy", *api.TENSOR_MARKS):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
-    handed = _taken_from(name, frame, body) or _handed_on(values, name, frame, body)
+    handed = (
+        _asked_for_its_device(name, uses, frame, body)
+        or _taken_from(name, frame, body)
+        or _handed_on(values, name, frame, body)
+    )
     if handed is not None:
         return handed
     if not LOADER_NAME.search(name) or is_plural(name):
@@ -95,6 +105,18 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if iterated or name in body.iterators(frame.function):
         return Value("loader", HOST, "a DataLoader, by its name and use", Confidence.LIKELY)
     return UNKNOWN
+
+
+def _asked_for_its_device(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
+    """A tensor, where what has a device, as modules have, is also gone through, indexed, or handed to torch."""
+    line = next((line for attribute, line in uses if attribute == "device"), None)
+    if line is None or "." in name or _HAS_A_DEVICE.search(name):
+        return None
+    handed = (callee for callee, _, _ in body.passed_to(frame.function, name))
+    walked = any(callee in _WALKS or callee.startswith("torch.") for callee in handed)
+    if not walked and body.array_like(frame.function, name) is None:
+        return None
+    return tensor(ANYWHERE, f"`{name}` is asked for its device (line {line}) and computed with", Confidence.LIKELY)
 
 
 def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, RAISES, REPLACES, consequence
+from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, hot_read, one_copy
+from torchperf_lint.facts.reads import cause, hot_read, on_device, one_copy
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
 from torchperf_lint.facts.value import Value
@@ -144,13 +145,16 @@ class TensorTruthiness(SourceRule):
         statement = file.enclosing(place.function).statement(place.expression)
         then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
         assert isinstance(place.expression, ast.expr)
-        excused = then in EXCUSED and read.repeated is None
+        drawn = then in EXCUSED and is_drawn(file, place, operand)
+        excused = then in EXCUSED and read.repeated is None and not drawn
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
-            instead=one_copy(file, read) or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
-            value=read.value,
+            instead=one_copy(file, read)
+            or (HOST_DRAWS if drawn else None)
+            or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
+            value=(on_device(file, place, operand) if drawn else None) or read.value,
             hot=read.hot,
             severity=Severity.INFO if excused else read.severity,
             confidence=Confidence.POSSIBLE if excused else None,

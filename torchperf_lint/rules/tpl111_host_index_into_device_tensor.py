@@ -21,8 +21,10 @@ class HostIndexIntoDeviceTensor(SourceRule):
     ## What it does
     Flags `x[torch.arange(n), labels]`, `x[torch.randperm(n)]` and their like, where the index is made on the host and
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
-    changes; on lines that run every training step or forward pass. Also an index that a module keeps as a plain
-    attribute, which stays in host memory when the module moves, and a numpy array that picks from several tensors.
+    changes; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a list that an object
+    was given once (`x[:, self.kept]`), an index that a module keeps as a plain attribute, which stays in host memory
+    when the module moves, what torch made on the host some lines before, and a numpy array or a tensor of the host's
+    data that picks from several tensors.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
@@ -145,9 +147,6 @@ def _instead(index: HostIndex) -> str:
     if isinstance(node, ast.List) and len(node.elts) == 1:
         number = ast.unparse(node.elts[0])
         return f"take a slice, which needs no copy: `{number}:{number} + 1`"
-    if index.held is not None:
-        return f'hold it as a buffer, which follows the module: `self.register_buffer("{index.held.name}", ...)`'
-    if not isinstance(node, ast.List):
-        written = ast.unparse(node)
-        return f"copy it once for all its uses: `{written} = torch.from_numpy({written}).to({index.device})`"
+    if index.instead:
+        return index.instead
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.guards import short, words
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
@@ -21,9 +22,10 @@ class TensorAsIndexOrSize(SourceRule):
 
     ## What it does
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
-    factories and views, counts of `range`; where that happens several times a training step, forward pass or
-    evaluation batch (the last is reported as info): in a loop, for one tensor in several places, or for three tensors
-    or more in one statement.
+    factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
+    times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
+    tensor in several places, or for three tensors or more in one statement; and random numbers that are drawn on
+    the device only to be read.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -111,13 +113,22 @@ class TensorAsIndexOrSize(SourceRule):
     def _judged(self, file: SourceFile, found: Sized, value: Value, together: bool) -> Finding:
         place, hot = found.place, found.place.hot
         assert hot is not None
-        disputable = hot.optional or not (found.several or found.again or together)
+        drawn = is_drawn(file, place, found.operand)
+        disputable = hot.optional or not (found.several or found.again or together or drawn)
         written = short(words(found.operand))
         return self.found(
             place,
             message=f"`{written}` has to be an integer, so the host waits for the device "
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
-            instead=_SEVERAL if found.several else _AGAIN if found.again else _AT_ONCE if together else _ONCE,
+            instead=HOST_DRAWS
+            if drawn
+            else _SEVERAL
+            if found.several
+            else _AGAIN
+            if found.again
+            else _AT_ONCE
+            if together
+            else _ONCE,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,

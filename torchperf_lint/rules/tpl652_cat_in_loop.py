@@ -116,7 +116,9 @@ def _value(file: SourceFile, site: Site, growth: Growth) -> Value:
     parts = joined.elts if isinstance(joined, ast.List | ast.Tuple) else site.call.args[1:] or [joined]
     values = [file.value(part, site) for part in parts if ast.unparse(part) != growth.target]
     made = file.value(site.call, site).with_reason(f"made by `{file.brief(site.call.func)}`")
-    return next((value for value in values if value.kind == "tensor"), made)
+    # What is only tested to be a tensor says less than the join, which makes one.
+    told = (value for value in values if value.kind == "tensor" and value.confidence is not Confidence.POSSIBLE)
+    return next(told, made)
 
 
 def _when(site: Site, growth: Growth) -> str:

@@ -1,0 +1,145 @@
+"""Code that runs often by what calls it elsewhere: decoders, trackers, target assigners, parts known by their kind."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+HOT = {
+    "a component by its kind": """
+        class MaxIoUAssigner:
+            def assign(self, boxes):
+                return boxes * 2  # <-
+
+        class Head(nn.Module):
+            def __init__(self, assigner):
+                super().__init__()
+                self.assigner = assigner
+
+            def forward(self, x):
+                return self.assigner.assign(x)
+        """,
+    "a logits processor of the project's own": """
+        class SuppressLogitsProcessor:
+            def __call__(self, ids, scores):
+                return scores * 2  # <-
+        """,
+    "a decoder by its name": """
+        class DecodingTask:
+            def _loop(self, tokens):
+                for _ in range(self.length):
+                    logits = self.decoder(tokens)
+                    tokens = logits.argmax(-1)  # <-
+        """,
+    "a private helper of what runs without gradients": """
+        class Generator:
+            @torch.no_grad()
+            def generate(self, image):
+                return self._crops(image)
+
+            def _crops(self, image):
+                for points in grid(image):
+                    found = self.predictor.predict_points(points)
+                    print(found)  # <-
+        """,
+    "an evaluation by a method of the model": """
+        class Trainer(object):
+            @torch.no_grad()
+            def evaluate(self, data):
+                for item in data:
+                    scores = self.model.full_sort_predict(item)
+                    print(scores)  # <-
+        """,
+    "a function handed to multi_apply": """
+        class Head(nn.Module):
+            def loss(self, scores, targets):
+                return multi_apply(self.loss_single, scores, targets)
+
+            def loss_single(self, score, target):
+                return score - target  # <-
+        """,
+    "a tracker": """
+        class Tracker:
+            def step(self, blob):
+                return blob * 2  # <-
+        """,
+    "an assigner of targets": """
+        class Assigner:
+            def assign_targets(self, anchors, gt_boxes):
+                return anchors - gt_boxes  # <-
+        """,
+    "the loss of a batch": """
+        def adapt(model, batch, ways):
+            data, labels = batch
+            return F.cross_entropy(model(data), labels)  # <-
+        """,
+    "what a function drops again": """
+        class Loss(nn.Module):
+            def forward(self, x):
+                if self.mask is None:
+                    self.mask = x > 0  # <-
+                loss = (x * self.mask).mean()
+                self._reset_masks()
+                return loss
+        """,
+}
+COLD = {
+    "an optimizer of many": """
+        class Adam8bitOptimizer:
+            def tune(self, x):
+                return x * 2  # <-
+
+        class Head(nn.Module):
+            def forward(self, x):
+                return self.optimizer.tune(x)
+        """,
+    "a helper that training calls as well": """
+        class Generator:
+            @torch.no_grad()
+            def generate(self, image):
+                return self._crops(image)
+
+            def fit(self, image):
+                return self._crops(image)
+
+            def _crops(self, image):
+                for points in grid(image):
+                    print(self.predictor.predict_points(points))  # <-
+        """,
+    "what is prepared once": """
+        class SuppressLogitsProcessor:
+            def __call__(self, ids, scores):
+                if not self.prepared_variables:
+                    self._prepare(scores)
+                return scores
+
+            def _prepare(self, scores):
+                self.bias = scores * 2  # <-
+        """,
+    "what is kept": """
+        class Loss(nn.Module):
+            def forward(self, x):
+                if self.mask is None:
+                    self.mask = x > 0  # <-
+                return (x * self.mask).mean()
+        """,
+    "targets of a data set": """
+        class Data:
+            def get_targets(self, index):
+                return self.targets[index]  # <-
+        """,
+    "a summary of a batch": """
+        def describe(model, batch):
+            return model(batch)  # <-
+        """,
+}
+
+
+@pytest.mark.parametrize("code", HOT.values(), ids=HOT)
+def test_code_that_others_run_often(code):
+    assert hot_at(code) is not None
+
+
+@pytest.mark.parametrize("code", COLD.values(), ids=COLD)
+def test_code_that_nobody_runs_often(code):
+    assert hot_at(code) is None

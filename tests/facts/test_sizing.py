@@ -1,0 +1,71 @@
+"""Tensors where Python needs an integer, and random numbers that the host could have drawn."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.drawn import is_drawn
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.sizing import sized
+from torchperf_lint.facts.source import SourceFile
+
+CODE = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Linear(2, 2) for _ in range(9))
+            self.share = 0.5
+
+        def forward(self, x: torch.Tensor, table: dict):
+            x = x.cuda()
+            hit = (x > 0).nonzero()
+            ks = x.sum(1).int()
+            cutoff = torch.empty([], dtype=torch.int64, device=x.device).random_(1, x.shape[1])
+            cutoff = torch.where(torch.rand([], device=x.device) < self.share, cutoff, torch.full_like(cutoff, 3))
+            farthest = x.argmax()
+            for i in range(9):
+                print(int(ks[i]))
+                {statement}
+"""
+
+
+def of(statement):
+    files = texts(CODE.format(statement=statement))
+    return SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+
+
+@pytest.mark.parametrize(
+    ("statement", "operands"),
+    [
+        ("torch.topk(x, k=ks[i])", ["ks[i]"]),
+        ("torch.topk(x[i], ks[i])", ["ks[i]"]),
+        ("x.narrow(0, 0, length=ks[i])", ["ks[i]"]),
+        ("x[:, ks[i]]", ["ks[i]"]),
+        ("[self.parts[h](x) for h in hit]", ["h"]),
+        ("[table[name] for name in table]", []),
+        ("x[:, hit[i]]", []),
+        ("torch.topk(ks[i], 3)", []),
+    ],
+)
+def test_what_has_to_be_an_integer(statement, operands):
+    assert [ast.unparse(one.operand) for one in sized(of(statement))] == operands
+
+
+@pytest.mark.parametrize(
+    ("bound", "drawn"),
+    [
+        ("cutoff", True),
+        ("torch.randint(0, 9, (), device=x.device)", True),
+        ("torch.rand(1, device=x.device)[0] + 1", True),
+        ("farthest", False),
+        ("torch.rand((), device=x.device) * x.sum()", False),
+        ("3", False),
+    ],
+)
+def test_a_random_number_that_the_host_could_draw(bound, drawn):
+    file = of(f"print(x[: {bound}])")
+    (place,) = [one for one in sized(file) if ast.unparse(one.operand) == bound] or [None]
+    assert (place is not None and is_drawn(file, place.place, place.operand)) is drawn

@@ -1,0 +1,215 @@
+"""Indices that were in host memory before a subscript used them: arrays, lists, ranges, tensors made there.
+
+What a factory makes can be made on the device. Numbers that were born on the host have to cross the bus: once, which is
+why they count only where several subscripts use them, each of which copies them again.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.fresh import Fresh, is_random
+from torchperf_lint.facts.held import CHANGES, builds, changed_in, set_from_outside
+from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
+from torchperf_lint.facts.ndarrays import is_array
+from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
+from torchperf_lint.facts.written_into import written_into
+from torchperf_lint.model import Confidence
+
+_KNOWN_NUMBERS = frozenset({"plain", "tensor"})
+
+
+class Source(NamedTuple):
+    """What an index in host memory is."""
+
+    told: str
+    """In words, as the beginning of a message."""
+    instead: str
+    """What to write instead; `{device}` stands for the device."""
+    fresh: Fresh | None = None
+    held: LeftBehind | None = None
+    """The attribute of a module that stayed on the host."""
+    evident: bool = True
+    """Whether that is worth telling only where what is indexed evidently lies on the device."""
+
+
+def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
+    """Why an index is in host memory, though nothing in the subscript makes it there; None where that is not known."""
+    ranged = _range(spot, index)
+    if ranged is not None:
+        return Source(
+            f"`{ast.unparse(ranged)}` becomes a tensor in host memory",
+            "make it on the device: `torch.arange(..., device={device})`; of a whole axis take a slice",
+            evident=False,
+        )
+    if isinstance(index, ast.Attribute):
+        return _attribute(spot, index) or _list(spot, index)
+    if own_attribute(index) is not None:
+        return _attribute(spot, index)
+    return _array(spot, index) or _made(spot, index, device)
+
+
+def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
+    """`range(n)`, and a name for it."""
+    if isinstance(index, ast.Name):
+        bound = _bound(spot, index)
+        index = bound[0] if len(bound) == 1 and not _changes(spot, index.id) else index
+    while isinstance(index, ast.Call) and chain(index.func) in ("list", "tuple") and len(index.args) == 1:
+        index = index.args[0]
+    return index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+
+
+def _changes(spot: Spot, name: str) -> bool:
+    """Whether a list is changed in place: `rows.remove(i)`."""
+    body = spot.file.project.body(spot.file.path)
+    return body is not None and any(use in CHANGES for use, _ in body.uses(spot.function, name))
+
+
+def _bound(spot: Spot, name: ast.Name) -> list[ast.expr]:
+    """All that a name may be bound to; nothing where one of them is no assignment."""
+    body = spot.file.project.body(spot.file.path)
+    found = (body.reaching(spot.function, name.id, body.at(name)) or []) if body is not None else []
+    values = [d.value for d in found if d.how == "assign" and d.value is not None]
+    return values if len(values) == len(found) else []
+
+
+def _attribute(spot: Spot, index: ast.expr) -> Source | None:
+    held = left_behind(spot.file.project.values, index, spot.frame)
+    if held is None or not held.in_module or not _is_on_host(spot.file.value(index, spot)):
+        return None
+    return Source(
+        f"`self.{held.name}` stayed in host memory",
+        f'hold it as a buffer, which follows the module: `self.register_buffer("{held.name}", ...)`',
+        held=held,
+        evident=False,
+    )
+
+
+def _is_on_host(value: Value) -> bool:
+    return value.kind == "tensor" and value.device == HOST
+
+
+def _list(spot: Spot, index: ast.Attribute) -> Source | None:
+    """`x[:, self.kept]`, where the constructor was given the list, and nothing changes it."""
+    values = spot.file.project.values
+    own = values.index.class_of(spot.file.path, spot.function)
+    if own is None or values.thing(index.value, spot.frame) != own or spot.file.value(index, spot).kind != "sequence":
+        return None
+    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
+    if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):
+        return None
+    written = ast.unparse(index)
+    return Source(
+        f"the list `{written}` becomes a tensor in host memory",
+        f"keep a tensor of `{written}` on the device, made once (a buffer of a module)",
+        evident=False,
+    )
+
+
+def _array(spot: Spot, index: ast.expr) -> Source | None:
+    """A numpy array that picks from several tensors."""
+    if not isinstance(index, ast.Name) or spot.file.value(index, spot).kind != "array":
+        return None
+    if is_array(spot.file.project.values, index, spot.frame) is None or not _used_again(spot, index):
+        return None
+    return Source(
+        f"the array `{index.id}` is host memory",
+        f"copy it once for all its uses: `{index.id} = torch.from_numpy({index.id}).to({{device}})`",
+    )
+
+
+def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
+    """A tensor that a call made on the host, some statements before."""
+    values = spot.file.project.values
+    value = spot.file.value(index, spot) if isinstance(index, ast.Name | ast.Call) else None
+    if value is None or not _is_on_host(value) or value.confidence is Confidence.POSSIBLE:
+        return None
+    made = made_on_host(values, index, spot.frame)
+    if made is None or any(k.arg == "device" for k in made.call.keywords):
+        return None
+    name = _bottom(index)
+    if made.factory in api.FACTORIES and made.function == spot.function and not _filled_by_host(spot, name):
+        because = f"made on the host by `torch.{made.factory}` (line {made.call.lineno})"
+        fresh = Fresh(
+            made.factory,
+            device,
+            is_random(made.factory),
+            tensor(HOST, because, Confidence.LIKELY),
+            made.call,
+            spot.file.path,
+        )
+        return Source(f"`torch.{made.factory}(...)` fills host memory", "", fresh, evident=False)
+    if name is None or not _used_again(spot, name):
+        return None
+    written = name.id
+    return Source(
+        f"`{written}` is host memory (`torch.{made.factory}`, line {made.call.lineno})",
+        f"copy it once for all its uses: `{written} = {written}.to({{device}})`",
+    )
+
+
+def _bottom(index: ast.expr) -> ast.Name | None:
+    while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
+        index = index.func.value
+    return index if isinstance(index, ast.Name) else None
+
+
+def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
+    """Whether data of the host is written into a tensor, which the device would have to be given bit by bit."""
+    body = spot.file.project.body(spot.file.path)
+    if name is None or body is None:
+        return False
+    for target, value in written_into(body, spot.function, name.id):
+        assert isinstance(target, ast.Subscript)
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        operands = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
+        asked = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
+        if any(spot.file.value(part, spot.at(part)).kind not in _KNOWN_NUMBERS for part in asked):
+            return True
+        # `i * high`: with a number of the loop, what nothing is known of is a number as well.
+        if not any(spot.file.value(part, spot.at(part)).kind in _KNOWN_NUMBERS for part in operands):
+            return True
+    return False
+
+
+def _used_again(spot: Spot, index: ast.Name) -> bool:
+    """Whether more than one thing that may be on the device is indexed by a name, or one thing after the other."""
+    around = spot.file.enclosing(spot.function)
+    body = spot.file.project.body(spot.file.path)
+    reaching = (body.reaching(spot.function, index.id, body.at(index)) or []) if body is not None else []
+    bound = [d.at[0] for d in reaching]
+    uses = 0
+    for node in around.parents:
+        if not isinstance(node, ast.Subscript) or not _is_indexed_by(node, index.id):
+            continue
+        there = spot.at(node)
+        value = spot.file.value(node.value, there)
+        if value.kind in ("array", "sequence", "plain") or (value.kind == "tensor" and value.device != DEVICE):
+            continue
+        uses += 2 if _turns_with(spot, node, bound) else 1
+    return uses > 1
+
+
+def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(part, ast.Name) and part.id == name for part in parts)
+
+
+def _turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
+    """Whether a loop that does not bind the index turns around a subscript of something else in each turn."""
+    base = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    for loop in spot.file.enclosing(spot.function).loops(node):
+        first = loop.target.lineno
+        inside = any(first <= line <= _end(loop) for line in bound)
+        if not inside and base & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+            return True
+    return False
+
+
+def _end(loop: ast.For | ast.AsyncFor | ast.comprehension) -> int:
+    return (loop.iter if isinstance(loop, ast.comprehension) else loop).end_lineno or 0
