@@ -70,7 +70,7 @@ def open_project(
     read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
-    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch)
+    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch, root.name)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -94,6 +94,7 @@ def _assembled(
     kept: cache.KeptReach | None,
     trees: dict[str, ast.Module],
     oldest_torch: tuple[int, int] | None,
+    name: str,
 ) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
@@ -101,7 +102,7 @@ def _assembled(
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
     load = kept.load if kept else lambda _: None
-    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch)
+    project = Project(outlines, lambda path: by_name[path].text, complete, load, trees, oldest_torch, name)
     return Opened(project, refused, notebooks, complete, kept)
 
 

@@ -1,7 +1,8 @@
 """The project index: all outlines, what names mean across files, who calls whom.
 
 Nothing here guesses from package markers: `import a.b` is the file `a/b.py` or `a/b/__init__.py` under the
-importing file's directory or one of its parents, up to the project's root, or under `src/`.
+importing file's directory or one of its parents, up to the project's root, or under `src/`. Where the root is itself
+the package, `import package.a.b` in it is `a/b.py`.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ class CallSite(NamedTuple):
 class Index:
     """All that the files of one project say about each other. Immutable once made."""
 
-    def __init__(self, outlines: Mapping[str, Outline], complete: bool = True) -> None:
+    def __init__(self, outlines: Mapping[str, Outline], complete: bool = True, name: str = "") -> None:
         self.outlines = dict(sorted(outlines.items()))
+        self.name = name
+        """What the root's directory is called: how the files of a package that is looked at by itself import it."""
         self.complete = complete
         """Whether every file of the project could be read; unused suppressions are only then reported."""
         self._modules = {_module_stem(path): path for path in self.outlines}
@@ -76,8 +79,15 @@ class Index:
             if path is not None and path != importer and not (folder and self._is_the_library(stem, folder)):
                 return path
             if not folder:
-                return self._modules.get(f"src/{stem}")
+                return self._modules.get(f"src/{stem}") or self._from_inside(stem)
             folder = folder.rpartition("/")[0]
+
+    def _from_inside(self, stem: str) -> str | None:
+        """What `import package.a.b` reads where the project's root is the directory `package` itself."""
+        head, _, rest = stem.partition("/")
+        if not self.name or head != self.name or head in _LIBRARIES:
+            return None
+        return self._modules.get(rest or "__init__")
 
     def _is_the_library(self, stem: str, folder: str) -> bool:
         """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""

@@ -7,7 +7,7 @@ one) or iterates a DataLoader. The innermost loop with the action is the step lo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +46,8 @@ _MODEL_NAME = re.compile(
     r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
+_FORWARD = re.compile(r"^forward_(?!hook|pre_hook)\w+$")
+"""Methods that run a part of a module: `model.forward_decoder(tokens)`."""
 _OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
@@ -57,6 +59,10 @@ _INPUTS = re.compile(
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
+_MAKES_BATCHES = re.compile(
+    r"(?:^|[._])(?:mini_?)?batch(?:es)?_(?:ite?r|iterator|gen|generator)\w*(?:\(\))?$|(?:^|[._])batchify\(\)$"
+)
+"""`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
 _STEP_CALL = re.compile(
     r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
     r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
@@ -110,9 +116,13 @@ _DENOISING = "every denoising step"
 class Loops:
     """Classifies the loops of a project on demand; answers are kept."""
 
-    def __init__(self, index: Index, types: Types) -> None:
+    def __init__(
+        self, index: Index, types: Types, without_grad: Callable[[FunctionKey], bool] = lambda _: False
+    ) -> None:
         self.index = index
         self.types = types
+        self._called_without_grad = without_grad
+        """Whether all that calls a function does so without gradients."""
         self.generators = Generators(index, types)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
@@ -195,9 +205,8 @@ class Loops:
             return None
         kind, when = _turns_of_inference(region.iterable)
         for call in self.calls_directly_in(path, index):
-            things = self.types.things(path, region.function, call.callee)
-            known = any(self._is_module(thing) for thing in things)
-            if known or (_nothing_known(things) and _MODEL_NAME.search(call.callee)):
+            known = self._runs_a_module(path, region.function, call.callee)
+            if known is not None:
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         for call in self.calls_directly_in(path, index):
@@ -205,6 +214,20 @@ class Loops:
             if inner is not None:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
+        return None
+
+    def _runs_a_module(self, path: str, function: int, callee: str) -> bool | None:
+        """Whether a callee is a module for certain, or by its name (False); None where it is none that is known.
+
+        `self.model(x)`, and `self.model.forward_decoder(x)`, which runs a part of one.
+        """
+        owner, _, method = callee.rpartition(".")
+        for name in (callee, owner) if owner and _FORWARD.search(method) else (callee,):
+            things = self.types.things(path, function, name)
+            if any(self._is_module(thing) for thing in things):
+                return True
+            if _nothing_known(things) and _MODEL_NAME.search(name):
+                return False
         return None
 
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
@@ -220,10 +243,7 @@ class Loops:
     def _module_called(self, key: FunctionKey, depth: int) -> str | None:
         calls = self.calls_directly_in(key.path, self.index.function(key).region)
         for call in calls:
-            things = self.types.things(key.path, key.index, call.callee)
-            if any(self._is_module(thing) for thing in things) or (
-                _nothing_known(things) and _MODEL_NAME.search(call.callee)
-            ):
+            if self._runs_a_module(key.path, key.index, call.callee) is not None:
                 return call.callee
         if depth <= 1:
             return None
@@ -338,11 +358,12 @@ class Loops:
         """`for batch in iterator: step_fn(batch)`, whatever the iterator is called and whoever handed it in."""
         region = self.index.outlines[path].regions[index]
         target = _BATCH_TARGET.match(region.detail)
-        if target is None or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
+        taken = target.group(1) if target else "batch" if _MAKES_BATCHES.search(region.iterable) else ""
+        if not taken or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
             return None
         for call in self.calls_directly_in(path, index):
             if _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
-                because = f"hands each `{target.group(1)}` to `{call.callee}` (line {call.line})"
+                because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
         return None
 
@@ -384,6 +405,8 @@ class Loops:
         while index >= 0:
             if outline.regions[index].kind == "grad-off":
                 return True
+            if outline.regions[index].kind == "function":
+                return self._called_without_grad(FunctionKey(path, outline.regions[index].function))
             index = outline.regions[index].parent
         return False
 

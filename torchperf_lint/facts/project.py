@@ -30,8 +30,9 @@ class Project:
         kept: Callable[[Mapping[str, Outline]], Reach | None] = lambda _: None,
         trees: dict[str, ast.Module] | None = None,
         oldest_torch: tuple[int, int] | None = None,
+        name: str = "",
     ) -> None:
-        self.index = Index({found.path: found for found in outlines}, complete)
+        self.index = Index({found.path: found for found in outlines}, complete, name)
         self.types = Types(self.index, GivenFunctions(self.index))
         self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines))
         self.values = Values(self.index, self.types, self.hotness, self.body)
@@ -46,9 +47,10 @@ class Project:
         self._bodies: dict[str, Body | None] = {}
 
     @classmethod
-    def of_texts(cls, texts: dict[str, str], complete: bool = True) -> Project:
+    def of_texts(cls, texts: dict[str, str], complete: bool = True, name: str = "") -> Project:
         """A project held in memory: project-relative POSIX path -> text. Raises CannotCheck."""
-        return cls([outline(path, text) for path, text in sorted(texts.items())], texts.__getitem__, complete)
+        outlines = [outline(path, text) for path, text in sorted(texts.items())]
+        return cls(outlines, texts.__getitem__, complete, name=name)
 
     def text(self, path: str) -> str:
         """The text of a project file."""

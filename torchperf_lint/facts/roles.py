@@ -127,6 +127,8 @@ _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step"
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+_DECODING_NAME = re.compile(r"Logits?(?:Processor|Warper|Filter)$|StoppingCriteri(?:a|on)$")
+"""The same as classes of the project's own, or of what it was copied from."""
 _FRAMEWORK_BASE = re.compile(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
@@ -335,6 +337,8 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in _class_names(index, cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
+        if any(_DECODING_NAME.search(base) for base in _class_names(index, cls)) and _is_given_tokens(index, cls):
+            return _DECODING
         if _LOSS_CLASS.search(index.record(cls).name):
             return _LOSS
         if _is_attention_processor(index, cls):
@@ -346,6 +350,13 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
         if "model_output" in parameters and any(base.endswith("Scheduler") for base in _class_names(index, cls)):
             return _DENOISER
     return None
+
+
+def _is_given_tokens(index: Index, cls: Thing) -> bool:
+    """`__call__(self, input_ids, scores)`: what every processor of logits is called with."""
+    key = index.method(cls, "__call__")
+    names = [p.name for p in index.function(key).parameters] if key is not None else []
+    return names[1:2] == ["input_ids"] or "logits" in names or "scores" in names
 
 
 def _is_loop_block(index: Index, cls: Thing) -> bool:
