@@ -30,6 +30,8 @@ _OF_ITSELF = frozenset(
     "sigmoid_ relu_ floor_ ceil_ round_ triu_ tril_ requires_grad_".split()
 )
 """Methods in place that take numbers at most."""
+_HELPERS = 2
+"""Helpers of helpers, as `create_window` calls `gaussian`."""
 _ARGUMENTS = 4
 """Of a helper, those looked at for tensors."""
 
@@ -157,7 +159,7 @@ def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute |
             continue
         if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
             return True
-        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index)):
+        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index), _HELPERS):
             return True
     return False
 
@@ -167,12 +169,16 @@ def _computes_with_attribute(node: ast.Call) -> bool:
     return any(isinstance(part, ast.Attribute) and chain(part.value) == "self" for part in node.args)
 
 
-def _makes(values: Values, key: FunctionKey) -> bool:
-    """Whether a function of the project makes tensors itself."""
+def _makes(values: Values, key: FunctionKey, depth: int) -> bool:
+    """Whether a function of the project makes tensors itself, or through a helper of its own."""
     body = values.body(key.path)
     for callee in body.callees(key.index) if body is not None else ():
         thing = values.types.thing(key.path, key.index, callee)
-        if thing is not None and thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+        if thing is None:
+            continue
+        if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+            return True
+        if depth > 1 and thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index), depth - 1):
             return True
     return False
 
@@ -191,6 +197,9 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         if not stack:
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
+        if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
+            stack += [(element, at) for element in part.elts]
+            continue
         one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported

@@ -13,6 +13,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED, SHAPE, holds_others, setting
+from torchperf_lint.facts.gathered import is_empty_list
 from torchperf_lint.facts.held import builds, changed_in, held_since_construction
 from torchperf_lint.facts.hints import are_numbers, default_of, gives_numbers, is_numeric, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -27,7 +28,7 @@ LITERAL = "literal"
 _TENSOR = "tensor"
 _ORDER = (LITERAL, CONFIGURED, SHAPE)
 _MAX_DEPTH = 16
-_MAX_CALLERS = 6
+_MAX_CALLERS = 16
 _MAX_HOPS = 6
 _LATE = (10**9, 1)
 _SIZES = frozenset({"size", "numel", "dim", "ndimension", "nelement"})
@@ -44,7 +45,7 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 _CONFIGURATION = re.compile(
-    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$|^self\.defaults$",
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
@@ -433,7 +434,7 @@ class _Look:
             return None
         if all(_counts(d) for d in reaching):
             return LITERAL
-        made = [_element(d) for d in reaching if d.value is not None and not _is_empty(d.value)]
+        made = [_element(d) for d in reaching if d.value is not None and not is_empty_list(d.value)]
         inner = self.within(scope, name)
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*made, *stored)]
         kinds = [kind for kind in found if kind is not None]
@@ -499,10 +500,6 @@ def _element(definition: Definition) -> ast.expr:
         else:
             break
     return over
-
-
-def _is_empty(node: ast.expr) -> bool:
-    return isinstance(node, ast.List | ast.Tuple) and not node.elts
 
 
 def _always(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:

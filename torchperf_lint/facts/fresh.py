@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
+from torchperf_lint.facts.gathered import gathered
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
@@ -206,6 +207,11 @@ def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
         parts = first.elts
     elif isinstance(first, ast.ListComp | ast.GeneratorExp):
         parts = [first.elt]
+    elif isinstance(first, ast.Name) and thing.dotted != _GRID:
+        body = values.body(frame.path)
+        parts = gathered(body, frame.function, first.id, frame.at) if body is not None else []
+        made = [_origin(values, part, frame.deeper()._replace(at=body.at(part))) for part in parts]  # type: ignore[union-attr]
+        return made[0] if made and all(made) else None
     else:
         parts = node.args if thing.dotted == _GRID else [first]
     made = [_origin(values, part, frame.deeper()) for part in parts]

@@ -59,6 +59,9 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
     negated = False
+    waits = _waits_for_a_count(test)
+    if waits is not None:
+        return Guard("cadence", short(words(test)), otherwise=waits)
     if _is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -72,6 +75,23 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+_SINCE = re.compile(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
+_SO_MANY = re.compile(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
+
+
+def _waits_for_a_count(test: ast.expr) -> bool | None:
+    """Whether a branch is taken until a count is reached (True) or once it is: `n < tick_start + images_per_tick`."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        if not isinstance(part, ast.Compare) or not isinstance(part.comparators[0], ast.BinOp):
+            continue
+        since, names = part.comparators[0], _names(part.comparators[0])
+        counts = isinstance(since.op, ast.Add) and any(map(_SINCE.search, names)) and any(map(_SO_MANY.search, names))
+        if counts and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+            return isinstance(part.ops[0], ast.Lt | ast.LtE)
+    return None
 
 
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
@@ -90,6 +110,18 @@ def _asked_for(test: ast.expr) -> str:
     return ""
 
 
+_DONE = re.compile(
+    r"^self\.(?:_?\w+_)?_?(?:is_)?(?:initiali[sz]ed|inited|prepared|built|ready|set_?up|registered|compiled|loaded)(?:_\w+)?$"
+)
+"""Flags that say of an object that it is complete."""
+
+
+def _sets_up(statement: ast.stmt) -> bool:
+    """`self._prepare_tables(scores)`, which gives nothing."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and chain(call.func).startswith("self.")
+
+
 def set_up_once(node: ast.If) -> bool:
     """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
 
@@ -98,6 +130,8 @@ def set_up_once(node: ast.If) -> bool:
     missing = _missing(node.test)
     if missing is None:
         return False
+    if _DONE.search(missing) and any(_sets_up(statement) for statement in node.body):
+        return True
     for statement in node.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         for target in targets:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
 from torchperf_lint.facts.value import Frame
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.values import MAX_HOPS, Values
 
 _MAX_DEPTH = 6
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
@@ -104,6 +105,25 @@ def _is_group(values: Values, node: ast.Name, frame: Frame) -> bool:
     )
 
 
+def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) -> bool:
+    """Whether a part of what a function of the project gives is a number: `labels, count = self.targets(x)`."""
+    if not isinstance(d.value, ast.Call) or len(d.index) != 1 or depth >= _MAX_DEPTH or frame.hops >= MAX_HOPS:
+        return False
+    targets = values.types.targets(frame.path, frame.function, chain(d.value.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None:
+        return False
+    path, function = targets[0]
+    parts = [r for r in body.returns(function) if not (isinstance(r, ast.Constant) and r.value is None)]
+    numbers = (
+        isinstance(r, ast.Tuple)
+        and d.index[0] < len(r.elts)
+        and is_host_number(values, r.elts[d.index[0]], frame.hop(path, function, body.at(r)), depth + 1)
+        for r in parts
+    )
+    return bool(parts) and all(numbers)
+
+
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
     """A parameter that is promised to be a number, what counts the turns of a loop, or a local number."""
     body = values.body(frame.path)
@@ -116,6 +136,8 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
     if not reaching:
         return False
     for d in reaching:
+        if d.how == "item" and _part_given_back(values, d, frame, depth):
+            continue
         if d.value is None or d.how not in ("assign", "loop"):
             return False
         if d.how == "loop":

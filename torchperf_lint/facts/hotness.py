@@ -20,6 +20,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.operations import Operations
+from torchperf_lint.facts.per_input import per_input
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, Role, is_cold, role_of
 from torchperf_lint.facts.types import Types
@@ -323,7 +324,7 @@ class Hotness:
                 if role is None:
                     role = self._steps_itself(key) or self._runs_itself(key)
                 if role is None and not called:
-                    role = self.operations.role(key)
+                    role = self.operations.role(key) or per_input(self.index, key)
                 if role is not None:
                     yield key, self._from_role(key, role)
 

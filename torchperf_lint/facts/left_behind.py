@@ -47,7 +47,7 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     for cls in values.index.ancestry(own):
         for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
-                told = None if buffer else _set_to(values, cls, function, part, attribute.attr)
+                told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
                     return None
                 found.append(told)
@@ -147,7 +147,7 @@ def _alternatives(value: ast.expr) -> list[ast.expr]:
     return [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
 
 
-def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str) -> LeftBehind | None:
+def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str, several: bool) -> LeftBehind | None:
     body = values.body(cls.path)
     assert body is not None
     frame = Frame(cls.path, function, body.at(value))
@@ -155,6 +155,8 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
         because = f"`self.{name}` is brought back to the host where it is set (line {value.lineno})"
         return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, because))
     held = values.of(value, frame)
+    if several and held.kind == "sequence" and held.item is not None:
+        held = held.item  # what a method makes a list of: `self.anchors = self.make_anchors()`
     made = made_on_host(values, value, frame) or converted(values, value, frame)
     given = given_tensor(values, value, frame) if made is None else None
     if given is not None:

@@ -23,7 +23,7 @@ FEW_TURNS = 8
 """A loop with a literal bound up to this many turns is not hot by itself."""
 TRAINING_DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
-_OPTIMIZER = re.compile(r"optim|(?:^|[._])opt(?:[._\[]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_OPTIMIZER = re.compile(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
 _EVALUATION_NAME = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
@@ -46,6 +46,8 @@ _MODEL_NAME = re.compile(
     r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
+_OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
+"""`next(model.parameters()).device`."""
 _FORWARD = re.compile(r"^forward_(?!hook|pre_hook)\w+$")
 """Methods that run a part of a module: `model.forward_decoder(tokens)`."""
 _OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
@@ -58,7 +60,11 @@ _INPUTS = re.compile(
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
-_BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
+_BATCH_TARGET = re.compile(
+    r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)\)* in "
+)
+_OF_A_BATCH = re.compile(r"^self\.\w*_batch(?:_\w+)?$")
+"""`self._full_sort_batch_eval(batched_data)`."""
 _MAKES_BATCHES = re.compile(
     r"(?:^|[._])(?:mini_?)?batch(?:es)?_(?:ite?r|iterator|gen|generator)\w*(?:\(\))?$|(?:^|[._])batchify\(\)$"
 )
@@ -142,6 +148,7 @@ class Loops:
         if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
             return None
         trained = self._training_action(path, index)
+        trained = trained or self._takes_a_batch_and_trains(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
         return (
@@ -272,6 +279,29 @@ class Loops:
                     return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
         return None
 
+    def _takes_a_batch_and_trains(self, path: str, index: int) -> str | None:
+        """A loop that takes a batch, `x = next(batches)`, and trains on it in a loop inside: a GAN, phase by phase."""
+        outline, calls = self.index.outlines[path], self.calls_directly_in(path, index)
+        region = outline.regions[index]
+        taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
+        bound = (b.line for b in outline.bindings if b.value.startswith("next()") and b.function == region.function)
+        line = next((line for line in bound if line in taken), None)
+        inside = range(index + 1, len(outline.regions)) if line is not None else ()
+        for inner in inside:
+            if self._loop_around(path, inner) == index and self._training_action(path, inner):
+                return f"takes a batch with `next()` (line {line}) and trains on it in a loop inside"
+        return None
+
+    def _loop_around(self, path: str, index: int) -> int:
+        """The loop directly around a loop, in its function; -1 where there is none."""
+        regions = self.index.outlines[path].regions
+        if regions[index].kind != "loop":
+            return -1
+        index = regions[index].parent
+        while index >= 0 and regions[index].kind not in ("loop", "function", "class"):
+            index = regions[index].parent
+        return index if index >= 0 and regions[index].kind == "loop" else -1
+
     def calls_directly_in(self, path: str, index: int) -> list[Call]:
         """The calls whose innermost loop is the region `index` (a function's region: calls outside loops)."""
         if path not in self._direct:
@@ -331,6 +361,7 @@ class Loops:
         because, confidence = evidence
         calls = self.calls_directly_in(path, index)
         steps = any(last_part(c.callee) in _ON_DEVICE or _STEP_CALL.search(c.callee) for c in calls)
+        steps = steps or any(self._runs_without_grad(t) for c in calls for t in self._targets_of(path, c))
         if confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):
@@ -362,7 +393,8 @@ class Loops:
         if not taken or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
             return None
         for call in self.calls_directly_in(path, index):
-            if _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
+            of_a_batch = target is not None and _OF_A_BATCH.search(call.callee)
+            if of_a_batch or _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
                 because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
         return None
