@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -315,9 +316,17 @@ def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None
 
 
+def _is_part_of_torch(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`torch`, `F`, `torch.fft`."""
+    thing = values.thing(node, frame) if isinstance(node, ast.Name | ast.Attribute) else None
+    return thing is not None and thing.kind == "external" and re.fullmatch(r"torch(?:\.\w+)*", thing.dotted) is not None
+
+
 def _of_call(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Iterator[ast.expr]:
-    if not isinstance(function.value, ast.Name) or function.value.id != "torch":
-        yield function.value
+    if _is_part_of_torch(values, function.value, frame):
+        yield from node.args[:1] if function.attr in api.OF_THEIR_FIRST else node.args
+        return
+    yield function.value
     if function.attr in api.DERIVING:  # takes numbers, most often of helpers' parameters: only tensors matter
         yield from (a for a in node.args if values.of(a, frame).kind in ("tensor", "batch", "array"))
     else:

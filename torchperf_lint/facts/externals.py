@@ -153,16 +153,9 @@ def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     return made
 
 
-_OF_ITS_FIRST = frozenset(
-    "pad interpolate softmax log_softmax normalize one_hot unfold fold roll flip tril triu unsqueeze squeeze permute "
-    "transpose reshape flatten sum mean cumsum std var argmax argmin sort topk diag diagonal narrow tile".split()
-)
-"""Functions whose other arguments are numbers: sizes, dimensions, flags."""
-
-
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """A torch function of tensors: a tensor where its inputs are."""
-    inputs = [values.of(a, frame) for a in node.args[: 1 if last_part(dotted) in _OF_ITS_FIRST else 3]]
+    inputs = [values.of(a, frame) for a in node.args[: 1 if last_part(dotted) in api.OF_THEIR_FIRST else 3]]
     inputs += [
         values.of(k.value, frame) for k in node.keywords[:3] if k.arg in ("input", "target", "tensors", "tensor")
     ]

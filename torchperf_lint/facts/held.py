@@ -26,7 +26,7 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
     """Whether `self.table`, or `self.tables[name]`, of an nn.Module is only ever set while the module is built."""
     attribute = _attribute(node)
     own = values.index.class_of(frame.path, frame.function)
-    if attribute is None or own is None or not values.types.is_module_class(own):
+    if attribute is None or own is None or not _is_built_once(values, own):
         return False
     if values.thing(attribute.value, frame) != own:
         return False
@@ -36,6 +36,15 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
     return (
         bool(setters) and all(builds(values, key) for key in setters) and not set_from_outside(values, own, attribute)
     )
+
+
+def _is_built_once(values: Values, own: Thing) -> bool:
+    """A module, or an object that is called at every step: a loss, a processor of logits."""
+    if values.types.is_module_class(own):
+        return True
+    key = values.index.method(own, "__call__")
+    hot = values.hotness.functions.get(key) if key is not None else None
+    return hot is not None and not hot.depth
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

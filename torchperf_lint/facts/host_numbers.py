@@ -107,9 +107,10 @@ def _is_group(values: Values, node: ast.Name, frame: Frame) -> bool:
 
 def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) -> bool:
     """Whether a part of what a function of the project gives is a number: `labels, count = self.targets(x)`."""
-    if not isinstance(d.value, ast.Call) or len(d.index) != 1 or depth >= _MAX_DEPTH or frame.hops >= MAX_HOPS:
+    call = _only_value(values, d.value, frame) if isinstance(d.value, ast.Name) else d.value
+    if not isinstance(call, ast.Call) or len(d.index) != 1 or depth >= _MAX_DEPTH or frame.hops >= MAX_HOPS:
         return False
-    targets = values.types.targets(frame.path, frame.function, chain(d.value.func))
+    targets = values.types.targets(frame.path, frame.function, chain(call.func))
     body = values.body(targets[0].path) if len(targets) == 1 else None
     if body is None:
         return False
@@ -122,6 +123,13 @@ def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) ->
         for r in parts
     )
     return bool(parts) and all(numbers)
+
+
+def _only_value(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None:
+    """What a local name is bound to, where that is one thing."""
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    return reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
 
 
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:

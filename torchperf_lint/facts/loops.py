@@ -355,14 +355,15 @@ class Loops:
 
     def _over_loader(self, path: str, index: int) -> Loop | None:
         region = self.index.outlines[path].regions[index]
-        evidence = self.loader_evidence(path, region.function, region.iterable) or self._batch_evidence(path, index)
+        named = self.loader_evidence(path, region.function, region.iterable)
+        evidence = named or self._batch_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
         calls = self.calls_directly_in(path, index)
         steps = any(last_part(c.callee) in _ON_DEVICE or _STEP_CALL.search(c.callee) for c in calls)
         steps = steps or any(self._runs_without_grad(t) for c in calls for t in self._targets_of(path, c))
-        if confidence is not Confidence.CERTAIN and not steps:
+        if named is not None and confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):
             return Loop("eval", because, confidence, region.head, _EVALUATION)
