@@ -363,7 +363,9 @@ def test_the_order_of_files_does_not_matter():
 
 
 def test_a_package_that_is_the_root_itself_imports_its_own_parts_by_its_name():
-    outlines = index_of({"nets/parts.py": MAKE, "main.py": "from pkg.nets.parts import Net\nimport pkg.nets.parts"}).outlines
+    outlines = index_of(
+        {"nets/parts.py": MAKE, "main.py": "from pkg.nets.parts import Net\nimport pkg.nets.parts"}
+    ).outlines
     assert named(Index(outlines, name="pkg"), Index(outlines, name="pkg").member("main.py", "Net")) == (
         "class nets/parts.py:Net"
     )

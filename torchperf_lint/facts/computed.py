@@ -22,7 +22,7 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
-_MAX_PARTS = 24
+_MAX_PARTS = 40
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
@@ -210,7 +210,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             made[id(one.call)] = Source(one.call, one.factory, Frame(at.path, one.function, body.at(one.call)))
             continue
         value = values.of(part, at)
-        if value.kind == "plain":
+        if value.kind == "plain" or (value.kind == "unknown" and constancy(values, part, at) is not None):
             continue
         if value.kind != "tensor" or value.device != HOST:
             return None

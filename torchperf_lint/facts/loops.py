@@ -48,7 +48,7 @@ _MODEL_NAME = re.compile(
 )
 _OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
-_FORWARD = re.compile(r"^forward_(?!hook|pre_hook)\w+$")
+_FORWARD = re.compile(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
 """Methods that run a part of a module: `model.forward_decoder(tokens)`."""
 _OF_A_BASE = re.compile(r"^(?:torch\.nn|lightning)\.\w+\(\)\.\w+$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
