@@ -74,6 +74,13 @@ def test_loops_that_are_hot(snippet):
 COLD_LOOPS = {
     "gradients stay on": DECODER.format(decorator="", method="forward"),
     "a hook is registered, nothing run": DECODER.format(decorator="@torch.no_grad()", method="forward_hook"),
+    "a hook for batches, in training that nobody can see": """
+        class Trainer:
+            def train(self, batches):
+                for batch in self.collected:
+                    batch = self._process_batch_hook(batch)
+                    print(batch)  # <-
+        """,
     "a parameter taken by next": """
         def train(phases, model, epochs):
             for epoch in range(epochs):

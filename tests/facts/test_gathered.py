@@ -58,10 +58,8 @@ def test_types_that_are_handed_on(given, is_moved):
 )
 def test_what_type_as_takes_is_a_tensor(target, is_moved):
     call = f"torch.arange(4).type_as({target})"
-    site = site_of(
-        f"class Net(nn.Module):\n    def forward(self, xs, other):\n        host = torch.ones(2)\n        return {call}\n",
-        call,
-    )
+    head = "class Net(nn.Module):\n    def forward(self, xs, other):\n        host = torch.ones(2)\n"
+    site = site_of(f"{head}        return {call}\n", call)
     assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is is_moved
 
 

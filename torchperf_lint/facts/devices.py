@@ -111,11 +111,11 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
         return found
     other = values.of(first, frame)
     if other.kind != "tensor":
-        return DEVICE if other.kind == "unknown" and _has_a_device(values, first, frame) else None
+        return DEVICE if other.kind == "unknown" and has_a_device(values, first, frame) else None
     return HOST if other.device == HOST else DEVICE
 
 
-def _has_a_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+def has_a_device(values: Values, node: ast.expr, frame: Frame) -> bool:
     """Whether the function asks a name for its device, too: of what `.to` takes, only a tensor has one."""
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
     return body is not None and any(use == "device" for use, _ in body.uses(frame.function, chain(node)))
@@ -135,11 +135,12 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
     if target is None:
         return None, ""
     if node.func.attr == "type":
-        beside = type_of_tensor(values, target, frame)
-        if beside is not None:
-            return DEVICE, f"{beside}.device"
+        named = type_of_tensor(values, target, frame)
+        if named is not None:
+            return DEVICE, f"{named}.device"
         return (DEVICE, '"cuda"') if _is_cuda_type(values, target, frame) else (None, "")
-    beside = values.of(target, frame).kind == "tensor"
+    value = values.of(target, frame)
+    beside = value.kind == "tensor" or (value.kind == "unknown" and has_a_device(values, target, frame))
     return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
 
 

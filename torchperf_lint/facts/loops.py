@@ -391,10 +391,11 @@ class Loops:
         region = self.index.outlines[path].regions[index]
         target = _BATCH_TARGET.match(region.detail)
         taken = target.group(1) if target else "batch" if _MAKES_BATCHES.search(region.iterable) else ""
-        if not taken or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
+        evaluated = bool(taken) and self._evaluates(path, index)
+        if not taken or not (evaluated or self._seems_to_train(path, index)):
             return None
         for call in self.calls_directly_in(path, index):
-            of_a_batch = target is not None and _OF_A_BATCH.search(call.callee)
+            of_a_batch = target is not None and evaluated and _OF_A_BATCH.search(call.callee)
             if of_a_batch or _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
                 because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
