@@ -130,6 +130,32 @@ COLD_LOOPS = {
             def _init_grid(self, x):
                 return print(x)  # <-
         """,
+    "what is made anew for longer inputs": """
+        class Positions(nn.Module):
+            def extend(self, x):
+                if self.table is not None:
+                    if self.table.size(1) >= x.size(1):
+                        return
+                table = torch.zeros(x.size(1), 8)
+                print(x)  # <-
+                self.table = table.to(x.device)
+
+            def forward(self, x):
+                self.extend(x)
+                return x + self.table
+        """,
+    "what is made anew for longer inputs, asked at once": """
+        class Positions(nn.Module):
+            def extend(self, n):
+                if n <= self.table.size(1):
+                    return
+                print(n)  # <-
+                self.table = torch.zeros(n, 8)
+
+            def forward(self, x):
+                self.extend(x.size(1))
+                return x + self.table
+        """,
     "a scheduler's step": """
         class Scheduler:
             def step(self, metric):

@@ -210,7 +210,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             made[id(one.call)] = Source(one.call, one.factory, Frame(at.path, one.function, body.at(one.call)))
             continue
         value = values.of(part, at)
-        if value.kind == "plain" or (value.kind == "unknown" and constancy(values, part, at) is not None):
+        if value.kind == "plain" or (value.kind == "unknown" and _is_setting(values, part, at)):
             continue
         if value.kind != "tensor" or value.device != HOST:
             return None
@@ -223,6 +223,12 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return None
         stack += parts
     return None
+
+
+def _is_setting(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is computed with is a number that was set before: what an object holds, beside host tensors."""
+    own = isinstance(node, ast.Attribute) and chain(node.value) == "self"
+    return own or constancy(values, node, frame) is not None
 
 
 _Parts = list[tuple[ast.expr, Frame]]

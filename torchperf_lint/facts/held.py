@@ -39,12 +39,11 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
 
 
 def _is_built_once(values: Values, own: Thing) -> bool:
-    """A module, or an object that is called at every step: a loss, a processor of logits."""
+    """A module, or an object that no step makes: a loss, an agent, a processor of logits."""
     if values.types.is_module_class(own):
         return True
-    key = values.index.method(own, "__call__")
-    hot = values.hotness.functions.get(key) if key is not None else None
-    return hot is not None and not hot.depth
+    key = values.index.method(own, "__init__")
+    return key is not None and key not in values.hotness.functions
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
@@ -16,7 +17,8 @@ _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice ex
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
-_COUNTED = frozenset({"range", "enumerate"})
+_SAME_TURNS = re.compile(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^track$", re.IGNORECASE)
+"""Give what they are given, one after the other."""
 
 
 def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
@@ -64,7 +66,11 @@ def _draws_one(node: ast.Call) -> bool:
 
 def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:
     """`x.shape[0]`, and a setting of an optimizer's group: `group["lr"]`."""
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and isinstance(node.value, ast.Name):
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        if "param_groups[" in chain(node.value):
+            return node.slice.value != "params"
+        if not isinstance(node.value, ast.Name):
+            return False
         return _is_group(values, node.value, frame) and node.slice.value != "params"
     return not isinstance(node.slice, ast.Slice) and _is_shape(values, node.value, frame)
 
@@ -158,6 +164,8 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
 
 def _counts_turns(values: Values, node: ast.expr, index: tuple[int, ...], frame: Frame) -> bool:
     """`for i in range(n)`, and the first of `for i, x in enumerate(xs)`."""
+    while isinstance(node, ast.Call) and node.args and _SAME_TURNS.search(last_part(chain(node.func))):
+        node = node.args[0]  # `for i in tqdm(reversed(range(n)))`
     thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
     if thing is None or thing.kind != "external":
         return False

@@ -1,4 +1,7 @@
-"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n."""
+"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n.
+
+So it does after `if self.grid is not None: return`, where the rest sets `self.grid`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 
 def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
-    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return None
+    if _stays(statement, rest):
+        return Guard("once", short(words(statement.test)))
+    if not isinstance(statement.body[-1], ast.Return):
         return None
     answer = statement.body[-1].value
     asked = _asked(statement.test)
@@ -31,6 +38,17 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     else:
         found = name in kept if "." in name else any(_STORE.search(target) and "[]" in target for target in kept)
     return Guard("once", short(words(statement.test))) if found else None
+
+
+def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
+    """`if self.table is not None: if self.table.size(1) >= n: return`, before `self.table = ...` is made anew."""
+    last = statement.body[-1]
+    if isinstance(last, ast.If) and not last.orelse:
+        last = last.body[-1]
+    if not isinstance(last, ast.Return) or last.value is not None:
+        return False
+    asked = {chain(n) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute)}
+    return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:

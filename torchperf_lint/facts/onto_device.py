@@ -132,7 +132,7 @@ def _edits(edit: Editor, site: Site, fresh: Fresh) -> list[Edit]:
 
 
 def _is_a_tensor(site: Site, device: ast.expr) -> bool:
-    """Whether what is moved to is a tensor: `type_as` takes nothing else, and of what `to` takes, tensors have a device."""
+    """Whether what is moved to is a tensor: `type_as` takes nothing else, and of what `to` takes one has a device."""
     value = site.file.value(device, site)
     if value.kind == "unknown":
         return _name(site.call) == "type_as" or has_a_device(site.file.project.values, device, site.frame)
