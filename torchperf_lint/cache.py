@@ -15,7 +15,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint import __version__
-from torchperf_lint.facts import chains, guards, memo, mentions, modes, outline, reach, records, signatures, syntax
+from torchperf_lint.facts import (
+    chains,
+    guards,
+    memo,
+    mentions,
+    modes,
+    once,
+    outline,
+    reach,
+    records,
+    signatures,
+    syntax,
+)
 from torchperf_lint.facts.hotness import Reach
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.settings import Settings
@@ -137,7 +149,7 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    makers = (outline, guards, memo, chains, mentions, modes, records, signatures, syntax)
+    makers = (outline, guards, memo, once, chains, mentions, modes, records, signatures, syntax)
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 

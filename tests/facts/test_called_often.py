@@ -156,6 +156,38 @@ COLD_LOOPS = {
                 self.extend(x.size(1))
                 return x + self.table
         """,
+    "what is kept for a size": """
+        class Head(nn.Module):
+            def forward(self, x, k):
+                grid = self.grids[k]
+                if grid.shape[2:4] != x.shape[2:4]:
+                    grid = print(x)  # <-
+                    self.grids[k] = grid
+                return x + grid
+        """,
+    "an attribute that is kept for a size": """
+        class Head(nn.Module):
+            def forward(self, x):
+                if self.grid.size(0) != len(x):
+                    self.grid = print(x)  # <-
+                return x + self.grid
+        """,
+    "a flag that the branch takes down": """
+        class Loss(nn.Module):
+            def forward(self, x):
+                if self.first:
+                    print(x)  # <-
+                    self.first = False
+                return x
+        """,
+    "a flag that the branch puts up": """
+        class Loss(nn.Module):
+            def forward(self, x):
+                if not self.made:
+                    print(x)  # <-
+                    self.made = True
+                return x
+        """,
     "a scheduler's step": """
         class Scheduler:
             def step(self, metric):

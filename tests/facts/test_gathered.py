@@ -94,3 +94,12 @@ def test_numbers_written_into_the_device(statement, kind):
     )
     found = written_from_host(site)
     assert (found.kind if found is not None else None) == kind
+
+
+@pytest.mark.parametrize(("function", "made"), [("meshgrid", True), ("spread", False)])
+def test_grids_of_a_function_that_suits_several_versions(function, made):
+    call = "torch.stack((a, b), 2).to(x.device)"
+    head = f"from own import {function}\n\ndef f(x: torch.Tensor):\n"
+    grid = f"    a, b = {function}([torch.arange(2), torch.arange(3)])\n"
+    site = site_of(f"{head}{grid}    return {call}\n", call)
+    assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is made

@@ -273,10 +273,18 @@ class _Look:
         own = self.owner(node.value)
         if own is None:
             return self.of_record(node, depth)
-        held = self.held(own, node.attr)
+        held = self.held(own, node.attr) if not self.is_record_of_the_step(own, node.value) else None
         # What a module was built with is the same at every step; what a list takes from it are numbers.
         built = held is None and depth > 0 and held_since_construction(self.values, node, self.frame)
         return CONFIGURED if built else held
+
+    def is_record_of_the_step(self, own: Thing, node: ast.expr) -> bool:
+        """Whether an object is a record, with fields alone, that the function makes or takes from what is at hand."""
+        body = self.values.body(self.frame.path)
+        if not isinstance(node, ast.Name) or body is None or self.values.index.method(own, "__init__") is not None:
+            return False
+        reaching = body.reaching(self.frame.function, node.id, self.frame.at) or ()
+        return any(d.how in _BINDS and not isinstance(d.value, ast.Attribute) for d in reaching)
 
     def of_record(self, node: ast.Attribute, depth: int) -> str | None:
         """`level.sizes`, of what a loop takes from a list of settings."""

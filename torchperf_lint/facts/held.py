@@ -39,11 +39,18 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
 
 
 def _is_built_once(values: Values, own: Thing) -> bool:
-    """A module, or an object that no step makes: a loss, an agent, a processor of logits."""
+    """A module, or an object that no step makes: a loss, a processor of logits, an agent or trainer.
+
+    Of other objects, as batches and hypotheses are, nobody knows how long they live.
+    """
     if values.types.is_module_class(own):
         return True
-    key = values.index.method(own, "__init__")
-    return key is not None and key not in values.hotness.functions
+    called = values.index.method(own, "__call__")
+    hot = values.hotness.functions.get(called) if called is not None else None
+    if hot is not None and not hot.depth:
+        return True
+    methods = values.index.record(own).methods.values()
+    return any(values.hotness.loops.trains(FunctionKey(own.path, method), 1) is not None for method in methods)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

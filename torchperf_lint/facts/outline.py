@@ -27,6 +27,7 @@ from torchperf_lint.facts.mentions import (
     parts_made,
 )
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
+from torchperf_lint.facts.once import set_up_once
 from torchperf_lint.facts.records import Binding, Call, Class, Function, Mention, Outline, Position, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import (
@@ -256,7 +257,7 @@ class _Outliner:
                 orelse = self.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
             body = self.region("optional", context, node.body, guards.short(guards.words(node.test)))
-        elif guards.set_up_once(node):
+        elif set_up_once(node):
             body = self.region("once", context, node.body, guards.short(guards.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
