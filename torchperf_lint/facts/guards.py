@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import children_of
 
 SHORT = 60
