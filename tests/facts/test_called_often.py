@@ -230,6 +230,16 @@ FUNCTIONS = {
             def initialize_flow(self, image):
                 return print(image)  # <-
         """,
+    "what steps when a count is reached": """
+        class Updater:
+            def update_core(self, x, optimizer):
+                self.model(x).backward()
+                self.count += 1
+                if self.count != self.accumulate:
+                    return
+                self.count = 0
+                print(x)  # <-
+        """,
     "the state that a pass begins with": """
         class Cell(nn.Module):
             def forward(self, x):

@@ -15,6 +15,9 @@ from torchperf_lint.facts.guards import Guard, short, words
 _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
 
+_ASPECTS = frozenset({"shape", "size", "device", "dtype"})
+"""What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
+
 
 def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
@@ -47,7 +50,9 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
         last = last.body[-1]
     if not isinstance(last, ast.Return) or last.value is not None:
         return False
-    asked = {chain(n) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute)}
+    present = _asked(statement.test)
+    asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
+    asked |= {chain(n.value) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
     return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 
