@@ -23,6 +23,7 @@ from torchperf_lint.facts import (
     mentions,
     modes,
     notes,
+    once,
     outline,
     reach,
     records,
@@ -150,7 +151,7 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    makers = (outline, expressions, notes, guards, memo, chains, mentions, modes, records, signatures, syntax)
+    makers = (outline, expressions, notes, guards, memo, once, chains, mentions, modes, records, signatures, syntax)
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 

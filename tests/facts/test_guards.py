@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from torchperf_lint.facts import guards
+from torchperf_lint.facts.once import set_up_once
 
 
 def expression(code):
@@ -189,7 +190,7 @@ def test_a_branch_that_only_some_callers_ask_for(test, is_optional):
     ],
 )
 def test_a_branch_that_fills_what_was_missing_runs_once(code, once):
-    assert guards.set_up_once(statement(code)) is once
+    assert set_up_once(statement(code)) is once
 
 
 @pytest.mark.parametrize(

@@ -60,3 +60,30 @@ def test_one_number(expression):
 )
 def test_no_single_number(expression):
     assert not number(expression)
+
+
+@pytest.mark.parametrize(
+    ("returned", "known"),
+    [
+        ("x, sum([max(y.numel(), 1) for y in parts])", True),
+        ("x, parts", False),
+        ("[x, 1]", False),
+        ("x, len(parts)", True),
+    ],
+)
+def test_a_part_of_what_a_helper_gives(returned, known):
+    site = site_of(
+        f"""
+        def targets(x: torch.Tensor, parts):
+            if not parts:
+                return None
+            return {returned}
+
+        def loss(x: torch.Tensor, parts):
+            found = targets(x, parts)
+            labels, count = found
+            return torch.tensor(count, device=x.device)
+        """,
+        "torch.tensor(count, device=x.device)",
+    )
+    assert is_host_number(site.file.project.values, site.call.args[0], site.frame) is known

@@ -370,3 +370,14 @@ def test_the_order_of_files_does_not_matter():
     one, other = Index(dict(items)), Index(dict(reversed(items)))
     assert list(one.outlines) == list(other.outlines)
     assert one.subclasses == other.subclasses
+
+
+def test_a_package_that_is_the_root_itself_imports_its_own_parts_by_its_name():
+    outlines = index_of(
+        {"nets/parts.py": MAKE, "main.py": "from pkg.nets.parts import Net\nimport pkg.nets.parts"}
+    ).outlines
+    assert named(Index(outlines, root="pkg"), Index(outlines, root="pkg").member("main.py", "Net")) == (
+        "class nets/parts.py:Net"
+    )
+    assert Index(outlines, root="other").module("pkg.nets.parts", "main.py") is None
+    assert Index(outlines, root="torch").module("torch.nets.parts", "main.py") is None  # the library, whoever else

@@ -54,13 +54,16 @@ def reaching_of(found: Sequence[Definition], at: Position, block: BlockPath) -> 
     """Of a name's bindings, in order, those that may hold at a place inside `block`."""
     before = [d for d in found if d.end <= at and not _exclusive(d.block, block)]
     kept: list[Definition] = []
-    dominating: Definition | None = None
+    covered: set[BlockPath] = set()
+    certain: BlockPath | None = None
     for definition in reversed(before):
         kept.append(definition)
-        if definition.how != "augmented" and _always_before(definition, block):
-            dominating = definition
+        if definition.how == "augmented":
+            continue
+        certain = definition.block if _always_before(definition, block) else _both_branches(definition, block, covered)
+        if certain is not None:
             break
-    carried = [d for d in found if d.end > at and _shares_loop(d, block, dominating) and not _exclusive(d.block, block)]
+    carried = [d for d in found if d.end > at and _shares_loop(d, block, certain) and not _exclusive(d.block, block)]
     return [*reversed(kept), *carried]
 
 
@@ -69,6 +72,23 @@ def _always_before(definition: Definition, block: BlockPath) -> bool:
     if block[: len(definition.block)] != definition.block:
         return False
     return not any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
+
+
+def _both_branches(definition: Definition, block: BlockPath, covered: set[BlockPath]) -> BlockPath | None:
+    """The block in which a definition, with one in each other branch of its `if`s, binds a name on every way."""
+    path = () if definition.tries else definition.block
+    while path and path[-1][1] in _OTHER:
+        covered.add(path)
+        line, branch = path[-1]
+        if (*path[:-1], (line, _OTHER[branch])) not in covered:
+            return None
+        path = path[:-1]
+        if block[: len(path)] == path:
+            return path
+    return None
+
+
+_OTHER = {"body": "else", "else": "body"}
 
 
 def _exclusive(one: BlockPath, other: BlockPath) -> bool:
@@ -82,7 +102,7 @@ def _exclusive(one: BlockPath, other: BlockPath) -> bool:
     return False
 
 
-def _shares_loop(later: Definition, block: BlockPath, dominating: Definition | None) -> bool:
+def _shares_loop(later: Definition, block: BlockPath, certain: BlockPath | None) -> bool:
     shared = 0
     for a, b in zip(later.block, block, strict=False):
         if a != b:
@@ -91,7 +111,7 @@ def _shares_loop(later: Definition, block: BlockPath, dominating: Definition | N
     loops = [i for i in range(shared) if block[i][1] == "loop"]
     if not loops:
         return False
-    return dominating is None or len(dominating.block) <= loops[-1]
+    return certain is None or len(certain) <= loops[-1]
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -10,7 +10,11 @@ from collections.abc import Iterable
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.gathered import is_empty_list
 from torchperf_lint.facts.records import Position
+
+BINDS = frozenset({"assign", "item", "loop", "augmented"})
+"""How a name gets a value that stands somewhere: not by an import, a `with`, or a handler."""
 
 
 def turns_with(block: BlockPath, around: BlockPath) -> bool:
@@ -42,7 +46,7 @@ def counts_turns(definition: Definition) -> bool:
 
 def sources(reaching: Iterable[Definition]) -> list[ast.expr]:
     """What bindings take the values of a name from; a list that starts empty brings none."""
-    return [_element(d) for d in reaching if d.value is not None and not _is_empty(d.value)]
+    return [_element(d) for d in reaching if d.value is not None and not is_empty_list(d.value)]
 
 
 def bound_on_every_way(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:
@@ -64,7 +68,3 @@ def _element(definition: Definition) -> ast.expr:
         else:
             break
     return over
-
-
-def _is_empty(node: ast.expr) -> bool:
-    return isinstance(node, ast.List | ast.Tuple) and not node.elts

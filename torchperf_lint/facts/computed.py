@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
-_MAX_PARTS = 24
+_MAX_PARTS = 40
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
@@ -30,6 +31,8 @@ _OF_ITSELF = frozenset(
     "sigmoid_ relu_ floor_ ceil_ round_ triu_ tril_ requires_grad_".split()
 )
 """Methods in place that take numbers at most."""
+_HELPERS = 2
+"""Helpers of helpers, as `create_window` calls `gaussian`."""
 _ARGUMENTS = 4
 """Of a helper, those looked at for tensors."""
 
@@ -157,7 +160,7 @@ def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute |
             continue
         if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
             return True
-        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index)):
+        if thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index), _HELPERS):
             return True
     return False
 
@@ -167,12 +170,16 @@ def _computes_with_attribute(node: ast.Call) -> bool:
     return any(isinstance(part, ast.Attribute) and chain(part.value) == "self" for part in node.args)
 
 
-def _makes(values: Values, key: FunctionKey) -> bool:
-    """Whether a function of the project makes tensors itself."""
+def _makes(values: Values, key: FunctionKey, depth: int) -> bool:
+    """Whether a function of the project makes tensors itself, or through a helper of its own."""
     body = values.body(key.path)
     for callee in body.callees(key.index) if body is not None else ():
         thing = values.types.thing(key.path, key.index, callee)
-        if thing is not None and thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+        if thing is None:
+            continue
+        if thing.kind == "external" and thing.dotted.removeprefix("torch.") in _MADE:
+            return True
+        if depth > 1 and thing.kind == "function" and _makes(values, FunctionKey(thing.path, thing.index), depth - 1):
             return True
     return False
 
@@ -191,6 +198,9 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         if not stack:
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
+        if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
+            stack += [(element, at) for element in part.elts]
+            continue
         one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported
@@ -200,7 +210,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             made[id(one.call)] = Source(one.call, one.factory, Frame(at.path, one.function, body.at(one.call)))
             continue
         value = values.of(part, at)
-        if value.kind == "plain":
+        if value.kind == "plain" or (value.kind == "unknown" and _is_setting(values, part, at)):
             continue
         if value.kind != "tensor" or value.device != HOST:
             return None
@@ -213,6 +223,12 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return None
         stack += parts
     return None
+
+
+def _is_setting(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is computed with is a number that was set before: what an object holds, beside host tensors."""
+    own = isinstance(node, ast.Attribute) and chain(node.value) == "self"
+    return own or constancy(values, node, frame) is not None
 
 
 _Parts = list[tuple[ast.expr, Frame]]
@@ -306,9 +322,17 @@ def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None
 
 
+def _is_part_of_torch(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`torch`, `F`, `torch.fft`."""
+    thing = values.thing(node, frame) if isinstance(node, ast.Name | ast.Attribute) else None
+    return thing is not None and thing.kind == "external" and re.fullmatch(r"torch(?:\.\w+)*", thing.dotted) is not None
+
+
 def _of_call(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Iterator[ast.expr]:
-    if not isinstance(function.value, ast.Name) or function.value.id != "torch":
-        yield function.value
+    if _is_part_of_torch(values, function.value, frame):
+        yield from node.args[:1] if function.attr in api.OF_THEIR_FIRST else node.args
+        return
+    yield function.value
     if function.attr in api.DERIVING:  # takes numbers, most often of helpers' parameters: only tensors matter
         yield from (a for a in node.args if values.of(a, frame).kind in ("tensor", "batch", "array"))
     else:

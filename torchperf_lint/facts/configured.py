@@ -39,7 +39,8 @@ _DATA = re.compile(
 )
 """Parameters that hand on what the step is about."""
 _CONFIGURATION = re.compile(
-    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$",
+    r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$"
+    r"|^self\.defaults$",
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""

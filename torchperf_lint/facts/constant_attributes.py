@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
+from torchperf_lint.facts.bound_alike import BINDS
 from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration
 from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
@@ -38,10 +39,19 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     own = _owner(look, node.value)
     if own is None:
         return _of_record(look, node, depth)
-    held = _held(look, own, node.attr)
+    held = _held(look, own, node.attr) if not _is_record_of_the_step(look, own, node.value) else None
     # What a module was built with is the same at every step; what a list takes from it are numbers.
     built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
     return CONFIGURED if built else held
+
+
+def _is_record_of_the_step(look: Look, own: Thing, node: ast.expr) -> bool:
+    """Whether an object is a record, with fields alone, that the function makes or takes from what is at hand."""
+    body = look.values.body(look.frame.path)
+    if not isinstance(node, ast.Name) or body is None or look.values.index.method(own, "__init__") is not None:
+        return False
+    reaching = body.reaching(look.frame.function, node.id, look.frame.at) or ()
+    return any(d.how in BINDS and not isinstance(d.value, ast.Attribute) for d in reaching)
 
 
 def _of_record(look: Look, node: ast.Attribute, depth: int) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.bound_alike import bound_alike, bound_on_every_way, counts_turns, sources, turns_with
+from torchperf_lint.facts.bound_alike import BINDS, bound_alike, bound_on_every_way, counts_turns, sources, turns_with
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, holds_others, is_configuration, loosest, setting
 from torchperf_lint.facts.constant_attributes import of_attribute
 from torchperf_lint.facts.constant_calls import of_call
@@ -21,10 +21,9 @@ from torchperf_lint.facts.values import Values
 
 _TENSOR = "tensor"
 _MAX_DEPTH = 16
-_MAX_CALLERS = 6
+_MAX_CALLERS = 16
 _MAX_HOPS = 6
 _LATE = (10**9, 1)
-_BINDS = frozenset({"assign", "item", "loop", "augmented"})
 _KEEP_NUMBERS = frozenset({"append", "sort", "reverse", "pop", "clear"})
 """Of `LIST_CHANGES`, those that put nothing in but what is asked about, too."""
 
@@ -227,7 +226,7 @@ class Look:
         changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in LIST_CHANGES}
         stored = body.stored_items(scope, name)
         around = self.around(body, scope)
-        if not changes <= _KEEP_NUMBERS or any(d.how not in _BINDS for d in reaching):
+        if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
         if not bound_alike(reaching, around):
             return None

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 
 if TYPE_CHECKING:
@@ -109,17 +110,15 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     if found is not None:
         return found
     other = values.of(first, frame)
-    if other.kind == "unknown" and _is_asked_for_its_device(values, first, frame):
-        return DEVICE
     if other.kind != "tensor":
-        return None
+        return DEVICE if other.kind == "unknown" and has_a_device(values, first, frame) else None
     return HOST if other.device == HOST else DEVICE
 
 
-def _is_asked_for_its_device(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """`x.to(like)`, where the function makes tensors beside `like` elsewhere: `device=like.device`."""
-    body = values.body(frame.path)
-    return body is not None and any(used == "device" for used, _ in body.uses(frame.function, chain(node)))
+def has_a_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether the function asks a name for its device, too: of what `.to` takes, only a tensor has one."""
+    body = values.body(frame.path) if isinstance(node, ast.Name) else None
+    return body is not None and any(use == "device" for use, _ in body.uses(frame.function, chain(node)))
 
 
 def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:
@@ -130,13 +129,18 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
         return DEVICE, '"cuda"' if target is None else ast.unparse(target)
     if node.func.attr == "type_as":
         other = values.of(target, frame) if target is not None else None
-        there = other is not None and other.on_device
+        # It takes nothing but a tensor: of a list that is given to `forward`, an element is one.
+        there = other is not None and (other.on_device or other.kind == "unknown")
         return (DEVICE, f"{ast.unparse(target)}.device") if there and target is not None else (None, "")
     if target is None:
         return None, ""
     if node.func.attr == "type":
+        named = type_of_tensor(values, target, frame)
+        if named is not None:
+            return DEVICE, f"{named}.device"
         return (DEVICE, '"cuda"') if _is_cuda_type(values, target, frame) else (None, "")
-    beside = values.of(target, frame).kind == "tensor"
+    value = values.of(target, frame)
+    beside = value.kind == "tensor" or (value.kind == "unknown" and has_a_device(values, target, frame))
     return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
 
 

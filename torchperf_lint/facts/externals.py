@@ -169,7 +169,7 @@ def _unpacked(padded: Value) -> Value:
 
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """A torch function of tensors: a tensor where its inputs are."""
-    inputs = [values.of(a, frame) for a in node.args[:3]]
+    inputs = [values.of(a, frame) for a in node.args[: 1 if last_part(dotted) in api.OF_THEIR_FIRST else 3]]
     inputs += [
         values.of(k.value, frame) for k in node.keywords[:3] if k.arg in ("input", "target", "tensors", "tensor")
     ]

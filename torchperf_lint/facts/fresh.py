@@ -10,14 +10,14 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
+from torchperf_lint.facts.gathered import gathered
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
-_GRID = "torch.meshgrid"
-_JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack", _GRID})
+_JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 _WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
 """Give back what they are given."""
 _STEPS = 12
@@ -199,17 +199,28 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     """The first factory of `torch.cat((torch.zeros(3), torch.ones(2)))`, where every part is fresh."""
     thing = values.thing(node.func, frame)
-    if thing is None or thing.dotted not in _JOINS or not node.args or frame.depth > _STEPS:
+    grid = thing is not None and _makes_grid(thing.dotted)
+    if thing is None or not (grid or thing.dotted in _JOINS) or not node.args or frame.depth > _STEPS:
         return None
     first = node.args[0]
     if isinstance(first, ast.List | ast.Tuple):
         parts = first.elts
     elif isinstance(first, ast.ListComp | ast.GeneratorExp):
         parts = [first.elt]
+    elif isinstance(first, ast.Name) and not grid:
+        body = values.body(frame.path)
+        parts = gathered(body, frame.function, first.id, frame.at) if body is not None else []
+        made = [_origin(values, part, frame.deeper()._replace(at=body.at(part))) for part in parts]  # type: ignore[union-attr]
+        return made[0] if made and all(made) else None
     else:
-        parts = node.args if thing.dotted == _GRID else [first]
+        parts = node.args if grid else [first]
     made = [_origin(values, part, frame.deeper()) for part in parts]
     return made[0] if made and all(made) else None
+
+
+def _makes_grid(dotted: str) -> bool:
+    """`torch.meshgrid`, and what projects call so to suit several versions of torch, of tensors that are there."""
+    return last_part(dotted) == "meshgrid" and dotted.partition(".")[0] not in api.ARRAY_MODULES
 
 
 def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.hotness import Hotness
-from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.records import Position
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.hotness import Hotness
 
 MAX_CALLERS_UP = 3
 """How many calls up a place is asked whether all its callers switch gradients off."""
@@ -24,7 +27,7 @@ class GradMode:
 
     def __init__(self, hotness: Hotness) -> None:
         self.hotness = hotness
-        self.index = hotness.index
+        self.index: Index = hotness.index
         self._off: dict[tuple[FunctionKey, int], bool] = {}
 
     def records(self, path: str, position: Position) -> bool:

@@ -16,7 +16,6 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import backward_target, operands
-from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Position
@@ -90,7 +89,7 @@ class Grads:
     def __init__(self, values: Values) -> None:
         self.values = values
         self.index = values.index
-        self.mode = GradMode(values.hotness)
+        self.mode = values.hotness.grad_mode
         self._backwards: dict[FunctionKey, tuple[Backward, ...]] = {}
         self._names: dict[tuple[str, int, str, Position, int], Graph | None] = {}
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import children_of
 
 SHORT = 60
@@ -49,9 +48,6 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
-_IS_READY = re.compile(
-    r"(?:^|[._])(?:(?:is_)?(?:prepared|initiali[sz]ed|inited|ready|built|set_?up)(?:_|$)|(?:did|done)_init)"
-)
 _ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
 """Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 _PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
@@ -64,6 +60,9 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
     negated = False
+    waits = _waits_for_a_count(test)
+    if waits is not None:
+        return Guard("cadence", short(words(test)), otherwise=waits)
     if _is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -77,6 +76,23 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+_SINCE = re.compile(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
+_SO_MANY = re.compile(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
+
+
+def _waits_for_a_count(test: ast.expr) -> bool | None:
+    """Whether a branch is taken until a count is reached (True) or once it is: `n < tick_start + images_per_tick`."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        if not isinstance(part, ast.Compare) or not isinstance(part.comparators[0], ast.BinOp):
+            continue
+        since, names = part.comparators[0], _names(part.comparators[0])
+        counts = isinstance(since.op, ast.Add) and any(map(_SINCE.search, names)) and any(map(_SO_MANY.search, names))
+        if counts and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+            return isinstance(part.ops[0], ast.Lt | ast.LtE)
+    return None
 
 
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
@@ -93,79 +109,6 @@ def _asked_for(test: ast.expr) -> str:
         if isinstance(test.left, ast.Name) and isinstance(right, ast.Constant) and right.value is None:
             return test.left.id
     return ""
-
-
-def set_up_once(node: ast.If) -> bool:
-    """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
-
-    Attributes and containers keep what is put there, so the branch runs once. A plain local name does not.
-    """
-    missing = _missing(node.test)
-    if missing is None:
-        return False
-    if isinstance(node.test, ast.UnaryOp) and missing.startswith("self.") and _IS_READY.search(missing):
-        return True  # whoever asks for it sets it
-    for statement in node.body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        for target in targets:
-            written = chain(target)
-            if written == missing and "." in missing:
-                return True
-            if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
-                return True
-    return False
-
-
-def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
-    """Whether a function sets what a test found missing back to None itself, or by a `reset` of its own object."""
-    missing = _missing(test)
-    if missing is None or not missing.startswith("self."):
-        return False
-    stack: list[ast.AST] = [*body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
-            return True
-        empties = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
-        if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]
-            return True
-        stack += children_of(node)
-    return False
-
-
-_RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
-
-
-def _missing(test: ast.expr) -> str | None:
-    """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        missing = _missing(test.values[0])
-        asked = [{chain(n) for n in ast.walk(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
-        return missing if missing is not None and all(missing in names for names in asked) else None
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = test.operand
-        if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:
-            name = inner.args[1]
-            named = isinstance(name, ast.Constant) and isinstance(name.value, str)
-            return f"{chain(inner.args[0])}.{ast.literal_eval(name)}" if named else None
-        return chain(inner)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return None
-    left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if isinstance(operator, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        return chain(left)
-    if isinstance(operator, ast.NotIn):
-        return chain(right)
-    empty = isinstance(right, ast.Constant) and right.value == 0
-    if (
-        empty
-        and isinstance(operator, ast.Eq)
-        and isinstance(left, ast.Call)
-        and chain(left.func) == "len"
-        and left.args
-    ):
-        return chain(left.args[0])
-    return None
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:

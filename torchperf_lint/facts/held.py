@@ -28,7 +28,7 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
     """Whether `self.table`, or `self.tables[name]`, of an nn.Module is only ever set while the module is built."""
     attribute = _attribute(node)
     own = values.index.class_of(frame.path, frame.function)
-    if attribute is None or own is None or not values.types.is_module_class(own):
+    if attribute is None or own is None or not _is_built_once(values, own):
         return False
     if values.thing(attribute.value, frame) != own:
         return False
@@ -38,6 +38,21 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
     return (
         bool(setters) and all(builds(values, key) for key in setters) and not set_from_outside(values, own, attribute)
     )
+
+
+def _is_built_once(values: Values, own: Thing) -> bool:
+    """A module, or an object that no step makes: a loss, a processor of logits, an agent or trainer.
+
+    Of other objects, as batches and hypotheses are, nobody knows how long they live.
+    """
+    if values.types.is_module_class(own):
+        return True
+    called = values.index.method(own, "__call__")
+    hot = values.hotness.functions.get(called) if called is not None else None
+    if hot is not None and not hot.depth:
+        return True
+    methods = values.index.record(own).methods.values()
+    return any(values.hotness.loops.trains(FunctionKey(own.path, method), 1) is not None for method in methods)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
 from torchperf_lint.facts.value import Frame
-from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.values import MAX_HOPS, Values
 
 _MAX_DEPTH = 6
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
@@ -15,6 +17,8 @@ _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice ex
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
+_SAME_TURNS = re.compile(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^track$", re.IGNORECASE)
+"""Give what they are given, one after the other."""
 
 
 def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
@@ -62,7 +66,11 @@ def _draws_one(node: ast.Call) -> bool:
 
 def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:
     """`x.shape[0]`, and a setting of an optimizer's group: `group["lr"]`."""
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) and isinstance(node.value, ast.Name):
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        if "param_groups[" in chain(node.value):
+            return node.slice.value != "params"
+        if not isinstance(node.value, ast.Name):
+            return False
         return _is_group(values, node.value, frame) and node.slice.value != "params"
     return not isinstance(node.slice, ast.Slice) and _is_shape(values, node.value, frame)
 
@@ -103,6 +111,33 @@ def _is_group(values: Values, node: ast.Name, frame: Frame) -> bool:
     )
 
 
+def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) -> bool:
+    """Whether a part of what a function of the project gives is a number: `labels, count = self.targets(x)`."""
+    call = _only_value(values, d.value, frame) if isinstance(d.value, ast.Name) else d.value
+    if not isinstance(call, ast.Call) or len(d.index) != 1 or depth >= _MAX_DEPTH or frame.hops >= MAX_HOPS:
+        return False
+    targets = values.types.targets(frame.path, frame.function, chain(call.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None:
+        return False
+    path, function = targets[0]
+    parts = [r for r in body.returns(function) if not (isinstance(r, ast.Constant) and r.value is None)]
+    numbers = (
+        isinstance(r, ast.Tuple)
+        and d.index[0] < len(r.elts)
+        and is_host_number(values, r.elts[d.index[0]], frame.hop(path, function, body.at(r)), depth + 1)
+        for r in parts
+    )
+    return bool(parts) and all(numbers)
+
+
+def _only_value(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None:
+    """What a local name is bound to, where that is one thing."""
+    body = values.body(frame.path)
+    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
+    return reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+
+
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
     """A parameter that is promised to be a number, what counts the turns of a loop, or a local number."""
     body = values.body(frame.path)
@@ -115,6 +150,8 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
     if not reaching:
         return False
     for d in reaching:
+        if d.how == "item" and _part_given_back(values, d, frame, depth):
+            continue
         if d.value is None or d.how not in ("assign", "loop"):
             return False
         if d.how == "loop":
@@ -127,6 +164,8 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
 
 def _counts_turns(values: Values, node: ast.expr, index: tuple[int, ...], frame: Frame) -> bool:
     """`for i in range(n)`, and the first of `for i, x in enumerate(xs)`."""
+    while isinstance(node, ast.Call) and node.args and _SAME_TURNS.search(last_part(chain(node.func))):
+        node = node.args[0]  # `for i in tqdm(reversed(range(n)))`
     thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
     if thing is None or thing.kind != "external":
         return False

@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.dispatch import Dispatch
+from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loop, Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.of_batches import batch_role
 from torchperf_lint.facts.operations import Operations
+from torchperf_lint.facts.per_input import per_input
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, is_cold, role_of
@@ -85,7 +88,8 @@ class Hotness:
         self.types = types
         self._kept = kept
         self._of_region: dict[tuple[str, int], Hot | None] = {}
-        self.loops = Loops(index, types)
+        self.grad_mode = GradMode(self)
+        self.loops = Loops(index, types, self.grad_mode.is_off)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
         self.operations = Operations(index)
@@ -282,7 +286,8 @@ class Hotness:
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
         if key in self.dispatch.hooked:
             return bool(NOT_TRAINING_NAME.search(self.index.function(key).name))
-        return is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
+        cold = is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
+        return cold and not (called and makes_beginnings(self.index, self.callers, key))
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []
@@ -326,6 +331,7 @@ class Hotness:
                         self.operations.role(key)
                         or self.operations.role_by_part(key, parts)
                         or batch_role(self.index, key)
+                        or per_input(self.index, key)
                     )
                 if role is not None:
                     yield key, self._from_role(key, role)

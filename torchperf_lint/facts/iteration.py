@@ -13,6 +13,7 @@ from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
+    HOST,
     PLAIN,
     UNKNOWN,
     Frame,
@@ -72,6 +73,21 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
         return element(values, value, frame)
     key = values.index.method(value.thing, "__next__") if value.thing and value.thing.kind == "instance" else None
     return returned(values, key, frame)
+
+
+_BATCH = re.compile(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
+_OF_A_MODULE = re.compile(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
+
+
+def batch_of_unknown(name: str, node: ast.expr) -> Value:
+    """What `batch, cond = next(self.data)` binds: a batch from a loader that nobody here can see, by its name."""
+    taken = isinstance(node, ast.Call) and chain(node.func) == "next" and len(node.args) == 1
+    if not taken or not isinstance(node, ast.Call) or not _BATCH.search(name):
+        return UNKNOWN
+    written = chain(node.args[0])
+    if _OF_A_MODULE.search(written) or "?" in written:
+        return UNKNOWN
+    return Value("batch", HOST, f"a batch, by its name, that `next({written})` gives", Confidence.LIKELY)
 
 
 def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value:

@@ -36,18 +36,19 @@ class LeftBehind(NamedTuple):
 
 def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | None:
     """The attribute at the bottom of what is moved, `self.table` or `self.table[i].view(-1)`; else None."""
-    attribute = own_attribute(node)
+    container = _gone_through(values, node, frame)
+    attribute = container if container is not None else own_attribute(node)
     if attribute is None or not isinstance(attribute.value, ast.Name):
         return None
     own = values.index.class_of(frame.path, frame.function)
     if own is None or values.thing(attribute.value, frame) != own or _moves_its_own(values, own):
         return None
-    several = _has_subscript(node)
+    several = container is not None or _has_subscript(node)
     found: list[LeftBehind] = []
     for cls in values.index.ancestry(own):
         for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
-                told = None if buffer else _set_to(values, cls, function, part, attribute.attr)
+                told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
                     return None
                 found.append(told)
@@ -59,6 +60,17 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
         return None
     held = max(found, key=lambda one: one.value.confidence.rank)
     return held._replace(in_module=in_module, several=several and _is_container(values, own, attribute.attr))
+
+
+def _gone_through(values: Values, node: ast.expr, frame: Frame) -> ast.Attribute | None:
+    """The attribute whose elements a loop takes: `for table in self.tables: table.to(device)`."""
+    body = values.body(frame.path) if isinstance(node, ast.Name) else None
+    reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
+    only = reaching[0] if reaching and len(reaching) == 1 else None
+    over = only.value if only is not None and only.how == "loop" and not only.index else None
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "values":
+        over = over.func.value
+    return over if isinstance(over, ast.Attribute) and chain(over).startswith("self.") else None
 
 
 def _has_subscript(node: ast.expr) -> bool:
@@ -147,7 +159,7 @@ def _alternatives(value: ast.expr) -> list[ast.expr]:
     return [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
 
 
-def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str) -> LeftBehind | None:
+def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str, several: bool) -> LeftBehind | None:
     body = values.body(cls.path)
     assert body is not None
     frame = Frame(cls.path, function, body.at(value))
@@ -155,6 +167,8 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
         because = f"`self.{name}` is brought back to the host where it is set (line {value.lineno})"
         return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, because))
     held = values.of(value, frame)
+    if several and held.kind == "sequence" and held.item is not None:
+        held = held.item  # what a method makes a list of: `self.anchors = self.make_anchors()`
     made = made_on_host(values, value, frame) or converted(values, value, frame)
     given = given_tensor(values, value, frame) if made is None else None
     if given is not None:

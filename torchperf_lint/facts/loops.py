@@ -7,7 +7,7 @@ one) or iterates a DataLoader. The innermost loop with the action is the step lo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ FEW_TURNS = 8
 """A loop with a literal bound up to this many turns is not hot by itself."""
 TRAINING_DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
-_OPTIMIZER = re.compile(r"optim|(?:^|[._])opt(?:[._\[]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_OPTIMIZER = re.compile(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
 _EVALUATION_NAME = re.compile(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
@@ -47,7 +47,11 @@ _MODEL_NAME = re.compile(
     r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
-_OF_A_MODEL = re.compile(r"(?:^|_)(?:predict|forward|infer|generate|encode|decode|denoise)(?:_|$)")
+_OF_A_MODEL = re.compile(r"(?:^|_)(?:predict|forward(?!_(?:pre_)?hook)|infer|generate|encode|decode|denoise)(?:_|$)")
+_OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
+"""`next(model.parameters()).device`."""
+_FORWARD = re.compile(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
+"""Methods that run a part of a module: `model.forward_decoder(tokens)`."""
 _OF_A_BASE = re.compile(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
@@ -66,7 +70,15 @@ _DECODES = re.compile(
     r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
 )
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
-_BATCH_TARGET = re.compile(r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch_data)\)* in ")
+_BATCH_TARGET = re.compile(
+    r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)\)* in "
+)
+_OF_A_BATCH = re.compile(r"^self\.\w*_batch(?:_\w+)?$")
+"""`self._full_sort_batch_eval(batched_data)`."""
+_MAKES_BATCHES = re.compile(
+    r"(?:^|[._])(?:mini_?)?batch(?:es)?_(?:ite?r|iterator|gen|generator)\w*(?:\(\))?$|(?:^|[._])batchify\(\)$"
+)
+"""`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
 _STEP_CALL = re.compile(
     r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
     r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
@@ -128,15 +140,18 @@ _DENOISING = "every denoising step"
 class Loops:
     """Classifies the loops of a project on demand; answers are kept."""
 
-    def __init__(self, index: Index, types: Types) -> None:
+    def __init__(
+        self, index: Index, types: Types, without_grad: Callable[[FunctionKey], bool] = lambda _: False
+    ) -> None:
         self.index = index
         self.types = types
+        self._called_without_grad = without_grad
+        """Whether all that calls a function does so without gradients."""
         self.generators = Generators(index, types)
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
         self._run: dict[tuple[FunctionKey, int], str | None] = {}
-        self._callers_in: dict[str, dict[str, set[int]]] = {}
 
     def at(self, path: str, index: int) -> Loop | None:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
@@ -151,6 +166,7 @@ class Loops:
         if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
             return None
         trained = self._training_action(path, index)
+        trained = trained or self._takes_a_batch_and_trains(path, index)
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, _STEP)
         return (
@@ -212,18 +228,14 @@ class Loops:
         inside = drawn and self._grad_is_off_inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self._without_grad(path, index)
-        if not (without_grad or self._called_without_grad(path, region.function)):
-            return None
-        if self._runs_once(path, region.function):
+        if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", _EVALUATION
         for call in self.calls_directly_in(path, index):
-            things = self.types.things(path, region.function, call.callee)
-            known = any(self._is_module(thing) for thing in things)
-            known = known or self._is_own_module(path, call)
-            if known or (_nothing_known(things) and _runs_a_model(call.callee)):
+            known = self._runs_a_module(path, region.function, call.callee)
+            if known is not None:
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         for call in self.calls_directly_in(path, index):
@@ -233,39 +245,26 @@ class Loops:
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
 
-    def _is_own_module(self, path: str, call: Call) -> bool:
-        """Whether a method of a module runs the module itself: `self(x)`, `self.forward(x)`."""
-        own = self.index.class_of(path, call.function) if call.callee in ("self", "self.forward") else None
-        return own is not None and self.types.is_module_class(own)
-
     def _decodes_by_name(self, path: str, function: int) -> bool:
         """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""
         return bool(_DECODES.search(self.index.outlines[path].functions[function].qualname))
 
-    def _called_without_grad(self, path: str, function: int, depth: int = 3) -> bool:
-        """Whether a private method is called by methods without gradients only: `no_grad` is written at the first."""
-        name = self.index.outlines[path].functions[function].name
-        if depth <= 0 or not name.startswith("_"):
-            return False
-        callers = self._own_callers(path).get(f"self.{name}", set()) - {function}
-        return bool(callers) and all(
-            self._is_without_grad(path, caller) or self._called_without_grad(path, caller, depth - 1)
-            for caller in callers
-        )
+    def _runs_a_module(self, path: str, function: int, callee: str) -> bool | None:
+        """Whether a callee is a module for certain, or by its name (False); None where it is none that is known.
 
-    def _own_callers(self, path: str) -> dict[str, set[int]]:
-        """`self.method` -> the functions of the file that call it."""
-        if path not in self._callers_in:
-            found: dict[str, set[int]] = {}
-            for call in self.index.outlines[path].calls:
-                if call.callee.startswith("self._"):
-                    found.setdefault(call.callee, set()).add(call.function)
-            self._callers_in[path] = found
-        return self._callers_in[path]
-
-    def _is_without_grad(self, path: str, function: int) -> bool:
-        decorators = self.index.outlines[path].functions[function].decorators
-        return any(last_part(d) in ("no_grad", "inference_mode") for d in decorators)
+        `self.model(x)`, `self(x)` in a module, and `self.model.forward_decoder(x)`, which runs a part of one.
+        """
+        own = self.index.class_of(path, function) if callee in ("self", "self.forward") else None
+        if own is not None and self.types.is_module_class(own):
+            return True
+        owner, _, method = callee.rpartition(".")
+        for name in (callee, owner) if owner and _FORWARD.search(method) else (callee,):
+            things = self.types.things(path, function, name)
+            if any(self._is_module(thing) for thing in things):
+                return True
+            if _nothing_known(things) and _runs_a_model(name):
+                return False
+        return None
 
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
         return self.types.targets(path, call.function, call.callee)
@@ -280,10 +279,7 @@ class Loops:
     def _module_called(self, key: FunctionKey, depth: int) -> str | None:
         calls = self.calls_directly_in(key.path, self.index.function(key).region)
         for call in calls:
-            things = self.types.things(key.path, key.index, call.callee)
-            if any(self._is_module(thing) for thing in things) or (
-                _nothing_known(things) and _runs_a_model(call.callee)
-            ):
+            if self._runs_a_module(key.path, key.index, call.callee) is not None:
                 return call.callee
         if depth <= 1:
             return None
@@ -311,6 +307,29 @@ class Loops:
                 if inner is not None:
                     return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
         return None
+
+    def _takes_a_batch_and_trains(self, path: str, index: int) -> str | None:
+        """A loop that takes a batch, `x = next(batches)`, and trains on it in a loop inside: a GAN, phase by phase."""
+        outline, calls = self.index.outlines[path], self.calls_directly_in(path, index)
+        region = outline.regions[index]
+        taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
+        bound = (b.line for b in outline.bindings if b.value.startswith("next()") and b.function == region.function)
+        line = next((line for line in bound if line in taken), None)
+        inside = range(index + 1, len(outline.regions)) if line is not None else ()
+        for inner in inside:
+            if self._loop_around(path, inner) == index and self._training_action(path, inner):
+                return f"takes a batch with `next()` (line {line}) and trains on it in a loop inside"
+        return None
+
+    def _loop_around(self, path: str, index: int) -> int:
+        """The loop directly around a loop, in its function; -1 where there is none."""
+        regions = self.index.outlines[path].regions
+        if regions[index].kind != "loop":
+            return -1
+        index = regions[index].parent
+        while index >= 0 and regions[index].kind not in ("loop", "function", "class"):
+            index = regions[index].parent
+        return index if index >= 0 and regions[index].kind == "loop" else -1
 
     def calls_directly_in(self, path: str, index: int) -> list[Call]:
         """The calls whose innermost loop is the region `index` (a function's region: calls outside loops)."""
@@ -365,13 +384,15 @@ class Loops:
 
     def _over_loader(self, path: str, index: int) -> Loop | None:
         region = self.index.outlines[path].regions[index]
-        evidence = self.loader_evidence(path, region.function, region.iterable) or self._batch_evidence(path, index)
+        named = self.loader_evidence(path, region.function, region.iterable)
+        evidence = named or self._batch_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
         calls = self.calls_directly_in(path, index)
         steps = any(last_part(c.callee) in _ON_DEVICE or _STEP_CALL.search(c.callee) for c in calls)
-        if confidence is not Confidence.CERTAIN and not steps:
+        steps = steps or any(self._runs_without_grad(t) for c in calls for t in self._targets_of(path, c))
+        if named is not None and confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):
             return Loop("eval", because, confidence, region.head, _EVALUATION)
@@ -398,11 +419,14 @@ class Loops:
         """`for batch in iterator: step_fn(batch)`, whatever the iterator is called and whoever handed it in."""
         region = self.index.outlines[path].regions[index]
         target = _BATCH_TARGET.match(region.detail)
-        if target is None or not (self._evaluates(path, index) or self._seems_to_train(path, index)):
+        taken = target.group(1) if target else "batch" if _MAKES_BATCHES.search(region.iterable) else ""
+        evaluated = bool(taken) and self._evaluates(path, index)
+        if not taken or not (evaluated or self._seems_to_train(path, index)):
             return None
         for call in self.calls_directly_in(path, index):
-            if _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
-                because = f"hands each `{target.group(1)}` to `{call.callee}` (line {call.line})"
+            of_a_batch = target is not None and evaluated and _OF_A_BATCH.search(call.callee)
+            if of_a_batch or _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
+                because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
         return None
 
@@ -444,6 +468,8 @@ class Loops:
         while index >= 0:
             if outline.regions[index].kind == "grad-off":
                 return True
+            if outline.regions[index].kind == "function":
+                return self._called_without_grad(FunctionKey(path, outline.regions[index].function))
             index = outline.regions[index].parent
         return False
 

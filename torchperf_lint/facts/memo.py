@@ -1,4 +1,7 @@
-"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n."""
+"""Functions that keep what they make: after `if n in self.grids: return self.grids[n]` the rest runs once for an n.
+
+So it does after `if self.grid is not None: return`, where the rest sets `self.grid`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,17 @@ from torchperf_lint.facts.guards import Guard, short, words
 _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
 
+_ASPECTS = frozenset({"shape", "size", "device", "dtype"})
+"""What has to be right of a tensor that is kept; a counter, `if self.count != n: return`, is none."""
+
 
 def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     """Whether a statement answers with what the rest of its block puts away: the rest then runs once for each key."""
-    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return None
+    if _stays(statement, rest):
+        return Guard("once", short(words(statement.test)))
+    if not isinstance(statement.body[-1], ast.Return):
         return None
     answer = statement.body[-1].value
     asked = _asked(statement.test)
@@ -31,6 +41,19 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     else:
         found = name in kept if "." in name else any(_STORE.search(target) and "[]" in target for target in kept)
     return Guard("once", short(words(statement.test))) if found else None
+
+
+def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
+    """`if self.table is not None: if self.table.size(1) >= n: return`, before `self.table = ...` is made anew."""
+    last = statement.body[-1]
+    if isinstance(last, ast.If) and not last.orelse:
+        last = last.body[-1]
+    if not isinstance(last, ast.Return) or last.value is not None:
+        return False
+    present = _asked(statement.test)
+    asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
+    asked |= {chain(n.value) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
+    return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:

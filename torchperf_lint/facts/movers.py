@@ -10,8 +10,13 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 
-MOVERS = ("to_device", "to_cuda", "to_gpu", "move_to", "move_to_device", "send_to_device", "move_data_to_device")
+MOVERS = (
+    *("to_device", "to_cuda", "to_gpu", "move_to", "move_to_device", "send_to_device", "move_data_to_device"),
+    *("move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda", "put_on_device", "place_on_device"),
+)
 """What such functions are called."""
+_TO_CUDA = frozenset({"to_cuda", "to_gpu", "move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda"})
+"""Those that need not be told where to."""
 _PUBLIC = ("accelerate.", "lightning.", "fastai.")
 _MOVES = frozenset({"to", "cuda"})
 
@@ -31,7 +36,7 @@ def moved_by_function(values: Values, node: ast.Call, frame: Frame) -> Moved | N
         return None
     if not _moves_its_first(values, node, frame):
         return None
-    if last_part(chain(node.func)) in ("to_cuda", "to_gpu") and not given:
+    if last_part(chain(node.func)) in _TO_CUDA and not given:
         return Moved(node.args[0], '"cuda"')
     written = next((found for argument in given if (found := _device(values, argument, frame)) is not None), None)
     return Moved(node.args[0], written) if written is not None else None

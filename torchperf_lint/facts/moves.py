@@ -80,7 +80,19 @@ def _is_one_entry(site: Site, receiver: ast.expr) -> bool:
     """`self.sigmas[self.step_index]`: another entry at each step, and what a tensor of the device may be mixed with."""
     if not isinstance(receiver, ast.Subscript) or isinstance(receiver.slice, ast.Slice | ast.Tuple | ast.Constant):
         return False
+    if isinstance(receiver.slice, ast.Name) and _counts_turns(site, receiver.slice.id):
+        return False  # `for i in range(self.levels): self.anchors[i].to(device)` moves all of them
     return site.file.value(receiver.slice, site).kind not in ("tensor", "batch", "array", "sequence")
+
+
+def _counts_turns(site: Site, name: str) -> bool:
+    """Whether a name is the variable of a loop of the function over a number of turns."""
+    body = site.file.project.body(site.file.path)
+    reaching = body.reaching(site.function, name, site.start) if body is not None else None
+    return bool(reaching) and all(
+        d.how == "loop" and isinstance(d.value, ast.Call) and chain(d.value.func) in ("range", "enumerate")
+        for d in reaching or ()
+    )
 
 
 def _given_held(site: Site, name: str) -> Value | None:

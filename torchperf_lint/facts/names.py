@@ -16,6 +16,7 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
+from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -156,6 +157,8 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     elif d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
+    if value.kind == "unknown" and d.how in ("assign", "item"):
+        value = batch_of_unknown(name, d.value)
     if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(name, value.because, d.at[0]))
     return value

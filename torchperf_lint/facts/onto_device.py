@@ -12,7 +12,7 @@ import libcst as cst
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.devices import is_dtype
+from torchperf_lint.facts.devices import has_a_device, is_dtype
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fresh import Fresh
@@ -118,7 +118,7 @@ def _edits(edit: Editor, site: Site, fresh: Fresh) -> list[Edit]:
     if not keywords.keys() <= {"device", "dtype", "non_blocking"} or any(isinstance(a, ast.Starred) for a in call.args):
         raise CannotFix("it does more than move")
     device = _device(site, keywords)
-    if device is not None and site.file.value(device, site).kind in ("tensor", "batch"):
+    if device is not None and _is_a_tensor(site, device):
         if not isinstance(device, ast.Name | ast.Attribute) or isinstance(site.receiver, ast.Name):
             raise CannotFix("a tensor that gives its device is named once more")
         return edit.set_keyword(fresh.call, "device", f"{edit.source(device)}.device")
@@ -129,6 +129,14 @@ def _edits(edit: Editor, site: Site, fresh: Fresh) -> list[Edit]:
             raise CannotFix("what it moves to may not be known where it is made")
         return [*made, *edit.drop_statement(call)]
     return [*made, edit.unwrap(call) if dtype is None else _only(edit, call, dtype)]
+
+
+def _is_a_tensor(site: Site, device: ast.expr) -> bool:
+    """Whether what is moved to is a tensor: `type_as` takes nothing else, and of what `to` takes one has a device."""
+    value = site.file.value(device, site)
+    if value.kind == "unknown":
+        return _name(site.call) == "type_as" or has_a_device(site.file.project.values, device, site.frame)
+    return value.kind in ("tensor", "batch")
 
 
 def _device(site: Site, keywords: dict[str | None, ast.expr]) -> ast.expr | None:

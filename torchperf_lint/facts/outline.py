@@ -18,6 +18,7 @@ from torchperf_lint.facts.memo import kept_after
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
+from torchperf_lint.facts.once import drops, set_up_once
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
 from torchperf_lint.facts.syntax import MAX_DEPTH, parse, side_by_side
@@ -205,7 +206,7 @@ class _Outliner:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
             body = self.notes.region("optional", context, node.body, guards.short(guards.words(node.test)))
-        elif guards.set_up_once(node) and not self.empties_again(node, context):
+        elif set_up_once(node) and not self.empties_again(node, context):
             body = self.notes.region("once", context, node.body, guards.short(guards.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
@@ -217,7 +218,7 @@ class _Outliner:
     def empties_again(self, node: ast.If, context: Context) -> bool:
         """Whether the function itself drops what a branch has set up: then each call sets it up again."""
         body = self.bodies.get(context.function)
-        return body is not None and guards.drops(body, node.test)
+        return body is not None and drops(body, node.test)
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)

@@ -47,9 +47,10 @@ class Project:
         self._bodies: dict[str, Body | None] = {}
 
     @classmethod
-    def of_texts(cls, texts: dict[str, str], complete: bool = True) -> Project:
+    def of_texts(cls, texts: dict[str, str], complete: bool = True, root: str = "") -> Project:
         """A project held in memory: project-relative POSIX path -> text. Raises CannotCheck."""
-        return cls([outline(path, text) for path, text in sorted(texts.items())], texts.__getitem__, complete)
+        outlines = [outline(path, text) for path, text in sorted(texts.items())]
+        return cls(outlines, texts.__getitem__, complete, root=root)
 
     def text(self, path: str) -> str:
         """The text of a project file."""

@@ -118,8 +118,8 @@ _EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step"
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
-_DECODERS = ("LogitsProcessor", "LogitsWarper", "StoppingCriteria")
-"""How the same are called in a library that has its own."""
+_DECODING_NAME = re.compile(r"Logits?(?:Processor|Warper|Filter)$|StoppingCriteri(?:a|on)$")
+"""The same as classes of the project's own, or of what it was copied from."""
 _TRACKER = re.compile(
     r"^(?!.*(?:Metric|Loss|Time|Memory|Progress|Experiment|Usage|Status))(?:[A-Z]\w*)?Track(?:er(?:Base)?)?$"
 )
@@ -266,7 +266,7 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "step" and any(base.endswith("Optimizer") for base in index.class_names(cls)):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
-        if any(base.endswith(_DECODERS) for base in index.class_names(cls)):
+        if any(_DECODING_NAME.search(base) for base in index.class_names(cls)):
             return _DECODING
         if _LOSS_CLASS.search(index.record(cls).name):
             return _LOSS

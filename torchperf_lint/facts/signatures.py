@@ -15,7 +15,10 @@ _PROGRESS = re.compile(
 CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
 PLAIN_TYPES = frozenset({"int", "float", "bool", "str"})
-LOADER_NAME = re.compile(r"loader|(?:^|_)dl$|(?:^|_)dls?_|dataiter|data_iter|_batches$|^batches$", re.IGNORECASE)
+LOADER_NAME = re.compile(
+    r"loader|(?:^|_)dl$|(?:^|_)dls?_|data_?ite?r|(?:^|_)(?:batch|epoch|train|valid|test)_itr$|_batches$|^batches$",
+    re.IGNORECASE,
+)
 """Names of loaders, and of iterators over batches."""
 DEPTH = 5
 """Containers within each other; what is further in counts as unknown."""
@@ -126,11 +129,16 @@ def is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
+_LABELS = re.compile(r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$")
+"""What training gives a model beside its input: `forward(self, input_ids, labels=None)`."""
+
+
 def off_by_default(args: ast.arguments) -> frozenset[str]:
-    """The parameters whose default is None or False."""
+    """The parameters whose default is None or False, and which a training step may leave there."""
     plain = [*args.posonlyargs, *args.args]
     pairs = [
         *zip(reversed(plain), reversed(args.defaults), strict=False),
         *zip(args.kwonlyargs, args.kw_defaults, strict=True),
     ]
-    return frozenset(a.arg for a, d in pairs if isinstance(d, ast.Constant) and (d.value is None or d.value is False))
+    off = (a.arg for a, d in pairs if isinstance(d, ast.Constant) and (d.value is None or d.value is False))
+    return frozenset(name for name in off if not _LABELS.search(name))

@@ -76,6 +76,11 @@ DERIVING = frozenset(
     "masked_fill masked_fill_ rsqrt square reciprocal bernoulli".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
+OF_THEIR_FIRST = frozenset(
+    "pad interpolate softmax log_softmax normalize one_hot unfold fold roll flip tril triu unsqueeze squeeze permute "
+    "transpose reshape flatten sum mean cumsum std var argmax argmin sort topk diag diagonal narrow tile".split()
+)
+"""Functions whose other arguments are numbers: sizes, dimensions, flags."""
 TAKE_A_TENSOR = frozenset(
     "any all sum mean max min argmax argmin abs exp log log2 log10 log1p sqrt rsqrt sin cos tanh sigmoid softmax "
     "log_softmax relu clamp clip norm std var matmul mm bmm mul add sub div eq ne gt lt ge le where isnan isinf "

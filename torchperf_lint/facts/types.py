@@ -39,6 +39,7 @@ class Types:
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
+        self._built: dict[tuple[str, int], bool] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
 
@@ -275,11 +276,32 @@ class Types:
     def is_module_class(self, thing: Thing) -> bool:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
         bases = self.index.external_bases(thing)
-        return any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        return by_name or self._is_built_as_one(thing)
 
     def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
         """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
         return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
+
+    def _is_built_as_one(self, thing: Thing) -> bool:
+        """Whether a class whose base nobody here can read has a `forward`, and parts that are modules."""
+        key = (thing.path, thing.index)
+        if thing.kind not in ("class", "instance"):
+            return False
+        if key not in self._built:
+            self._built[key] = False  # its parts may be of its own class
+            self._built[key] = self._has_modules(thing)
+        return self._built[key]
+
+    def _has_modules(self, thing: Thing) -> bool:
+        record, own = self.index.record(thing), self.index.outlines[thing.path]
+        unread = len(record.bases) > len(self.index.bases(thing)) and any(base not in own.tops for base in record.bases)
+        start = record.methods.get("__init__")
+        if not unread or start is None or "forward" not in record.methods:
+            return False
+        made = (b.value for b in own.bindings if b.function == start and b.target.startswith("self."))
+        things = (t for value in made if value.endswith("()") for t in self.things(thing.path, start, value[:-2]))
+        return any(t.kind == "external" and is_module_name(t.dotted) for t in things)
 
     def targets(self, path: str, function: int, callee: str) -> list[FunctionKey]:
         """The project functions that a call may run, overrides in subclasses included."""

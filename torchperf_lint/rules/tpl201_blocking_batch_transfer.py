@@ -97,7 +97,7 @@ class BlockingBatchTransfer(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot blocking copy of a batch."""
         for site in file.hot_calls("to", "cuda"):
-            if site.hot is None or site.hot.kind not in ("step", "eval") or not is_blocking(site.call):
+            if site.hot is None or site.hot.kind not in ("step", "eval", "rollout") or not is_blocking(site.call):
                 continue
             batch = batch_copy(project.values, site.call, site.frame)
             if batch is not None and not _may_be_a_container(file, site):

@@ -17,6 +17,7 @@ from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.facts.written_from_host import written_from_host
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -39,7 +40,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
     are literals, were set before the first step, or follow from the shapes of tensors; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, which the device can fill in by itself. Also
-    `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first.
+    `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
+    and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`.
 
     ## Why it is slow
     `torch.tensor` builds the values on the host, copies them from pageable memory and waits for the copy; there is no
@@ -114,6 +116,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
                 continue
             values = project.values
             upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
+            upload = upload or written_from_host(site)
             if upload is None or is_fallback(site):
                 continue
             yield self._finding(file, site, upload)

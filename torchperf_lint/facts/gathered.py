@@ -1,0 +1,27 @@
+"""Lists that a function fills itself: `grids = []`, then `grids.append(grid)` in a loop, then `torch.cat(grids)`."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.records import Position
+
+_ADDS = frozenset({"append", "__len__"})
+
+
+def gathered(body: Body, function: int, name: str, at: Position) -> list[ast.expr]:
+    """All that is put into a list which begins empty; nothing where it may hold anything else."""
+    reaching = body.reaching(function, name, at)
+    if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or not is_empty_list(reaching[0].value):
+        return []
+    changed = {use for use, _ in body.uses(function, name)} - _ADDS
+    return list(body.stored_items(function, name)) if not changed else []
+
+
+def is_empty_list(node: ast.expr | None) -> bool:
+    """`[]`, `list()`."""
+    if isinstance(node, ast.Call):
+        return chain(node.func) == "list" and not node.args and not node.keywords
+    return isinstance(node, ast.List | ast.Tuple) and not node.elts

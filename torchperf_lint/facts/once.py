@@ -1,0 +1,120 @@
+"""Branches that run once: they fill what their test found missing, take down a flag, or keep what they make for a size.
+
+Decided from one file's syntax, so outlines can hold the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.syntax import children_of
+
+_DONE = re.compile(
+    r"^self\.(?:_?\w+_)?_?(?:is_)?(?:initiali[sz]ed|inited|prepared|built|ready|set_?up|warmed_up|registered|compiled|loaded)(?:_\w+)?$"
+)
+"""Flags that say of an object that it is complete."""
+_RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
+
+
+def set_up_once(node: ast.If) -> bool:
+    """Whether a branch fills what its test found missing: `if len(state) == 0: state["m"] = ...`.
+
+    Attributes and containers keep what is put there, so the branch runs once. A plain local name does not.
+    """
+    if isinstance(node.test, ast.Compare) and _kept_for_size(node.test, node.body):
+        return True
+    if _flag_is_turned(node):
+        return True
+    missing = _missing(node.test)
+    if missing is None:
+        return False
+    if isinstance(node.test, ast.UnaryOp) and _DONE.search(missing):
+        return True  # whoever asks for it sets it
+    for statement in node.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        for target in targets:
+            written = chain(target)
+            if written == missing and "." in missing:
+                return True
+            if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
+                return True
+    return False
+
+
+def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a function sets what a test found missing back to None itself, or by a `reset` of its own object."""
+    missing = _missing(test)
+    if missing is None or not missing.startswith("self."):
+        return False
+    stack: list[ast.AST] = [*body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
+            return True
+        empties = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]
+            return True
+        stack += children_of(node)
+    return False
+
+
+def _flag_is_turned(node: ast.If) -> bool:
+    """`if self.first: ...; self.first = False`, and the other way round."""
+    test, holds = node.test, True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    flag = chain(test) if isinstance(test, ast.Attribute) else ""
+    return flag.startswith("self.") and any(_sets(statement, flag, not holds) for statement in node.body)
+
+
+def _sets(statement: ast.stmt, target: str, value: bool) -> bool:
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Constant):
+        return False
+    return statement.value.value is value and any(chain(t) == target for t in statement.targets)
+
+
+def _kept_for_size(test: ast.Compare, body: Sequence[ast.stmt]) -> bool:
+    """`if grid.shape[2:] != x.shape[2:]: grid = make(x); self.grids[k] = grid`: made for a size, and kept."""
+    sized = {chain(n.value) for n in ast.walk(test) if isinstance(n, ast.Attribute) and n.attr in ("shape", "size")}
+    for statement in body:
+        if not isinstance(statement, ast.Assign):
+            continue
+        kept = {chain(target) for target in statement.targets}
+        if any(name.startswith("self.") and sized & {name, chain(statement.value)} for name in kept):
+            return True
+    return False
+
+
+def _missing(test: ast.expr) -> str | None:
+    """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        missing = _missing(test.values[0])
+        asked = [{chain(n) for n in ast.walk(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
+        return missing if missing is not None and all(missing in names for names in asked) else None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = test.operand
+        if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:
+            name = inner.args[1]
+            named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+            return f"{chain(inner.args[0])}.{ast.literal_eval(name)}" if named else None
+        return chain(inner)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return None
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    if isinstance(operator, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
+        return chain(left)
+    if isinstance(operator, ast.NotIn):
+        return chain(right)
+    empty = isinstance(right, ast.Constant) and right.value == 0
+    if (
+        empty
+        and isinstance(operator, ast.Eq)
+        and isinstance(left, ast.Call)
+        and chain(left.func) == "len"
+        and left.args
+    ):
+        return chain(left.args[0])
+    return None
