@@ -113,6 +113,9 @@ def test_of_an_expression(expression, kind):
         ("k = 3\nif n:\n    k = 4\nanswer = k", None),
         ("k = 0\nk += 1\nanswer = k", LITERAL),
         ("starts = [0]\nstarts.append(n)\nanswer = starts", None),
+        ("n = np.asarray(n)\nn = n.transpose(1, 0)\nanswer = n", None),
+        ("k = [n]\nk = sorted(k)\nanswer = k", None),
+        ("k = 3\nk = k * 2\nanswer = k", LITERAL),
         ("for k in range(9):\n    answer = k", LITERAL),
     ],
 )

@@ -58,7 +58,7 @@ class Look:
         bound: frozenset[str] = frozenset(),
         constructs: bool = False,
         tests: bool = False,
-        asked: frozenset[str] = frozenset(),
+        asked: frozenset[Position] = frozenset(),
         place: Position | None = None,
     ) -> None:
         self.values = values
@@ -69,7 +69,7 @@ class Look:
         self.tests = tests
         """Whether numbers are only tested against it: then it need not hold numbers itself."""
         self.asked = asked
-        """The names whose bindings are being looked at: what they are made of themselves adds nothing."""
+        """Where the bindings stand that are being looked at: what they are made of themselves adds nothing."""
         self.again = FunctionKey(frame.path, frame.function) not in values.hotness.functions
         """Whether a loop of the function may be what makes steps; what runs at every step loops alike each time."""
         self.place = frame.at if place is None else place
@@ -94,11 +94,11 @@ class Look:
         """Whether what another function returns is near enough to be looked at."""
         return self.frame.hops <= _MAX_HOPS and depth <= _MAX_DEPTH // 2
 
-    def within(self, scope: int, name: str) -> Look:
-        """A look at what a name of a function around is bound to."""
+    def within(self, scope: int, asked: frozenset[Position] = frozenset()) -> Look:
+        """A look at what a name of a function around is bound to; `asked`: the places of these bindings."""
         inside = scope == self.frame.function
         frame = self.frame if inside else self.frame.hop(self.frame.path, scope, self.frame.at)
-        return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | {name}, self.place)
+        return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | asked, self.place)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
         """What an expression is, LITERAL, CONFIGURED or SHAPE; None where a step may change it."""
@@ -221,7 +221,7 @@ class Look:
 
     def defined(self, name: str, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
         """What all bindings of a name are, and all that is put into it: `rows = []`, then `rows.append(i)`."""
-        if name in self.asked:
+        if all(d.at in self.asked for d in reaching):
             return LITERAL
         changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in LIST_CHANGES}
         stored = body.stored_items(scope, name)
@@ -235,7 +235,7 @@ class Look:
             return None
         if all(counts_turns(d) for d in reaching):
             return LITERAL
-        inner = self.within(scope, name)
+        inner = self.within(scope, frozenset(d.at for d in reaching))
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*sources(reaching), *stored)]
         kinds = [kind for kind in found if kind is not None]
         return loosest(kinds) if kinds and len(kinds) == len(found) else None
@@ -251,7 +251,7 @@ class Look:
         if any(branch != "loop" for _, branch in own) or turns_with(body.block_of(scope, at), around):
             return False
         over = [body.loop_iterable(scope, line) for line, _ in own]
-        inner = self.within(scope, "")
+        inner = self.within(scope)
         turned = (n is not None and inner.inside(tests=True, at=body.at(n)).of(n, depth + 1) for n in over)
         return all(turned)
 

@@ -29,6 +29,7 @@ _REDUCES = re.compile(
 """Calls that are a few operations on an element by their names, whether functions or modules."""
 _MEMORY = re.compile(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
 _HOST_READS = frozenset({"item", "tolist"})
+_MASK_NAME = re.compile(r"mask|valid|inside", re.IGNORECASE)
 _RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
@@ -329,7 +330,9 @@ class Turn:
             return isinstance(node.op, ast.Invert)
         if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self._is_order(node):
             return False
-        return not (isinstance(node, ast.Name) and node.id in self.variables) and self.is_tensor(node)
+        # An element of the tensor that the loop goes over may be a row of a mask, which its name says.
+        taken = isinstance(node, ast.Name) and node.id in self.variables and not _MASK_NAME.search(node.id)
+        return not taken and self.is_tensor(node)
 
     def _call(self, node: ast.Call) -> str | None:
         """A network, a function of the project's own that is more than arithmetic, somebody else's."""
