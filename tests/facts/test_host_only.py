@@ -32,6 +32,8 @@ class Net(nn.Module):
         ("from pystoi import stoi as score", "score(a)", "helper(a)", True),
         ("from scipy.optimize import linear_sum_assignment", "a", "linear_sum_assignment(a)", True),
         ("import scipy.optimize", "a", "scipy.optimize.linear_sum_assignment(a)", True),
+        ("import onnxruntime as ort", "a", "self.session_.run(None, {'x': a})", True),
+        ("import onnxruntime as ort", "a", "self.profession.run(a)", False),
         ("from scipy import stats", "a", "stats.norm(a)", False),
         ("import numpy as np", "a", "np.sum(a)", False),
         ("import librosa", "a", "helper(a)", False),

@@ -51,7 +51,19 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return _attribute(spot, index) or _list(spot, index)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
+    if isinstance(index, ast.Name) and not _may_be_made(spot, index):
+        return None
     return _array(spot, index) or _made(spot, index, device)
+
+
+def _may_be_made(spot: Spot, name: ast.Name) -> bool:
+    """Whether some call may have made what a name is bound to: asking what it is costs more, and most count a loop."""
+    body = spot.file.project.body(spot.file.path)
+    reaching = body.reaching(spot.function, name.id, body.at(name)) if body is not None else None
+    if not reaching:
+        return True  # a parameter, a name from elsewhere
+    made = [d.value for d in reaching if d.how != "loop" and d.value is not None]
+    return any(isinstance(node, ast.Call | ast.Subscript) for value in made for node in ast.walk(value))
 
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:

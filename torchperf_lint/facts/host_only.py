@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
@@ -13,6 +14,10 @@ _LIBRARIES = frozenset(
 )
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments."""
 _FUNCTIONS = ("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io.")
+
+
+_SESSION = re.compile(r"(?:^|[._])(?:sess|session)_?\.run$")
+"""A session of another runtime, which takes arrays: of onnxruntime, of tensorflow of old."""
 
 
 def feeds_host_only(file: SourceFile, site: Site) -> bool:
@@ -41,6 +46,8 @@ def _may_get(file: SourceFile, site: Site, name: str) -> bool:
 
 
 def _calls_host_only(file: SourceFile, callee: str) -> bool:
+    if _SESSION.search(callee):
+        return True
     head, _, rest = callee.partition(".")
     dotted = file.outline.imports.get(head, "")
     return _is_host_only(f"{dotted}.{rest}" if rest else dotted)
