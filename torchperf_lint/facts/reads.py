@@ -15,6 +15,7 @@ from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
+from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.turn_by_turn import together
 from torchperf_lint.facts.uploaded import uploaded_on
@@ -70,14 +71,19 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
         again = (
-            (repeated(file, place, receiver) or together(file, place, receiver, value, shown is not None))
+            repeated(file, place, receiver)
+            or together(file, place, receiver, value, shown is not None)
+            or row_by_row(file, place, receiver, value)
             if not hot.optional
             else None
         )
         if again is None:
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
-    return Read(value, hot, mild, repeated(file, place, receiver))
+    again = repeated(file, place, receiver)
+    if again is None and (mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))):
+        again = row_by_row(file, place, receiver, value)
+    return Read(value, hot, mild, again)
 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
