@@ -16,7 +16,9 @@ def test_the_base_promises_a_tensor(hint):
 
 def test_a_class_between_changes_nothing():
     between = "class Middle(Processor):\n    def other(self):\n        return 1\n\n\n"
-    assert value_of(BASE.format(hint="torch.Tensor") + between + OWN.replace("(Processor)", "(Middle)"), "ids").on_device
+    assert value_of(
+        BASE.format(hint="torch.Tensor") + between + OWN.replace("(Processor)", "(Middle)"), "ids"
+    ).on_device
 
 
 @pytest.mark.parametrize("hint", ["list[int]", "str"])

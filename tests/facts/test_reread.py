@@ -31,7 +31,8 @@ def last_read(code):
         "words.append(x.tolist())\nif x.item() == 3:\n    return x\nreturn self(x)",
         "ids = x.cpu()\nif x[0].item() == 3:\n    return x\nreturn self(x)",
         "n = int(x)\nwords.append(n)\nif float(x) > 1:\n    return x\nreturn self(x)",
-        "rows = x.detach().tolist()\nfor i in range(9):\n    if x[i].item() > rows[i]:\n        words.append(i)\n        break",
+        "rows = x.detach().tolist()\nfor i in range(9):\n"
+        "    if x[i].item() > rows[i]:\n        words.append(i)\n        break",
     ],
 )
 def test_what_was_fetched_is_there(code):

@@ -45,7 +45,8 @@ DRAWN = "ids = torch.multinomial(t, 1)\nreturn ids.tolist()"
         "for i in range(len(groups)):\n    found.append(fetch(x[i], 3))",
         "for row in x:\n    found.append(fetch(row, 3))",
         "found = [fetch(row, 3) for row in x]",
-        "at = 0\nfor group in groups:\n    n = len(group)\n    part = x[at : at + n]\n    at += n\n    found.append(fetch(part, 3))",
+        "at = 0\nfor group in groups:\n    n = len(group)\n    part = x[at : at + n]\n    at += n\n"
+        "    found.append(fetch(part, 3))",
         "for i, group in enumerate(groups):\n    part, k = x[i], 3\n    found.append(fetch(part, k))",
     ],
 )

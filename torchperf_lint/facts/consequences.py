@@ -54,7 +54,7 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, READ or AGAIN, for a value that is read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, READ or AGAIN, for a value read at a place."""
     then = _consequence(place)
     if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED

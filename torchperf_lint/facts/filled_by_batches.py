@@ -80,9 +80,9 @@ def _rows(file: SourceFile, place: Spot, given: ast.expr) -> Value | None:
 def _rows_that_a_helper_takes(file: SourceFile, place: Spot, call: ast.Call) -> Value | None:
     """`trim(hidden, mask)`: a function of the file that goes over its first argument and keeps parts of each row."""
     targets = file.project.types.targets(file.path, place.function, chain(call.func))
-    if len(targets) != 1 or targets[0].path != file.path and not call.args:
+    if len(targets) != 1 or not call.args:
         return None
-    given = _on_device(file, place, call.args[0]) if call.args else None
+    given = _on_device(file, place, call.args[0])
     return given if given is not None and _keeps_rows(file, targets[0]) else None
 
 

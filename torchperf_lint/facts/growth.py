@@ -269,9 +269,10 @@ def _names_another(target: ast.expr, loop: Loop) -> bool:
     turned = _bound_by(loop)
     for statement in loop.body if keys else ():
         for node in ast.walk(statement):
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in keys for t in node.targets):
-                if turned & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
-                    return True
+            targets = {t.id for t in node.targets if isinstance(t, ast.Name)} if isinstance(node, ast.Assign) else set()
+            made = node.value if targets & keys and isinstance(node, ast.Assign) else None
+            if made is not None and turned & {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}:
+                return True
     return False
 
 

@@ -33,7 +33,9 @@ _CALLED_ONCE = re.compile(
 """Functions that are called once, or for a result that leaves the program."""
 MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 """Files with what is computed of a whole evaluation, or of the results of one."""
-_WHOLE_SET = re.compile(r"^(?:test|val|valid|eval|gallery)_(?:\w+_)?(?:features?|feats?|labels?|targets?|data|images|y|x)$")
+_WHOLE_SET = re.compile(
+    r"^(?:test|val|valid|eval|gallery)_(?:\w+_)?(?:features?|feats?|labels?|targets?|data|images|y|x)$"
+)
 """Names of all that an evaluation is made of, which is computed once."""
 _WHOLE_NETWORK = re.compile(
     r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"

@@ -1,10 +1,10 @@
 """What the method that a method overrides promises of a parameter: overriding ones seldom repeat the annotations.
 
-    class LogitsProcessor:
-        def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor): ...
+class LogitsProcessor:
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor): ...
 
-    class NoRepeat(LogitsProcessor):
-        def __call__(self, input_ids, scores): ...
+class NoRepeat(LogitsProcessor):
+    def __call__(self, input_ids, scores): ...
 """
 
 from __future__ import annotations

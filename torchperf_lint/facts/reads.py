@@ -83,7 +83,9 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
     again = repeated(file, place, receiver)
-    if again is None and (mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))):
+    if again is None and (
+        mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))
+    ):
         again = row_by_row(file, place, receiver, value)
     return Read(value, hot, mild, again)
 

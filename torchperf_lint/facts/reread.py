@@ -1,7 +1,7 @@
 """Tensors that are read on the host a second time, though a line before has fetched all of them.
 
-    words.append(decode(x.tolist()))
-    if x.item() == stop:            # waits again, for what `x.tolist()` gave
+words.append(decode(x.tolist()))
+if x.item() == stop:            # waits again, for what `x.tolist()` gave
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def _changes(place: Place, name: str, after: int, before: int) -> bool:
             return True
         if isinstance(node, ast.AugAssign) and chain(node.target).partition("[")[0] == name:
             return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-            if chain(node.func.value).partition("[")[0] == name:
-                return True
+        called = node.func if isinstance(node, ast.Call) else None
+        in_place = isinstance(called, ast.Attribute) and called.attr.endswith("_")
+        if in_place and isinstance(called, ast.Attribute) and chain(called.value).partition("[")[0] == name:
+            return True
     return False

@@ -1,7 +1,7 @@
-"""Reads in a function that a loop calls with one row of a tensor after the other: the loop's file could read all at once.
+"""Reads in a function that a loop calls with one row of a tensor after the other: one read would do for all rows.
 
-    def to_list(t):                                for i, index in enumerate(indices):
-        return t.detach().cpu().tolist()               rows = [to_list(output[i]) for output in outputs]
+def to_list(t):                                for i, index in enumerate(indices):
+    return t.detach().cpu().tolist()               rows = [to_list(output[i]) for output in outputs]
 """
 
 from __future__ import annotations
@@ -151,7 +151,9 @@ def _is_counted_up(file: SourceFile, caller: Site, loop: Loop, node: ast.expr, o
     calls = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
     if any(chain(call.func) not in _OF_THE_HOST for call in calls):
         return False
-    if any(isinstance(n, ast.Subscript | ast.Attribute) and file.value(n, caller).kind == "tensor" for n in ast.walk(node)):
+    if any(
+        isinstance(n, ast.Subscript | ast.Attribute) and file.value(n, caller).kind == "tensor" for n in ast.walk(node)
+    ):
         return False
     inside = {id(n) for call in calls for n in ast.walk(call)}
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in inside} - {own}
