@@ -45,6 +45,7 @@ NEEDED = [
     "x = torch.cat([x, b])\ntorch.cuda.empty_cache()",
 ]
 NOTHING = [
+    "k = b.name\nd[k] = torch.cat([d[k], b])",
     "y = torch.cat([x, b])",
     "b = torch.cat([b, x])",
     "x = model(b)\nx = torch.cat([x, b])",

@@ -41,6 +41,8 @@ def together(code):
             "kept = {}\nfor s, token in zip(*scores.topk(5)):\n    n = token.item()\n    if n in kept:\n        pass",
             "scores.topk(5)",
         ),
+        ("picked = [x[torch.multinomial(scores[i], 1).item()] for i in range(len(x))]\nreturn picked", "scores"),
+        ("picked = []\nfor row in scores:\n    k = row.multinomial(1).item()\n    picked.append(x[k])", "scores"),
     ],
 )
 def test_one_read_does_for_all_turns(code, whole):

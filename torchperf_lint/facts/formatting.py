@@ -87,7 +87,16 @@ def _complains(place: Place) -> bool:
         if isinstance(parent, ast.Call) and (_FOR_TROUBLE.match(last_part(chain(parent.func))) or _fails(parent)):
             return True
         node = parent
-    return False
+    branch = next(enclosing.around(node), None)
+    return isinstance(branch, ast.If) and node in branch.body and _only_when_odd(place, branch)
+
+
+def _only_when_odd(place: Place, branch: ast.If) -> bool:
+    """`if torch.min(y) < -1: print(torch.min(y))`: what only says something about values is for odd ones."""
+    if branch.orelse or not all(isinstance(s, ast.Expr) for s in branch.body):
+        return False
+    value = place.file.value(branch.test, place)
+    return value.kind == "tensor" and value.on_device
 
 
 def _fails(call: ast.Call) -> bool:

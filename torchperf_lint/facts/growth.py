@@ -117,7 +117,7 @@ def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) 
             return None
         if any(not _exclusive(file, site, other, statement) and not _moves(other, written) for other in others):
             break
-        if variables & _bound_by(around):
+        if (variables & _bound_by(around)) or _names_another(target, around):
             break  # each turn has one of its own
         if not _few(file, site, around) or _stands_for_a_list(file, site, around, target):
             loop = loop or around
@@ -260,6 +260,20 @@ def _bound_by(loop: Loop) -> set[str]:
     """The names that a loop gives new values each turn."""
     target = None if isinstance(loop, ast.While) else loop.target
     return set() if target is None else {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def _names_another(target: ast.expr, loop: Loop) -> bool:
+    """Whether each turn works out which entry it adds to: `name = key.replace("a", "b")`, then `parts[name] = ...`."""
+    indices = [node.slice for node in ast.walk(target) if isinstance(node, ast.Subscript)]
+    keys = {node.id for index in indices for node in ast.walk(index) if isinstance(node, ast.Name)}
+    turned = _bound_by(loop)
+    for statement in loop.body if keys else ():
+        for node in ast.walk(statement):
+            targets = {t.id for t in node.targets if isinstance(t, ast.Name)} if isinstance(node, ast.Assign) else set()
+            made = node.value if targets & keys and isinstance(node, ast.Assign) else None
+            if made is not None and turned & {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}:
+                return True
+    return False
 
 
 def _few(file: SourceFile, site: Site, loop: Loop) -> bool:

@@ -282,6 +282,14 @@ def _counts_parts(node: ast.expr) -> bool:
     return bool(_PART_NAME.search(_name_of(node)))
 
 
+def only_counts(test: ast.expr, counters: frozenset[str]) -> bool:
+    """Whether a test compares a counter of one of some loops with a number, and asks nothing else."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
+        return False
+    left = test.left.left if isinstance(test.left, ast.BinOp) else test.left
+    return isinstance(left, ast.Name) and left.id in counters
+
+
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
     return any((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _CLOCKS for f in calls)

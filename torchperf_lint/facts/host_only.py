@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 
@@ -28,7 +29,7 @@ def feeds_host_only(file: SourceFile, site: Site) -> bool:
         return False
     functions = {site.function}
     called = {last_part(call.callee) for call in file.outline.calls if call.function == site.function}
-    called = {name for name in called if _may_get(file, site, name)}
+    called = {name for name in called - api.TENSOR_ONLY_METHODS if _may_get(file, site, name)}
     functions |= {n for n, record in enumerate(file.outline.functions) if record.name in called}
     return any(_calls_host_only(file, call.callee) for call in file.outline.calls if call.function in functions)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.grad_mode import GradMode
@@ -343,7 +344,9 @@ class Hotness:
         # A function of its own that calls one which steps may time it, or try it; a method is the agent's update.
         of_something = function.class_index >= 0 or function.parent > 0
         action = self.loops.trains(key, 1) or (self.loops.trains(key, 2) if of_something else None)
-        if action is None or name == "backward" or WHOLE_RUN_NAME.search(name):
+        if name == "backward" and (action is None or passes_on(self.index, key, action)):
+            return combines_losses(self.index, key)
+        if action is None or WHOLE_RUN_NAME.search(name):
             return None
         itself = action in self.loops.calls_directly_in(key.path, self.index.function(key).region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"

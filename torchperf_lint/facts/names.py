@@ -18,6 +18,7 @@ from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.nominal import from_annotation, from_thing
+from torchperf_lint.facts.overridden import promised_above
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.rest import value_of_rest
@@ -186,6 +187,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if function.class_index >= 0 and parameter is function.parameters[0] and "staticmethod" not in function.decorators:
         return from_thing(values, Thing("instance", frame.path, function.class_index), name)
     value = from_annotation(values, parameter.annotation, frame, name, function.header_line)
+    if not parameter.annotation:
+        value = promised_above(values, function, parameter, frame)
     if value.kind == "tensor" or (value.kind == "unknown" and not parameter.annotation):
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:

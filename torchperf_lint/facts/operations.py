@@ -33,6 +33,10 @@ _CALLED_ONCE = re.compile(
 """Functions that are called once, or for a result that leaves the program."""
 MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 """Files with what is computed of a whole evaluation, or of the results of one."""
+_WHOLE_SET = re.compile(
+    r"^(?:test|val|valid|eval|gallery)_(?:\w+_)?(?:features?|feats?|labels?|targets?|data|images|y|x)$"
+)
+"""Names of all that an evaluation is made of, which is computed once."""
 _WHOLE_NETWORK = re.compile(
     r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
     r"policy|agent|actor|critic|trainer|accelerator|tokenizer|loader|dataset|path|file|filename|args|cfg|config|opt|"
@@ -116,7 +120,7 @@ class Operations:
         if no_operation(key, function) or self._belongs_elsewhere(key, function):
             return False
         own = function.parameters[function.bound :]
-        return bool(own) and not any(_WHOLE_NETWORK.search(p.name) for p in own)
+        return bool(own) and not any(_WHOLE_NETWORK.search(p.name) or _WHOLE_SET.search(p.name) for p in own)
 
     def _tensor_asked(self, key: FunctionKey) -> str | None:
         """What a function asks for its device, and which may be a tensor."""

@@ -29,6 +29,10 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
     return _Outliner(path, text).run(parse(text) if tree is None else tree)
 
 
+PER_STEP = frozenset("training_step validation_step test_step train_step compute_loss forward".split())
+"""Functions that run every step: each of their calls comes to each turn of their loops."""
+
+
 class _Block(NamedTuple):
     statements: Sequence[ast.stmt]
     context: Context
@@ -46,6 +50,8 @@ class _Outliner:
         self.bodies: dict[int, list[ast.stmt]] = {}
         self.returned: list[tuple[int, int, str]] = []
         self.iterators: dict[tuple[int, str], str] = {}
+        self.counters: dict[int, frozenset[str]] = {}
+        """Function that runs every step -> the variables of its own loops."""
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -189,6 +195,9 @@ class _Outliner:
         self, node: ast.For | ast.AsyncFor | ast.While, context: Context, detail: str, iterable: ast.expr | None
     ) -> Context:
         inside = self.notes.region("loop", context, node.body, detail, iterable)
+        if isinstance(node, ast.For) and self.out.functions[context.function].name in PER_STEP:
+            turned = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+            self.counters[context.function] = self.counters.get(context.function, frozenset()) | turned
         region = self.out.regions[inside.region]._replace(head=node.lineno)
         # A body that always leaves the loop runs once, however long the iterable.
         self.out.regions[inside.region] = region._replace(turns=1) if guards.exit_kind(node.body) else region
@@ -198,6 +207,8 @@ class _Outliner:
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
         guard = guards.guard(node.test)
+        if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
+            guard = None
         body, orelse = context, context
         if guard:
             kind, rest = guard.kind, guard.otherwise
@@ -214,6 +225,12 @@ class _Outliner:
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
+
+    def is_of_each_call(self, test: ast.expr, context: Context) -> bool:
+        """`if i == 1:` in a loop of a training step's own: each step comes to that turn."""
+        if self.out.functions[context.function].name not in PER_STEP:
+            return False
+        return guards.only_counts(test, self.counters.get(context.function, frozenset()))
 
     def empties_again(self, node: ast.If, context: Context) -> bool:
         """Whether the function itself drops what a branch has set up: then each call sets it up again."""

@@ -7,15 +7,18 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hotness import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
+from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import together
 from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -70,31 +73,63 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED:
         again = (
-            (repeated(file, place, receiver) or together(file, place, receiver, value, shown is not None))
+            repeated(file, place, receiver)
+            or together(file, place, receiver, value, shown is not None)
+            or row_by_row(file, place, receiver, value)
             if not hot.optional
             else None
         )
         if again is None:
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
-    return Read(value, hot, mild, repeated(file, place, receiver))
+    again = repeated(file, place, receiver)
+    if again is None and (
+        mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))
+    ):
+        again = row_by_row(file, place, receiver, value)
+    return Read(value, hot, mild, again)
 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     """The read of `receiver` that a loop repeats for nothing, in code of which nothing else says that it is hot."""
     found = repeated(file, place, receiver)
-    hot = reason(file, place, found) if found is not None else None
-    return Read(found.value, hot, Severity.INFO, found) if found is not None and hot is not None else None
+    if found is None:
+        return _of_filled_list(file, place, receiver)
+    hot = reason(file, place, found)
+    return Read(found.value, hot, Severity.INFO, found) if hot is not None else None
+
+
+def _of_filled_list(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
+    """The read of one row of a list that a loop over batches has filled with what it computed."""
+    loop = next(file.enclosing(place.function).loops(place.expression), None)
+    if loop is None or not isinstance(receiver, ast.Name):
+        return None
+    whole = next((part for name, part in parts_of(loop.target, loop.iter) if name == receiver.id), None)
+    found = filled_by_batches(file, place, whole) if whole is not None else None
+    if whole is None or found is None:
+        return None
+    again = Repeated(whole, True, found.value, loop, filled=found.line)
+    return Read(found.value, one_by_one(file, whole, found), Severity.INFO, again)
 
 
 def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
     """The value of an expression when reading it may wait for an accelerator, as sure as that is; else None."""
     value = file.value(node, place)
-    if not value.on_device:
+    if not value.on_device or _may_be_copied_by_now(file, place, node):
         return None
     if value.device != ANYWHERE:
         return value
     return value.weaker(Confidence.LIKELY) if file.project.uses_accelerator else None
+
+
+def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """`if on_gpu: x = x.cpu()`: what is read after that is on the host, whatever else the name is bound to."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    found = body.reaching(place.function, node.id, file.span(node)[0]) or ()
+    made = (d.value for d in found if d.how == "assign" and d.block and isinstance(d.value, ast.Call))
+    return any(chain(call.func) == f"{node.id}.cpu" for call in made)
 
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
@@ -128,6 +163,8 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
     if found is None:
         return None
     whole, line = file.brief(found.whole), found.loop.target.lineno
+    if found.filled:
+        return f"copy to the host what line {found.filled} adds, once a batch and before it is split into rows"
     if found.stacked:
         return (
             f"gather what the loop on line {line} reads of `{whole}` on the device, and read all of it at once: "

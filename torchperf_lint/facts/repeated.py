@@ -50,6 +50,8 @@ class Repeated(NamedTuple):
     loop: Loop
     stacked: bool = False
     """Whether what the turns read has to be stacked first: it is several tensors, or computed of them."""
+    filled: int = 0
+    """The line on which a loop over batches puts the tensors into the list that is gone through; 0 for other reads."""
 
 
 def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:

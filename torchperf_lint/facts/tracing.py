@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
@@ -133,12 +134,15 @@ def _made_in(found: list[Definition] | None, bound: set[str], name: str) -> ast.
     if name not in bound or not found:
         return None
     last = found[-1]
-    if len(found) != 1 and last.how != "assign":
+    if len(found) != 1 and last.how not in ("assign", "item"):
         return None
     if last.how == "assign":
         return last.value
     if last.how == "item" and isinstance(last.value, ast.Tuple) and len(last.index) == 1:
         return last.value.elts[last.index[0]] if last.index[0] < len(last.value.elts) else None
+    if last.how == "item" and isinstance(last.value, ast.Call) and len(last.index) == 1:
+        function = last.value.func  # `_, best = scores[i].max(dim=0)`
+        return last.value if isinstance(function, ast.Attribute) and function.attr in api.PAIR_METHODS else None
     return None
 
 

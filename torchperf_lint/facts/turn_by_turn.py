@@ -23,7 +23,8 @@ from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence
 
 _HOPS = 3
-_DRAWS = frozenset("multinomial bernoulli normal rand randn sample uniform_ exponential_".split())
+_DRAWS = frozenset("normal rand randn sample uniform_ exponential_".split())
+"""Draws that take no row; `multinomial` draws for all rows of a matrix at once."""
 
 
 def together(file: SourceFile, place: Place, read: ast.expr, value: Value, shown: bool) -> Repeated | None:

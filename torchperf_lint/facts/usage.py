@@ -36,6 +36,8 @@ _HAS_A_DEVICE = re.compile(
     r"spec|space|batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
 )
 """Names of modules, settings and containers, which have a `device` as well."""
+_SETTINGS = re.compile(r"(?:^|[._])(?:args|cfg|config|opts?|flags|hparams|hps)$", re.IGNORECASE)
+"""Names of settings, any of which may be called like a method: `args.chunk`, `cfg.clamp`."""
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
@@ -78,7 +80,7 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     part_of = body.backward_operands(frame.function).get(name)
     if part_of is not None:
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
-    for attribute, line in uses:
+    for attribute, line in uses if not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS:
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
