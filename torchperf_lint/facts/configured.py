@@ -24,7 +24,7 @@ _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
 _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
-    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|quantiles?|ratios?|temperatures?|margins?|strides?|"
+    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
     r"freqs?|frequencies|ranges?|limits?|bounds|momentum)$",
     re.IGNORECASE,

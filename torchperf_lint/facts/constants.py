@@ -210,9 +210,11 @@ class Look:
         """What one call gives a parameter, or what `default` is; _TENSOR for a tensor or an array."""
         call = site.call
         node = call_at(self.values, site)
-        if node is None or any(k.arg is None for k in node.keywords):
+        if node is None:
             return None
         argument = argument_for(node, function, name)
+        if argument is None and any(k.arg is None for k in node.keywords):
+            return self.promised(self.frame.function, name)  # settings are kept in a table together: `**render_kwargs`
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))

@@ -145,8 +145,12 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     has_device = any(k.arg == "device" or k.arg is None for k in node.keywords)
     shares_memory = name in ("from_numpy", "frombuffer")
     where = device or (ANYWHERE if has_device else HOST if shares_memory else default_device(values, frame))
-    if name in ("as_tensor", "asarray") and where == HOST and node.args:
+    if name in ("as_tensor", "asarray", *api.LEGACY_TYPES) and where == HOST and node.args:
         inner = values.of(node.args[0], frame)
+        if inner.kind == "batch" and inner.device == HOST:
+            return inner  # a tensor of the same data
+        if name in api.LEGACY_TYPES:
+            return tensor(HOST, f"made by `torch.{name}`")
         where = inner.device if inner.kind == "tensor" else HOST
     given = next((values.of(k.value, frame) for k in node.keywords if k.arg == "device"), None)
     return replace(tensor(where, f"made by `torch.{name}`"), borrowed=given is not None and given.borrowed)
