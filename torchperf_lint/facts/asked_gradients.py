@@ -35,7 +35,7 @@ def gradient_role(index: Index, key: FunctionKey) -> Role | None:
         return None
     given = {p.name for p in function.parameters[function.bound :]}
     if _BACKWARD.search(function.name) and any(map(_LOSSES.search, given)) and _imports_torch(index, key.path):
-        return _role(f"runs `backward` on the losses that it is given{_NOT_CALLED} every training step", "training step")
+        return _role(f"runs `backward` on the losses that it is given{_NOT_CALLED} every step", "training step")
     if len(given) < 2 or not any(map(_TRUTH.search, given)):
         return None
     line = _asks(index, key, function)

@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.bound_alike import BINDS, bound_alike, bound_on_every_way, counts_turns, sources, turns_with
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, holds_others, is_configuration, loosest, setting
+from torchperf_lint.facts.configured import (
+    CONFIGURED,
+    LITERAL,
+    SHAPE,
+    holds_others,
+    is_configuration,
+    loosest,
+    setting,
+    unpacks_settings,
+)
 from torchperf_lint.facts.constant_attributes import of_attribute
 from torchperf_lint.facts.constant_calls import of_call
 from torchperf_lint.facts.held import LIST_CHANGES
@@ -214,7 +223,7 @@ class Look:
             return None
         argument = argument_for(node, function, name)
         if argument is None and any(k.arg is None for k in node.keywords):
-            return self.promised(self.frame.function, name)  # settings are kept in a table together: `**render_kwargs`
+            return self.promised(self.frame.function, name) if unpacks_settings(node) else None
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))

@@ -36,12 +36,9 @@ class Expressions:
             kind = type(node)
             if kind is ast.Call:
                 calls.append(self._call(node, here))
-                for named in handed_over(node, calls[-1].callee, notes.names):  # type: ignore[arg-type]
+                for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
                     notes.mention(named, node, here)
                 postponed.update(kept_lambdas(node, calls[-1].callee))
-                beside = moved_beside(node)  # type: ignore[arg-type]
-                if beside:
-                    notes.mention(("device", beside, ""), node, here)
                 held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
                 if held is not None:
                     notes.bind(*held, here)

@@ -13,11 +13,10 @@ _NO_TENSOR = re.compile(
 """Names of devices and dtypes, which `.to` takes as well."""
 
 
-def moved_beside(node: ast.Call) -> str:
-    """The name of what something is moved to, as far as it may be a tensor; else an empty string."""
+def moved_beside(node: ast.Call) -> tuple[tuple[str, str, str], ...]:
+    """The mention of what something is moved to, as far as that may be a tensor."""
     if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
-        return ""
+        return ()
     name = node.args[0].id
-    if node.func.attr == "type_as":
-        return name
-    return name if node.func.attr == "to" and not node.keywords and not _NO_TENSOR.search(name) else ""
+    moved = node.func.attr == "to" and not node.keywords and not _NO_TENSOR.search(name)
+    return (("device", name, ""),) if moved or node.func.attr == "type_as" else ()
