@@ -71,6 +71,14 @@ COLD = {
             total = torch.zeros(3).cuda()  # <-
             return total + torch.autograd.grad(model(x).sum(), model.weight)[0]
         """,
+    "a demonstration": """
+        import torch
+        if __name__ == "__main__":
+            def guide(classifier, x, y):
+                x_in = x.detach().requires_grad_()
+                noise = torch.zeros(3).cuda()  # <-
+                return torch.autograd.grad(classifier(x_in + noise).sum(), x_in)[0]
+        """,
     "what is drawn": """
         import torch
         def plot_backward(losses):

@@ -25,13 +25,20 @@ _TRUTH = re.compile(r"^(?:y|ys|labels?|targets?|y_(?:true|orig|target)|(?:gt|tru
 """Parameters that say what is true of an input, which comes in batches then."""
 _LOSSES = re.compile(r"^(?:(?:task|multi|all)_)?(?:loss|losses|objectives?)(?:_(?:list|dict|vector))?$")
 _BACKWARD = re.compile(r"^_?(?:\w+_)?backward(?:_pass)?$")
+_INDENT = 4
+"""Of the body of a function of the module."""
 _STEPS = re.compile(r"(?:^|\.)\w*optim\w*\.step$|(?:^|\.)step$")
 
 
 def gradient_role(index: Index, key: FunctionKey) -> Role | None:
     """The role of a function that nothing in the project calls, or None."""
     function = index.function(key)
-    if function.parent > 0 or no_operation(key, function) or NOT_TRAINING_NAME.search(function.name):
+    if (
+        function.parent > 0
+        or _is_in_a_block(index, key)
+        or no_operation(key, function)
+        or NOT_TRAINING_NAME.search(function.name)
+    ):
         return None
     given = {p.name for p in function.parameters[function.bound :]}
     if _BACKWARD.search(function.name) and any(map(_LOSSES.search, given)) and _imports_torch(index, key.path):
@@ -50,6 +57,12 @@ _NOT_CALLED = ", and nothing in the project calls it: who uses it does so for"
 
 def _role(because: str, often: str) -> Role:
     return Role("step", because, f"every {often}", Confidence.LIKELY)
+
+
+def _is_in_a_block(index: Index, key: FunctionKey) -> bool:
+    """Whether a function that is no method stands in a block, as in a demonstration below `if __name__ == ...`."""
+    function = index.function(key)
+    return function.class_index < 0 and index.outlines[key.path].regions[function.region].start[1] > _INDENT + 1
 
 
 def _asks(index: Index, key: FunctionKey, function: Function) -> int | None:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 _GIVEN = re.compile(r"^(?:\w+_)?(?:transforms?|augmentations?|augment)$")
-_COMPOSED = re.compile(r"^(?:torchvision\.transforms|albumentations|monai\.transforms|timm\.data|torchaudio\.transforms)\.")
+_COMPOSED = re.compile(
+    r"^(?:torchvision\.transforms|albumentations|monai\.transforms|timm\.data|torchaudio\.transforms)\."
+)
 _DATA_SET = re.compile(r"^[A-Z]|data_?set|_ds$")
 
 
