@@ -22,6 +22,7 @@ from torchperf_lint.facts import (
     memo,
     mentions,
     modes,
+    moved_beside,
     notes,
     once,
     outline,
@@ -151,7 +152,21 @@ def _directory(settings: Settings) -> Path:
 
 def _made_by() -> str:
     """What an outline depends on besides the text: our version and code, and Python's parser."""
-    makers = (outline, expressions, notes, guards, memo, once, chains, mentions, modes, records, signatures, syntax)
+    makers = (
+        outline,
+        expressions,
+        moved_beside,
+        notes,
+        guards,
+        memo,
+        once,
+        chains,
+        mentions,
+        modes,
+        records,
+        signatures,
+        syntax,
+    )
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])
 

@@ -59,6 +59,7 @@ def test_a_fallback(body):
         "if isinstance(n, float):\n    y = HERE",
         "for box in boxes:\n    y = HERE",
         "with torch.no_grad():\n    y = HERE",
+        "if coefficient < 1.0:\n    y = HERE",
     ],
 )
 def test_no_fallback(body):

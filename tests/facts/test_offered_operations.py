@@ -6,6 +6,20 @@ import pytest
 from snippets import hot_at
 
 OPERATIONS = {
+    "something is moved to where a parameter is": """
+        def points_of(rots, depth):
+            return torch.arange(depth).to(rots) @ rots  # <-
+        """,
+    "by type_as": """
+        def points_of(rots, depth):
+            return torch.arange(depth).type_as(rots) @ rots  # <-
+        """,
+    "a method of a module of another library": """
+        from mmcv.runner import BaseModule
+        class View(BaseModule):
+            def points(self, rots):
+                return torch.zeros(3).to(rots)  # <-
+        """,
     "a parameter is asked for its device": """
         def rotate(points, angle):
             m = torch.zeros(3, 3).to(points.device)  # <-
@@ -32,6 +46,10 @@ OPERATIONS = {
 }
 
 OTHERS = {
+    "what something is moved to may be a device or a dtype": """
+        def place(x, torch_dtype, dev):
+            return x.to(torch_dtype), torch.zeros(3).to(dev)  # <-
+        """,
     "the project calls it, where it is cold": """
         def rotate(points, angle):
             return points @ torch.zeros(3, 3).to(points.device)  # <-

@@ -42,3 +42,14 @@ def test_elements_of_unpacked_lists():
 @pytest.mark.parametrize("annotation", ["", "torch.Tensor", "list[int]", "list[", "dict[torch.Tensor, torch.Tensor]"])
 def test_no_container_of_tensors(annotation):
     assert contents(annotation, "so it is annotated") is None
+
+
+def test_a_name_of_the_files_own_stands_for_a_container():
+    code = "import torch\nfrom typing import List\nBatch = List[torch.Tensor]\ndef f(x: Batch):\n    return x[0]"
+    assert value_of(code, "x[0]").kind == "tensor"
+
+
+def test_a_display_of_progress_hands_on_batches():
+    loop = "for x in LogProgress(log, self.data_loader):\n        print(x)"
+    code = f"from utils import LogProgress\ndef f(self):\n    {loop}"
+    assert value_of(code, "x").kind == "batch"

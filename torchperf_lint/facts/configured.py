@@ -24,7 +24,7 @@ _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
 _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
-    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|quantiles?|ratios?|temperatures?|margins?|strides?|"
+    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
     r"freqs?|frequencies|ranges?|limits?|bounds|momentum)$",
     re.IGNORECASE,
@@ -44,6 +44,10 @@ _CONFIGURATION = re.compile(
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
+_TABLE = re.compile(
+    r"(?:^|[._])(?:kwargs|opts?|options|settings|configs?|cfg|hparams|hyper_?params)(?:_\w+)?$", re.IGNORECASE
+)
+"""Tables of settings, by their names."""
 _TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
 _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 
@@ -51,6 +55,11 @@ _OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 def is_configuration(node: ast.expr) -> bool:
     """Whether an expression names an object that holds settings: `self.cfg`, `config.model`, `args`."""
     return _CONFIGURATION.search(chain(node)) is not None
+
+
+def unpacks_settings(call: ast.Call) -> bool:
+    """Whether what a call unpacks are settings, which are kept in a table together: `f(x, **render_kwargs)`."""
+    return all(_TABLE.search(chain(k.value)) or is_configuration(k.value) for k in call.keywords if k.arg is None)
 
 
 def loosest(kinds: Sequence[str]) -> str:

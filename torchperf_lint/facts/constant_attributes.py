@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bound_alike import BINDS
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration
 from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
@@ -22,6 +24,8 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 
+_CONSTANTS_MODULE = re.compile(r"(?:^|[._])(?:const|consts|constants?)$", re.IGNORECASE)
+
 _attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]] = WeakKeyDictionary()
 
 
@@ -34,7 +38,7 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
         return LITERAL
     if is_configuration(node.value):
         return CONFIGURED if look.values.of(node, look.frame).kind not in ("tensor", "batch", "array") else None
-    if node.attr.isupper() and len(node.attr) > 2:
+    if (node.attr.isupper() and len(node.attr) > 2) or is_of_constants(look, node):
         return LITERAL
     own = _owner(look, node.value)
     if own is None:
@@ -43,6 +47,14 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     # What a module was built with is the same at every step; what a list takes from it are numbers.
     built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
     return CONFIGURED if built else held
+
+
+def is_of_constants(look: Look, node: ast.expr) -> bool:
+    """Whether a name is that of a module of constants: `residue_constants.atom_types`, `constants.mean`."""
+    if not isinstance(node, ast.Attribute) or not _CONSTANTS_MODULE.search(chain(node.value)):
+        return False
+    thing = look.values.thing(node.value, look.frame)
+    return thing is not None and thing.kind in ("external", "module")
 
 
 def _is_record_of_the_step(look: Look, own: Thing, node: ast.expr) -> bool:

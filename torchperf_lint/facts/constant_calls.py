@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
+from torchperf_lint.facts.constant_attributes import is_of_constants
 from torchperf_lint.facts.index import FunctionKey
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _KEEP_ARRAYS = frozenset(
 """Methods of an array, or of a list, whose result follows from its numbers alone."""
 _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
+_LOOKS_UP = frozenset({"index", "count", "get"})
+"""Methods that ask a list or table for one thing."""
 _DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
 """Calls by which a function gives other numbers each time."""
 
@@ -63,7 +66,17 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
         return look.all([*node.args, *(k.value for k in node.keywords)], depth)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
         return look.of(node.func.value, depth + 1)
+    if isinstance(node.func, ast.Attribute) and (node.func.attr in _LOOKS_UP or is_of_constants(look, node.func)):
+        return _looked_up(look, node, node.func, depth)
     return _helped(look, node, depth) if not dotted else None
+
+
+def _looked_up(look: Look, node: ast.Call, called: ast.Attribute, depth: int) -> str | None:
+    """Where a table of constants has something: `names.index("SG")`; and what a module of constants computes."""
+    if called.attr in _LOOKS_UP and look.used_here().of(called.value, depth + 1) is None:
+        return None
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return CONFIGURED if not given or look.used_here().all(given, depth) is not None else None
 
 
 def _of_array(look: Look, node: ast.Call, depth: int) -> str | None:

@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.bound_alike import BINDS, bound_alike, bound_on_every_way, counts_turns, sources, turns_with
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, holds_others, is_configuration, loosest, setting
+from torchperf_lint.facts.configured import (
+    CONFIGURED,
+    LITERAL,
+    SHAPE,
+    holds_others,
+    is_configuration,
+    loosest,
+    setting,
+    unpacks_settings,
+)
 from torchperf_lint.facts.constant_attributes import of_attribute
 from torchperf_lint.facts.constant_calls import of_call
 from torchperf_lint.facts.held import LIST_CHANGES
@@ -210,9 +219,11 @@ class Look:
         """What one call gives a parameter, or what `default` is; _TENSOR for a tensor or an array."""
         call = site.call
         node = call_at(self.values, site)
-        if node is None or any(k.arg is None for k in node.keywords):
+        if node is None:
             return None
         argument = argument_for(node, function, name)
+        if argument is None and any(k.arg is None for k in node.keywords):
+            return self.promised(self.frame.function, name) if unpacks_settings(node) else None
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))

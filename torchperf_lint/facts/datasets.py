@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.item_transforms import transforms_given
 from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, sequence, tensor
 
@@ -103,7 +104,7 @@ def item_work(values: Values, data: ast.expr, frame: Frame) -> str | None:
         found = _work_of(values, thing)
         if found is not None:
             return found
-    return None
+    return transforms_given(values, data, frame)
 
 
 def _things(values: Values, data: ast.expr, value: Value, frame: Frame) -> tuple[Thing, ...]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _DEVICE_NAME = re.compile(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
 _DTYPE_NAME = re.compile(r"dtype|precision$", re.IGNORECASE)
+_OF_A_TENSOR = frozenset({"device", "shape", "ndim", "size", "dim"})
 _TORCH_DTYPES = re.compile(
     r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$"
 )
@@ -37,6 +38,8 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
         made = _of_call(values, node, frame)
         if made is not None:
             return made
+    if isinstance(node, ast.Attribute) and node.attr in ("index", "type"):
+        node = node.value  # `x.device.index` is where `x` is, too
     value = values.of(node, frame)
     if value.kind == "torch_device":
         # `x.device` of a tensor that is who knows where: code writes that for accelerators.
@@ -74,6 +77,8 @@ def _of_constant(value: object) -> str | None:
 
 
 def _of_call(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "get_device" and not node.args:
+        return HOST if values.of(node.func.value, frame).device == HOST else DEVICE
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external":
         return None
@@ -116,9 +121,9 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
 
 
 def has_a_device(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether the function asks a name for its device, too: of what `.to` takes, only a tensor has one."""
+    """Whether the function asks a name for its device or shape, too: of what `.to` takes, only a tensor has them."""
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
-    return body is not None and any(use == "device" for use, _ in body.uses(frame.function, chain(node)))
+    return body is not None and any(use in _OF_A_TENSOR for use, _ in body.uses(frame.function, chain(node)))
 
 
 def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | None, str]:

@@ -9,6 +9,7 @@ from torchperf_lint.facts import guards
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.mentions import appended, handed_over, kept_lambdas
 from torchperf_lint.facts.modes import in_evaluation
+from torchperf_lint.facts.moved_beside import moved_beside
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
@@ -35,7 +36,7 @@ class Expressions:
             kind = type(node)
             if kind is ast.Call:
                 calls.append(self._call(node, here))
-                for named in handed_over(node, calls[-1].callee, notes.names):  # type: ignore[arg-type]
+                for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
                     notes.mention(named, node, here)
                 postponed.update(kept_lambdas(node, calls[-1].callee))
                 held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import device_of, target_device
@@ -16,6 +16,7 @@ from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
 from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
+from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -28,12 +29,17 @@ from torchperf_lint.facts.value import (
     sequence,
     tensor,
 )
+from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
 PROGRESS = re.compile(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
+
+
+_AROUND_LOADERS = re.compile(r"(?:^|\.)(?:\w+Progress|Progress(?:Bar|Meter)?|\w+ProgressBar)$")
+"""Classes that show how far a loop has come, `LogProgress(logger, loader)`, and hand its batches on as they are."""
 
 
 BUILTIN_RESULTS = (
@@ -56,6 +62,10 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return value_of_builtin(values, node, rest, frame)
     if PROGRESS.search(dotted) and node.args:
         return values.of(node.args[0], frame)
+    if _AROUND_LOADERS.search(dotted):
+        wrapped = next((v for v in (_loader(values, a, frame) for a in node.args[:3]) if v.kind == "loader"), None)
+        if wrapped is not None:
+            return wrapped
     if dotted in ("itertools.islice", "itertools.cycle") and node.args:
         return values.of(node.args[0], frame)
     if (
@@ -73,6 +83,14 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
         return as_a_module_would(values, node, frame)
     return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
+
+
+def _loader(values: Values, node: ast.expr, frame: Frame) -> Value:
+    """What is handed to a display of progress, which is a loader where nothing but its name is known."""
+    value = values.of(node, frame)
+    if value.kind != "unknown" or not LOADER_NAME.search(last_part(chain(node))):
+        return value
+    return Value("loader", HOST, f"`{chain(node)}`, a DataLoader by its name and use", Confidence.LIKELY)
 
 
 def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame) -> Value:
@@ -145,8 +163,12 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     has_device = any(k.arg == "device" or k.arg is None for k in node.keywords)
     shares_memory = name in ("from_numpy", "frombuffer")
     where = device or (ANYWHERE if has_device else HOST if shares_memory else default_device(values, frame))
-    if name in ("as_tensor", "asarray") and where == HOST and node.args:
+    if name in ("as_tensor", "asarray", *api.LEGACY_TYPES) and where == HOST and node.args:
         inner = values.of(node.args[0], frame)
+        if inner.kind == "batch" and inner.device == HOST:
+            return inner  # a tensor of the same data
+        if name in api.LEGACY_TYPES:
+            return tensor(HOST, f"made by `torch.{name}`")
         where = inner.device if inner.kind == "tensor" else HOST
     given = next((values.of(k.value, frame) for k in node.keywords if k.arg == "device"), None)
     return replace(tensor(where, f"made by `torch.{name}`"), borrowed=given is not None and given.borrowed)

@@ -97,6 +97,8 @@ def _compared(test: ast.Compare) -> bool | None:
     operator, right = test.ops[0], test.comparators[0]
     if not _counts(test.left) or not isinstance(right, ast.Constant) or not isinstance(right.value, int | float):
         return None
+    if isinstance(right.value, float) and right.value and isinstance(test.left, ast.Name):
+        return None  # `if coefficient < 1.0` counts nothing
     if right.value not in (0, 1, 2):
         return None
     same = isinstance(operator, ast.Eq | ast.NotEq)

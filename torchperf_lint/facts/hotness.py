@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.dispatch import Dispatch
@@ -333,6 +334,7 @@ class Hotness:
                         or self.operations.role_by_part(key, parts)
                         or batch_role(self.index, key)
                         or per_input(self.index, key)
+                        or gradient_role(self.index, key)
                     )
                 if role is not None:
                     yield key, self._from_role(key, role)

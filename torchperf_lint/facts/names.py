@@ -202,7 +202,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return passed
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
-        return Value("torch_device", HOST)
+        return Value("torch_device", ANYWHERE if _is_there_to_be_given(values, function, frame) else HOST)
     if value.kind != "unknown":
         return value
     if _NOT_A_TENSOR.match(parameter.annotation):
@@ -211,6 +211,11 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return PLAIN
     used = from_uses(values, name, frame, body)
     return used if used.kind != "unknown" else of_forward(values, name, frame, body)
+
+
+def _is_there_to_be_given(values: Values, function: Function, frame: Frame) -> bool:
+    """Whether a device with a default is one that others give: to a function that the project itself never calls."""
+    return function.name != "__init__" and not values.hotness.callers.get(FunctionKey(frame.path, frame.function))
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:

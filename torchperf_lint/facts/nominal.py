@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -82,6 +83,7 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     """The value that an annotation promises."""
     if not annotation:
         return UNKNOWN
+    annotation = _spelled_out(values, annotation, frame)
     container = contents(annotation, f"`{name}` is annotated `{annotation}` (line {line})")
     if container is not None:
         return container
@@ -110,6 +112,14 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
         if promised.because
         else promised
     )
+
+
+def _spelled_out(values: Values, annotation: str, frame: Frame) -> str:
+    """What a name of the file's own stands for, `Batch = List[torch.Tensor]`; any other annotation as it is."""
+    body = values.body(frame.path) if annotation.isidentifier() else None
+    bound = body.definitions(0).get(annotation, ()) if body is not None else ()
+    made = bound[0].value if len(bound) == 1 else None
+    return ast.unparse(made) if isinstance(made, ast.Subscript) else annotation
 
 
 def short_name(dotted: str) -> str:

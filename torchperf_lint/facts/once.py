@@ -40,8 +40,16 @@ def set_up_once(node: ast.If) -> bool:
             if written == missing and "." in missing:
                 return True
             if isinstance(target, ast.Subscript) and chain(target.value) in (missing, missing.removesuffix("[]")):
-                return True
+                return not _is_another_key(node.test, target)
     return False
+
+
+def _is_another_key(test: ast.expr, stored: ast.Subscript) -> bool:
+    """`if fmax not in cache: cache[f"{fmax}_{device}"] = ...`: what is stored is never found."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotIn):
+        return False
+    made = isinstance(stored.slice, ast.BinOp | ast.JoinedStr) and isinstance(test.left, ast.Name)
+    return made and any(isinstance(n, ast.Name) and n.id == test.left.id for n in ast.walk(stored.slice))  # type: ignore[attr-defined]
 
 
 def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:

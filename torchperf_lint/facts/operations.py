@@ -24,6 +24,8 @@ _OPERATION = Role(
 )
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
+_MODULES = re.compile(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
+"""Modules of other libraries, by the class that all of theirs derive from: that knows no operation of those."""
 _TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
 _CALLED_ONCE = re.compile(
     r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
@@ -169,7 +171,7 @@ def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:
     own = [base for base in bases if base.kind == "class"]
     others = index.external_bases(cls)
     return any(function.name in index.record(base).methods for base in own) or any(
-        not base.startswith((*PLAIN_BASES, "torch.nn.")) for base in others
+        not base.startswith((*PLAIN_BASES, "torch.nn.")) and (own or not _MODULES.search(base)) for base in others
     )
 
 

@@ -1,0 +1,26 @@
+"""Branches that fill what their test found missing, and those that store it where the test never looks."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from torchperf_lint.facts.once import set_up_once
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("if key not in cache: cache[key] = make()", True),
+        ("if n not in self.grids: self.grids[n] = make()", True),
+        ("if str(fmax) not in cache: cache[str(fmax)] = make()", True),
+        ("if fmax not in cache: cache[str(fmax) + '_' + str(y.device)] = make()", False),
+        ("if fmax not in cache: cache[f'{fmax}_{y.device}'] = make()", False),
+        ("if name not in cache: cache[key] = make()", True),
+    ],
+)
+def test_what_is_stored_is_found_again(code, once):
+    statement = ast.parse(code).body[0]
+    assert isinstance(statement, ast.If)
+    assert set_up_once(statement) is once

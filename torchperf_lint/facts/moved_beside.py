@@ -1,0 +1,22 @@
+"""Moves to where a tensor is, `torch.zeros(3).to(points)`, which ask that for its device without a word of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_NO_TENSOR = re.compile(
+    r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|dtype|precision$|type$|format|^(?:target|where|dest|destination|place|"
+    r"location|accelerator|args|kwargs|half|float\d*|bf?loat16|fp\d+|bf\d+)$|^[a-w]$",
+    re.IGNORECASE,
+)
+"""Names of devices and dtypes, which `.to` takes as well."""
+
+
+def moved_beside(node: ast.Call) -> tuple[tuple[str, str, str], ...]:
+    """The mention of what something is moved to, as far as that may be a tensor."""
+    if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
+        return ()
+    name = node.args[0].id
+    moved = node.func.attr == "to" and not node.keywords and not _NO_TENSOR.search(name)
+    return (("device", name, ""),) if moved or node.func.attr == "type_as" else ()
