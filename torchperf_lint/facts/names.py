@@ -16,6 +16,7 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
+from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
@@ -185,7 +186,11 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     parameter = next(p for p in function.parameters if p.name == name)
     if function.class_index >= 0 and parameter is function.parameters[0] and "staticmethod" not in function.decorators:
         return from_thing(values, Thing("instance", frame.path, function.class_index), name)
-    value = from_annotation(values, parameter.annotation, frame, name, function.header_line)
+    value = (
+        from_annotation(values, parameter.annotation, frame, name, function.header_line)
+        if parameter.annotation
+        else promised_to_override(values, function, name, frame)
+    )
     if value.kind == "tensor" or (value.kind == "unknown" and not parameter.annotation):
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:
