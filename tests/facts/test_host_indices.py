@@ -158,6 +158,9 @@ def test_an_index_that_was_made_some_lines_before(expression, sources):
 
 
 COUNTED = """
+    def bans(n):
+        return [[k] for k in range(n)]
+
     def train(model, data, features, opt, device, n):
         source, target = data.source.to("cuda"), data.target.to("cuda")
         table = np.arange(n)
@@ -188,6 +191,9 @@ def counted(loop, body):
         ("rows in numbers", "rows = rows.to('cuda'); picked = source[rows]", []),
         ("i in range(n)", "at = torch.arange(n), target; picked = source[at]", ["at"]),
         ("i in range(n)", "at = target, torch.arange(n, device='cuda'); picked = source[at]", []),
+        ("i in range(n)", "picked = target\n            for k, ban in enumerate(bans(n)): picked[k, ban] = 0", ["ban"]),
+        ("i in range(n)", "picked = target\n            for k, x in enumerate(target): picked[k, x] = 0", []),
+        ("i, ban in enumerate([[1, 2]])", "picked = target; picked[0, ban] = 0", []),
         ("i in range(n)", "at = i, torch.arange(n); at = i, target; picked = source[at]", []),
         (
             "i in range(n)",

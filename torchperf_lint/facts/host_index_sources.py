@@ -15,7 +15,7 @@ from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
-from torchperf_lint.facts.index_uses import name_below, used_again
+from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.spots import Spot
@@ -54,7 +54,9 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     if own_attribute(index) is not None:
         return _attribute(spot, index)
     loaded = loaded_index(spot, index)
-    return Source(*loaded) if loaded is not None else _array(spot, index) or _made(spot, index, device)
+    if loaded is not None:
+        return Source(*loaded)
+    return _array(spot, index) or _made(spot, index, device) or _listed_each_turn(spot, index)
 
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
@@ -123,6 +125,25 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
     return Source(
         f"the array `{index.id}` is host memory",
         f"copy it once for all its uses: `{index.id} = torch.from_numpy({index.id}).to({{device}})`",
+    )
+
+
+def _listed_each_turn(spot: Spot, index: ast.expr) -> Source | None:
+    """`scores[i, banned] = -inf` in a loop inside the step: what stands beside another index is no tuple of indices."""
+    node = spot.expression
+    if not isinstance(index, ast.Name) or not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return None
+    value = spot.file.value(index, spot)
+    held = value.item.kind if value.item is not None else "unknown"
+    if not isinstance(node.slice, ast.Tuple) or value.kind != "sequence" or held not in ("plain", "unknown"):
+        return None
+    if not turns_inside(spot, index):
+        return None
+    return Source(
+        f"in each turn of a loop the list `{index.id}` becomes a tensor in host memory",
+        "gather the rows and columns of all turns in lists, and index once behind the loop; or fill one mask on the "
+        "host, copy it, and use `masked_fill_`",
+        evident=False,
     )
 
 

@@ -26,8 +26,8 @@ _MAKES_INDEX = (
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])")
-"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`."""
+_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])|\w\[\w+, \w+\] = ")
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`."""
 
 
 class HostIndex(NamedTuple):

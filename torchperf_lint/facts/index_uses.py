@@ -32,6 +32,16 @@ def parts_of_index(spot: Spot, index: ast.expr) -> list[ast.expr]:
     return [index]
 
 
+def turns_inside(spot: Spot, index: ast.Name) -> bool:
+    """Whether a loop inside the step binds an index anew each turn: not the step loop itself."""
+    hot = spot.hot
+    here = hot.loop is not None and hot.loop[0] == spot.file.path
+    head = spot.file.outline.regions[hot.loop[1]].head if here and hot.loop is not None else None
+    inner = [loop for loop in spot.file.enclosing(spot.function).loops(index) if isinstance(loop, ast.For)]
+    names = (n.id for loop in inner if loop.lineno != head for n in ast.walk(loop.target) if isinstance(n, ast.Name))
+    return index.id in names
+
+
 def used_again(spot: Spot, index: ast.Name) -> bool:
     """Whether more than one thing that may be on the device is indexed by a name, or one thing after the other."""
     around = spot.file.enclosing(spot.function)
