@@ -44,6 +44,8 @@ def test_what_trains_is_told_by_its_name(draw, train):
         ("batch = replay_buffer.sample(256)", "agent.act(batch)"),
         ("agent.update(0)", "batch = replay_buffer.sample(256)"),
         ("batch = replay_buffer.sample(256)", "progress.update(1)"),
+        ("batch = replay_buffer.sample(256)", "policy.train()"),
+        ("batch = replay_buffer.sample(256); agent.eval()", "agent.train()"),
     ],
 )
 def test_other_loops_are_not_hot(draw, train):

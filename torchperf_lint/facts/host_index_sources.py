@@ -156,7 +156,7 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
     made, name = made_on_host(values, index, spot.frame), name_below(index)
     if made is None:
         return _computed(spot, name, value)
-    if any(k.arg == "device" for k in made.call.keywords):
+    if any(k.arg == "device" for k in made.call.keywords) or (isinstance(index, ast.Subscript) and _is_set(spot, name)):
         return None
     if made.factory in api.FACTORIES and made.function == spot.function and not _filled_by_host(spot, name):
         because = f"made on the host by `torch.{made.factory}` (line {made.call.lineno})"
@@ -186,6 +186,12 @@ def _computed(spot: Spot, name: ast.Name | None, value: Value) -> Source | None:
         f"`{name.id}` was computed in host memory",
         f"compute it on the device, or copy it once for all its uses: `{name.id} = {name.id}.to({{device}})`",
     )
+
+
+def _is_set(spot: Spot, name: ast.Name | None) -> bool:
+    """Whether elements are set one by one: `rows[: len(seen)]` takes as many as the host has found."""
+    body = spot.file.project.body(spot.file.path)
+    return name is not None and body is not None and any(True for _ in written_into(body, spot.function, name.id))
 
 
 def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:

@@ -19,9 +19,17 @@ _TRAINS = re.compile(
 
 def draws_and_trains(calls: Sequence[Call]) -> tuple[Call, Call] | None:
     """The call that draws a batch among those of one turn, and the call behind it that trains on it, by their names."""
+    switched = {c.callee.removesuffix(".eval") for c in calls if c.callee.endswith(".eval")}
     for drawn in calls:
         if _DRAWS.search(drawn.callee):
-            behind = (c for c in calls if c.line > drawn.line and _TRAINS.search(c.callee))
+            behind = (c for c in calls if c.line > drawn.line and _trains(c, switched))
             trained = next(behind, None)
             return (drawn, trained) if trained is not None else None
     return None
+
+
+def _trains(call: Call, switched: set[str]) -> bool:
+    """Whether a call trains; `policy.train()` only switches the mode of a module."""
+    owner, _, name = call.callee.rpartition(".")
+    mode = name == "train" and (owner in switched or owner.endswith("policy"))
+    return not mode and _TRAINS.search(call.callee) is not None
