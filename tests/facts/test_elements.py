@@ -36,6 +36,12 @@ def found(code):
 
 
 SURE = [
+    "n = y.sum(1)\nmask = x.new_ones(x.shape)\nfor i in range(x.size(0)):\n    mask[i, n[i]:] = 0",
+    "n = y.sum(1)\nmask = torch.zeros_like(x)\nfor i in range(len(x)):\n    mask[i, :, : n[i] - 1] = True",
+    "parts = x.split(1, 1)\nfor i in range(x.size(1)):\n    total += criterion(parts[i].squeeze(), y[:, i])",
+    "parts = torch.unbind(x, 1)\nfor i in range(x.size(1)):\n    total += (parts[i] * y[:, i]).sum()",
+    "near = x < y\nfor i in range(x.size(0)):\n    kept.append(x[i][near[i]].clamp(min=0))\nkept = torch.cat(kept)",
+    "for i in range(x.size()[0]):\n    total += x[i].topk(3)[0].sum()",
     "out = torch.zeros(k, device=x.device)\nfor i in range(k):\n    out[i] = (x == i).sum()",
     "out = x.new_zeros((k, 3))\nfor i in range(k):\n    out[i] = torch.sum(x * i)",
     "n = x.size(0) // k\nfor i in range(n):\n    for j in range(k):\n"
@@ -66,6 +72,8 @@ SURE = [
     "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
 DOUBTFUL = [
+    ("near = x < y\nfor i in range(x.size(0)):\n    kept.append(x[i][near[i]].clamp(min=0))", "different lengths"),
+    ("parts = x.split(pairs, 1)\nfor i in range(x.size(1)):\n    total += parts[i].sum() * y[i]", "comes from a list"),
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
     ("for t in range(x.size(1)):\n    h = 0.9 * h + x[:, t]", "`h` goes from turn to turn"),
     ("for t in range(x.size(1)):\n    x[:, t] = x[:, t - 1] * 2 + x[:, t]", "neighbours"),
@@ -83,6 +91,7 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "for i in range(x.size(0)):\n    mask[i, pairs[i]:] = 0",
     "for i in range(3):\n    total += x[:, i].sum()",
     "for i in range(n):\n    total += x[:, i].sum()",
     "for layer in self.layers:\n    x = layer(x)",

@@ -155,3 +155,54 @@ def made_of(expression):
 )
 def test_an_index_that_was_made_some_lines_before(expression, sources):
     assert made_of(expression) == sources
+
+
+COUNTED = """
+    def bans(n):
+        return [[k] for k in range(n)]
+
+    def train(model, data, features, opt, device, n):
+        source, target = data.source.to("cuda"), data.target.to("cuda")
+        table = np.arange(n)
+        numbers = DataLoader(range(n), 64)
+        rows_of = DataLoader(features, 64)
+        for {loop}:
+            {body}
+            loss = model(picked, target).sum()
+            loss.backward()
+            opt.step()
+"""
+
+
+def counted(loop, body):
+    files = texts(COUNTED.format(loop=loop, body=body))
+    found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    return [ast.unparse(index.spot.expression) for index in found]
+
+
+@pytest.mark.parametrize(
+    ("loop", "body", "indices"),
+    [
+        ("rows in DataLoader(range(n), 64, shuffle=True)", "picked = source[rows]", ["rows"]),
+        ("rows in tqdm(numbers)", "picked = source[rows].t()", ["rows"]),
+        ("rows in rows_of", "picked = source[rows], target[rows]", ["rows", "rows"]),
+        ("rows in rows_of", "picked = source[rows]", []),
+        ("rows in numbers", "picked = table[rows]", []),
+        ("rows in numbers", "rows = rows.to('cuda'); picked = source[rows]", []),
+        ("i in range(n)", "at = torch.arange(n), target; picked = source[at]", ["at"]),
+        ("i in range(n)", "at = target, torch.arange(n, device='cuda'); picked = source[at]", []),
+        ("i in range(n)", "picked = target\n            for k, ban in enumerate(bans(n)): picked[k, ban] = 0", ["ban"]),
+        ("i in range(n)", "picked = target\n            for k, x in enumerate(target): picked[k, x] = 0", []),
+        ("i, ban in enumerate([[1, 2]])", "picked = target; picked[0, ban] = 0", []),
+        ("i in range(n)", "at = i, torch.arange(n); at = i, target; picked = source[at]", []),
+        (
+            "i in range(n)",
+            "c = torch.stack(torch.meshgrid(torch.arange(n), torch.arange(n)), -1); c = torch.reshape(c, [-1, 2]); "
+            "picked = source[c[:, 0], 1], target[c[:, 0]]",
+            ["c[:, 0]", "c[:, 0]"],
+        ),
+        ("i in range(n)", "c = torch.cat([torch.from_numpy(table), torch.ones(2)]); picked = source[c]", []),
+    ],
+)
+def test_an_index_of_a_training_loop(loop, body, indices):
+    assert counted(loop, body) == indices

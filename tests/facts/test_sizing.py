@@ -25,7 +25,7 @@ CODE = """
             ks = x.sum(1).int()
             cutoff = torch.empty([], dtype=torch.int64, device=x.device).random_(1, x.shape[1])
             cutoff = torch.where(torch.rand([], device=x.device) < self.share, cutoff, torch.full_like(cutoff, 3))
-            farthest = x.argmax()
+            farthest, index = x.argmax(), x.argsort(1)
             for i in range(9):
                 print(int(ks[i]))
                 {statement}
@@ -44,6 +44,10 @@ def of(statement):
         ("torch.topk(x[i], ks[i])", ["ks[i]"]),
         ("x.narrow(0, 0, length=ks[i])", ["ks[i]"]),
         ("x[:, ks[i]]", ["ks[i]"]),
+        ("[x[0, index[i][j]] for j in range(9)]", ["index[i][j]"]),
+        ("[x[0, index[i, j]] for j in range(9)]", ["index[i, j]"]),
+        ("[x[0, index[i]] for j in range(9)]", []),
+        ("[x[0, hit[i][j]] for j in range(9)]", []),
         ("[self.parts[h](x) for h in hit]", ["h"]),
         ("[table[name] for name in table]", []),
         ("x[:, hit[i]]", []),

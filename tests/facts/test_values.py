@@ -1176,3 +1176,17 @@ def test_lengths_that_are_unpacked_are_on_the_host(expression, device):
                 return [length // 2 for length in lengths]
     """
     check(code, expression, "tensor", device)
+
+
+@pytest.mark.parametrize(
+    ("begun", "device"), [("torch.zeros(3)", HOST), ("0", DEVICE), ("torch.zeros(3, device='cuda')", DEVICE)]
+)
+def test_what_is_added_to_in_place_stays_where_it_was(begun, device):
+    code = f"""
+        def count(model, loader):
+            counts = {begun}
+            for x in loader:
+                counts += model(x.cuda()).cuda().sum(0)
+            return counts
+    """
+    check(code, "counts", "tensor", device)

@@ -23,7 +23,7 @@ from torchperf_lint.model import Confidence
 
 _TRUTH = re.compile(r"^(?:y|ys|labels?|targets?|y_(?:true|orig|target)|(?:gt|true|target|orig)_labels?)$")
 """Parameters that say what is true of an input, which comes in batches then."""
-_LOSSES = re.compile(r"^(?:(?:task|multi|all)_)?(?:loss|losses|objectives?)(?:_(?:list|dict|vector))?$")
+_LOSSES = re.compile(r"^(?:(?:task|multi|all)_)?(?:losses|objectives|loss_(?:list|dict|vector))$")
 _BACKWARD = re.compile(r"^_?(?:\w+_)?backward(?:_pass)?$")
 _INDENT = 4
 """Of the body of a function of the module."""

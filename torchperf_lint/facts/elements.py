@@ -9,6 +9,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loops import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.turns import Comprehension, Turn
@@ -82,7 +83,9 @@ def _by_index(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) ->
     if not turn.indexed or not is_length(file, place, bound):
         return None
     found = (s for s in turn.indexed if isinstance(s.slice, ast.Tuple) or is_one_tensor(file, place, s.value))
-    return next((s.value for s in found if on_device(file, place, s.value) is not None), None)
+    filled = (node.value for node in turn.nodes if isinstance(node, ast.Subscript) and fills_up_to(turn, node))
+    candidates = (*(s.value for s in found), *filled)
+    return next((whole for whole in candidates if on_device(file, place, whole) is not None), None)
 
 
 def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.expr | None:

@@ -14,10 +14,12 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
+from torchperf_lint.facts.index_loaders import loaded_index
+from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
+from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.facts.written_into import written_into
 from torchperf_lint.model import Confidence
 
@@ -51,19 +53,21 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return _attribute(spot, index) or _list(spot, index)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
-    if isinstance(index, ast.Name) and not _may_be_made(spot, index):
+    if isinstance(index, ast.Name) and _counts_turns(spot, index):
         return None
-    return _array(spot, index) or _made(spot, index, device)
+    loaded = loaded_index(spot, index)
+    if loaded is not None:
+        return Source(*loaded)
+    return _array(spot, index) or _made(spot, index, device) or _listed_each_turn(spot, index)
 
 
-def _may_be_made(spot: Spot, name: ast.Name) -> bool:
-    """Whether some call may have made what a name is bound to: asking what it is costs more, and most count a loop."""
+def _counts_turns(spot: Spot, name: ast.Name) -> bool:
+    """`for i in range(n)`: most indices are such numbers, and asking what they are costs more."""
     body = spot.file.project.body(spot.file.path)
     reaching = body.reaching(spot.function, name.id, body.at(name)) if body is not None else None
-    if not reaching:
-        return True  # a parameter, a name from elsewhere
-    made = [d.value for d in reaching if d.how != "loop" and d.value is not None]
-    return any(isinstance(node, ast.Call | ast.Subscript) for value in made for node in ast.walk(value))
+    turns = (d.value for d in reaching or () if d.how == "loop")
+    counted = [value for value in turns if isinstance(value, ast.Call) and chain(value.func) == "range"]
+    return bool(reaching) and len(counted) == len(reaching or ())
 
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
@@ -127,7 +131,7 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
     """A numpy array that picks from several tensors."""
     if not isinstance(index, ast.Name) or spot.file.value(index, spot).kind != "array":
         return None
-    if is_array(spot.file.project.values, index, spot.frame) is None or not _used_again(spot, index):
+    if is_array(spot.file.project.values, index, spot.frame) is None or not used_again(spot, index):
         return None
     return Source(
         f"the array `{index.id}` is host memory",
@@ -135,16 +139,36 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
     )
 
 
+def _listed_each_turn(spot: Spot, index: ast.expr) -> Source | None:
+    """`scores[i, banned] = -inf` in a loop inside the step: what stands beside another index is no tuple of indices."""
+    node = spot.expression
+    if not isinstance(index, ast.Name) or not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
+        return None
+    value = spot.file.value(index, spot)
+    held = value.item.kind if value.item is not None else "unknown"
+    if not isinstance(node.slice, ast.Tuple) or value.kind != "sequence" or held not in ("plain", "unknown"):
+        return None
+    if not turns_inside(spot, index):
+        return None
+    return Source(
+        f"in each turn of a loop the list `{index.id}` becomes a tensor in host memory",
+        "gather the rows and columns of all turns in lists, and index once behind the loop; or fill one mask on the "
+        "host, copy it, and use `masked_fill_`",
+        evident=False,
+    )
+
+
 def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
     """A tensor that a call made on the host, some statements before."""
     values = spot.file.project.values
-    value = spot.file.value(index, spot) if isinstance(index, ast.Name | ast.Call) else None
+    value = spot.file.value(index, spot) if isinstance(index, ast.Name | ast.Call | ast.Subscript) else None
     if value is None or not _is_on_host(value) or value.confidence is Confidence.POSSIBLE:
         return None
-    made = made_on_host(values, index, spot.frame)
-    if made is None or any(k.arg == "device" for k in made.call.keywords):
+    made, name = made_on_host(values, index, spot.frame), name_below(index)
+    if made is None:
+        return _computed(spot, name, value)
+    if any(k.arg == "device" for k in made.call.keywords) or (isinstance(index, ast.Subscript) and _is_set(spot, name)):
         return None
-    name = _bottom(index)
     if made.factory in api.FACTORIES and made.function == spot.function and not _filled_by_host(spot, name):
         because = f"made on the host by `torch.{made.factory}` (line {made.call.lineno})"
         fresh = Fresh(
@@ -156,7 +180,7 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
             spot.file.path,
         )
         return Source(f"`torch.{made.factory}(...)` fills host memory", "", fresh, evident=False)
-    if name is None or not _used_again(spot, name):
+    if name is None or not used_again(spot, name):
         return None
     written = name.id
     return Source(
@@ -165,10 +189,20 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
     )
 
 
-def _bottom(index: ast.expr) -> ast.Name | None:
-    while isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
-        index = index.func.value
-    return index if isinstance(index, ast.Name) else None
+def _computed(spot: Spot, name: ast.Name | None, value: Value) -> Source | None:
+    """A tensor that torch computed on the host from what was made there: `torch.stack(torch.meshgrid(...), -1)`."""
+    if name is None or "made by `torch." not in value.because or not used_again(spot, name):
+        return None
+    return Source(
+        f"`{name.id}` was computed in host memory",
+        f"compute it on the device, or copy it once for all its uses: `{name.id} = {name.id}.to({{device}})`",
+    )
+
+
+def _is_set(spot: Spot, name: ast.Name | None) -> bool:
+    """Whether elements are set one by one: `rows[: len(seen)]` takes as many as the host has found."""
+    body = spot.file.project.body(spot.file.path)
+    return name is not None and body is not None and any(True for _ in written_into(body, spot.function, name.id))
 
 
 def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
@@ -187,41 +221,3 @@ def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
         if not any(spot.file.value(part, spot.at(part)).kind in _KNOWN_NUMBERS for part in operands):
             return True
     return False
-
-
-def _used_again(spot: Spot, index: ast.Name) -> bool:
-    """Whether more than one thing that may be on the device is indexed by a name, or one thing after the other."""
-    around = spot.file.enclosing(spot.function)
-    body = spot.file.project.body(spot.file.path)
-    reaching = (body.reaching(spot.function, index.id, body.at(index)) or []) if body is not None else []
-    bound = [d.at[0] for d in reaching]
-    uses = 0
-    for node in around.parents:
-        if not isinstance(node, ast.Subscript) or not _is_indexed_by(node, index.id):
-            continue
-        there = spot.at(node)
-        value = spot.file.value(node.value, there)
-        if value.kind in ("array", "sequence", "plain") or (value.kind == "tensor" and value.device != DEVICE):
-            continue
-        uses += 2 if _turns_with(spot, node, bound) else 1
-    return uses > 1
-
-
-def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return any(isinstance(part, ast.Name) and part.id == name for part in parts)
-
-
-def _turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
-    """Whether a loop that does not bind the index turns around a subscript of something else in each turn."""
-    base = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-    for loop in spot.file.enclosing(spot.function).loops(node):
-        first = loop.target.lineno
-        inside = any(first <= line <= _end(loop) for line in bound)
-        if not inside and base & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
-            return True
-    return False
-
-
-def _end(loop: ast.For | ast.AsyncFor | ast.comprehension) -> int:
-    return (loop.iter if isinstance(loop, ast.comprehension) else loop).end_lineno or 0

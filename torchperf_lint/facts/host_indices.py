@@ -11,6 +11,7 @@ from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, just_made
 from torchperf_lint.facts.host_index_sources import source_of
 from torchperf_lint.facts.host_numbers import is_host_number
+from torchperf_lint.facts.index_uses import parts_of_index
 from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position
@@ -21,12 +22,12 @@ from torchperf_lint.model import Confidence
 
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
-    "choice(",
+    "choice(", "linspace(", "meshgrid(", "oader(",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])")
-"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`."""
+_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])|\w\[\w+, \w+\] = ")
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`."""
 
 
 class HostIndex(NamedTuple):
@@ -58,9 +59,12 @@ def host_indices(file: SourceFile) -> Iterator[HostIndex]:
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
         at = file.span(spot.expression)[0]
-        for index in _indices(spot.expression.slice):
+        for index in _indices(spot):
             found = _of(file, spot, spot.expression.value, index)
             if found is not None:
+                whole = spot.expression.slice
+                if isinstance(whole, ast.Name) and index is not whole:  # `at = rows, columns`: told where it is used
+                    found = found._replace(spot=spot.at(whole))
                 # What indexes several tensors is told once, and so are several indices of one subscript.
                 at = causes.setdefault(found.fresh.call if found.fresh is not None else _shared(found), at)
                 yield found._replace(of=at)
@@ -73,9 +77,10 @@ def _shared(index: HostIndex) -> str:
     return f"{index.spot.function} {own}"
 
 
-def _indices(node: ast.expr) -> Iterator[ast.expr]:
+def _indices(spot: Spot) -> Iterator[ast.expr]:
     """What may be a tensor with dimensions among the indices: one number on the host (`order[0]`) needs no copy."""
-    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+    assert isinstance(spot.expression, ast.Subscript)
+    for part in parts_of_index(spot, spot.expression.slice):
         several = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice | ast.Tuple)
         if several or isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List):
             yield part

@@ -15,6 +15,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.replay import draws_and_trains
 from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
 from torchperf_lint.facts.types import Types, is_module_name
 from torchperf_lint.model import Confidence
@@ -174,6 +175,7 @@ class Loops:
             or self._denoising(path, index)
             or self._decoding(path, index)
             or self._over_data_set(path, index)
+            or self._over_buffer(path, index)
             or self._handing_over(path, index)
         )
 
@@ -202,6 +204,17 @@ class Loops:
                     because = f"goes through a data set and calls `{call.callee}()` (line {call.line}) for each sample"
                     return Loop("eval", because, Confidence.LIKELY, region.head, "every sample that is evaluated")
         return None
+
+    def _over_buffer(self, path: str, index: int) -> Loop | None:
+        """A loop that draws a batch from a replay buffer each turn, and hands it to what trains on it by its name."""
+        found = draws_and_trains(self.calls_directly_in(path, index))
+        if found is None or self._targets_of(path, found[1]):
+            return None  # what trains is known, and has no training action
+        drawn, trained = found
+        because = (
+            f"draws a batch each turn, `{drawn.callee}()`, and trains on it: `{trained.callee}()` (line {trained.line})"
+        )
+        return Loop("step", because, Confidence.LIKELY, self.index.outlines[path].regions[index].head, _STEP)
 
     def _runs_without_grad(self, key: FunctionKey) -> bool:
         region = self.index.function(key).region

@@ -16,9 +16,9 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
+from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.nominal import from_annotation, from_thing
-from torchperf_lint.facts.overridden import promised_above
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.rest import value_of_rest
@@ -148,7 +148,10 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     assert d.value is not None
     place = body.at(d.value)
     place = place if d.how != "augmented" else d.at
-    value = values.of(d.value, frame.hop(frame.path, frame.function, place))
+    there = frame.hop(frame.path, frame.function, place)
+    value = values.of(d.value, there)
+    if d.how == "augmented" and value.kind == "tensor" and _begins_on_host(values, name, d, there, body):
+        value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)
     if d.how == "loop":
@@ -163,6 +166,14 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return replace(value, because=told(name, value.because, d.at[0]))
     return value
+
+
+def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> bool:
+    """Whether what is changed in place was a tensor on the host before: it stays there, whatever is added."""
+    begun = [b for b in body.reaching(frame.function, name, d.at) or () if b.how != "augmented"]
+    made = [values.of(b.value, frame._replace(at=body.at(b.value))) for b in begun if b.how == "assign" and b.value]
+    on_host = [value for value in made if value.kind == "tensor" and value.device == HOST]
+    return bool(begun) and len(on_host) == len(begun)
 
 
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
@@ -186,9 +197,11 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     parameter = next(p for p in function.parameters if p.name == name)
     if function.class_index >= 0 and parameter is function.parameters[0] and "staticmethod" not in function.decorators:
         return from_thing(values, Thing("instance", frame.path, function.class_index), name)
-    value = from_annotation(values, parameter.annotation, frame, name, function.header_line)
-    if not parameter.annotation:
-        value = promised_above(values, function, parameter, frame)
+    value = (
+        from_annotation(values, parameter.annotation, frame, name, function.header_line)
+        if parameter.annotation
+        else promised_to_override(values, function, name, frame)
+    )
     if value.kind == "tensor" or (value.kind == "unknown" and not parameter.annotation):
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
 
 _NUMBERS = frozenset({"float", "int", "bool"})
+INDEX_NAME = re.compile(
+    r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|lens?|order|perm|perms|pos|positions?)(?:_|$)"
+)
+"""Names of tensors of indices, of which each element has the same shape; those of masks are left out."""
 
 
 def picks_one(file: SourceFile, place: Place, index: ast.expr) -> bool:
@@ -44,3 +50,24 @@ def _asked_for_one(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     if isinstance(parent, ast.Call):
         return isinstance(parent.func, ast.Name) and parent.func.id in _NUMBERS
     return isinstance(parent, ast.BoolOp)
+
+
+def is_element(file: SourceFile, place: Place, node: ast.Subscript) -> bool:
+    """`perm[b][c]`, `order[b, c]` of the variables of two loops: an element of a table of indices."""
+    taken: list[ast.expr] = []
+    base: ast.expr = node
+    while isinstance(base, ast.Subscript):
+        taken += base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
+        base = base.value
+    if len(taken) != _AXES or not INDEX_NAME.search(last_part(chain(base))):
+        return False
+    turning = {n.id for loop in file.enclosing(place.function).loops(node) for n in _names(loop.target)}
+    return all(isinstance(part, ast.Name) and part.id in turning for part in taken)
+
+
+def _names(target: ast.expr) -> list[ast.Name]:
+    return [node for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+_AXES = 2
+"""A table has rows and columns; of an index with one variable nobody knows that it gives one number."""

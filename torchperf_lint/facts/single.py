@@ -67,8 +67,21 @@ def _binds_one(file: SourceFile, place: Place, definition: Definition, hops: int
     if definition.how == "loop" and not definition.index and definition.value is not None:
         # A row of a tensor is one too; `[x for x in x]` goes over what it binds.
         return is_one_tensor(file, place, definition.value, hops - 1)
+    if definition.how == "augmented":
+        return _begins_as_one(file, place, definition)
     value = _bound_value(definition)
     return value is not None and _makes_one(file, place, value)
+
+
+def _begins_as_one(file: SourceFile, place: Place, augmented: Definition) -> bool:
+    """`reached |= tokens == end`, where `reached` was one tensor before: `+=` makes a list longer as well."""
+    body, whole = file.project.body(file.path), augmented.value
+    target = whole.left if isinstance(whole, ast.BinOp) else None
+    if body is None or not isinstance(target, ast.Name):
+        return False
+    before = body.reaching(place.function, target.id, augmented.at) or []
+    begun = [_bound_value(d) for d in before if d.how != "augmented"]
+    return bool(begun) and all(value is not None and _makes_one(file, place, value) for value in begun)
 
 
 def _bound_value(definition: Definition) -> ast.expr | None:
@@ -89,6 +102,9 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
     """Whether a number is the length of a tensor: `x.shape[0]`, `x.size(1)`, `len(x)`, a name for one of them."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return is_tensor(file, place, node.value.value)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call) and not node.value.args:
+        sized = node.value.func  # `x.size()[0]`
+        return isinstance(sized, ast.Attribute) and sized.attr == "size" and is_tensor(file, place, sized.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
         return bool(node.args) and is_tensor(file, place, node.func.value)
     if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:

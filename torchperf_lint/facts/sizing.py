@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
-from torchperf_lint.facts.one_number import is_one, picks_one
+from torchperf_lint.facts.one_number import is_element, is_one, picks_one
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
@@ -110,7 +110,8 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
         of_module = dotted.startswith("torch.") and "()" not in dotted
         return len(node.args) == (1 if of_module else 0) and not node.keywords
     if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Name) and (picks_one(file, place, node) or is_one(file, place, node))
+        asked = isinstance(node.slice, ast.Name) and (picks_one(file, place, node) or is_one(file, place, node))
+        return asked or is_element(file, place, node)
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or hops or body is None:
         return False

@@ -11,6 +11,8 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.one_number import INDEX_NAME
+from torchperf_lint.facts.rows import fills_up_to, is_cut_evenly, picked_whole
 from torchperf_lint.facts.source import Place, SourceFile
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
@@ -41,8 +43,6 @@ HANDFUL = re.compile(
     re.IGNORECASE,
 )
 """Names of what there are a few of, whatever the tensor's shape says."""
-_INDEX = re.compile(r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|lens?|order|perm|pos|positions?)(?:_|$)")
-"""Names of tensors of indices, of which each element has the same shape; those of masks are left out."""
 _CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
@@ -79,7 +79,7 @@ class Turn:
         return [
             node
             for node in self.nodes
-            if isinstance(node, ast.Subscript) and self._is_read(node) and self._is_index(node.slice)
+            if isinstance(node, ast.Subscript) and self._is_read(node) and self.is_index(node.slice)
         ]
 
     def _is_read(self, node: ast.Subscript) -> bool:
@@ -90,7 +90,8 @@ class Turn:
     def _augmented(self) -> list[ast.expr]:
         return [node.target for node in self.nodes if isinstance(node, ast.AugAssign)]
 
-    def _is_index(self, index: ast.expr) -> bool:
+    def is_index(self, index: ast.expr) -> bool:
+        """Whether the loop's variable is an index, or one of several."""
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         return any(isinstance(part, ast.Name) and part.id in self.variables for part in parts)
 
@@ -138,9 +139,9 @@ class Turn:
         """`order[i]`: an index by its name, no mask."""
         by_turn = False
         while isinstance(node, ast.Subscript):  # `order[i]`, `order[i][j]`
-            by_turn = by_turn or self._is_index(node.slice)
+            by_turn = by_turn or self.is_index(node.slice)
             node = node.value
-        return by_turn and _INDEX.search(last_part(chain(node))) is not None
+        return by_turn and INDEX_NAME.search(last_part(chain(node))) is not None
 
     def _is_work(self, node: ast.AST) -> bool:
         if isinstance(node, ast.BinOp):
@@ -149,7 +150,7 @@ class Turn:
             whole = node.target.value if isinstance(node.target, ast.Subscript) else None
             return self.is_tensor(node.value) or (whole is not None and self.is_tensor(whole))
         if isinstance(node, ast.Subscript):
-            return isinstance(node.ctx, ast.Store) and self._is_scattered(node)
+            return fills_up_to(self, node) or (isinstance(node.ctx, ast.Store) and self._is_scattered(node))
         if not isinstance(node, ast.Call):
             return False
         denoted = self.file.denotes(node.func, self.place) or ""
@@ -201,7 +202,9 @@ class Turn:
         if handed_on:
             return f"`{sorted(handed_on)[0]}` goes from turn to turn"
         for node in self.nodes:
-            if isinstance(node, ast.Subscript) and not self._is_flat(node.slice) and self._is_offset(node.slice):
+            if not isinstance(node, ast.Subscript) or self._is_flat(node.slice) or fills_up_to(self, node):
+                continue
+            if self._is_offset(node.slice):
                 return "turns that look at their neighbours"
         return None
 
@@ -240,12 +243,13 @@ class Turn:
                 return "`where` gives a different number each turn"
             # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._varies(node.slice):
-                if self._is_reduced(node):
+                if self._is_reduced(node) or picked_whole(self, node):
                     continue
                 return "slices of different lengths"
         for subscript in self.indexed:
             kind = self.file.value(subscript.value, self.place).kind
-            if kind not in ("tensor", "batch") and not (kind == "unknown" and self._may_be_a_tensor(subscript)):
+            known = kind in ("tensor", "batch") or (kind == "unknown" and self._may_be_a_tensor(subscript))
+            if not known and not is_cut_evenly(self, subscript.value):
                 return f"`{self.file.brief(subscript)}` comes from a list"
         return None
 
@@ -270,7 +274,7 @@ class Turn:
         )
         sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
         parts = [part for argument in sizes for part in ast.walk(argument)]
-        return any(isinstance(part, ast.Subscript) and self._is_index(part.slice) for part in parts)
+        return any(isinstance(part, ast.Subscript) and self.is_index(part.slice) for part in parts)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""

@@ -23,8 +23,9 @@ class HostIndexIntoDeviceTensor(SourceRule):
     `x` is on the device, and `x[:, [i]]`, `x[[2, 0, 1]]`, where it is a list of one number or of numbers that no step
     changes; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a list that an object
     was given once (`x[:, self.kept]`), an index that a module keeps as a plain attribute, which stays in host memory
-    when the module moves, what torch made on the host some lines before, and a numpy array or a tensor of the host's
-    data that picks from several tensors.
+    when the module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's
+    data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, and lists
+    that index in each turn of a loop inside the step.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from

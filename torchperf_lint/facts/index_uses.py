@@ -1,0 +1,80 @@
+"""Where a function uses one index: how often an index in host memory is copied to the device."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.value import DEVICE
+
+
+def name_below(index: ast.expr) -> ast.Name | None:
+    """The name that an index is, is an axis of, or is what a method gives: `rows`, `coords[:, 0]`, `rows.long()`."""
+    while True:
+        if isinstance(index, ast.Call) and isinstance(index.func, ast.Attribute):
+            index = index.func.value
+        elif isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Slice | ast.Tuple):
+            index = index.value
+        else:
+            return index if isinstance(index, ast.Name) else None
+
+
+def parts_of_index(spot: Spot, index: ast.expr) -> list[ast.expr]:
+    """The parts of an index: `at = rows, columns` and `x[at]` as `x[rows, columns]`."""
+    if isinstance(index, ast.Tuple):
+        return index.elts
+    body = spot.file.project.body(spot.file.path)
+    if isinstance(index, ast.Name) and body is not None:
+        bound = body.reaching(spot.function, index.id, body.at(index)) or []
+        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+        if isinstance(value, ast.Tuple):
+            return value.elts
+    return [index]
+
+
+def turns_inside(spot: Spot, index: ast.Name) -> bool:
+    """Whether a loop inside the step binds an index anew each turn: not the step loop itself."""
+    hot = spot.hot
+    here = hot.loop is not None and hot.loop[0] == spot.file.path
+    head = spot.file.outline.regions[hot.loop[1]].head if here and hot.loop is not None else None
+    inner = [loop for loop in spot.file.enclosing(spot.function).loops(index) if isinstance(loop, ast.For)]
+    names = (n.id for loop in inner if loop.lineno != head for n in ast.walk(loop.target) if isinstance(n, ast.Name))
+    return index.id in names
+
+
+def used_again(spot: Spot, index: ast.Name) -> bool:
+    """Whether more than one thing that may be on the device is indexed by a name, or one thing after the other."""
+    around = spot.file.enclosing(spot.function)
+    body = spot.file.project.body(spot.file.path)
+    reaching = (body.reaching(spot.function, index.id, body.at(index)) or []) if body is not None else []
+    bound = [d.at[0] for d in reaching]
+    uses = 0
+    for node in around.parents:
+        if not isinstance(node, ast.Subscript) or not _is_indexed_by(node, index.id):
+            continue
+        there = spot.at(node)
+        value = spot.file.value(node.value, there)
+        if value.kind in ("array", "sequence", "plain") or (value.kind == "tensor" and value.device != DEVICE):
+            continue
+        uses += 2 if _turns_with(spot, node, bound) else 1
+    return uses > 1
+
+
+def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any((below := name_below(part)) is not None and below.id == name for part in parts)
+
+
+def _turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
+    """Whether a loop that does not bind the index turns around a subscript of something else in each turn."""
+    base = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    for loop in spot.file.enclosing(spot.function).loops(node):
+        first = loop.target.lineno
+        inside = any(first <= line <= _end(loop) for line in bound)
+        if not inside and base & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+            return True
+    return False
+
+
+def _end(loop: ast.For | ast.AsyncFor | ast.comprehension) -> int:
+    return (loop.iter if isinstance(loop, ast.comprehension) else loop).end_lineno or 0

@@ -1,0 +1,69 @@
+"""Rows of tensors that a loop takes one by one though one form does for all: filled, cut evenly, picked by a mask."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain, last_part
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.turns import Turn
+
+_JOINS = frozenset({"cat", "concat", "concatenate", "hstack"})
+
+
+def fills_up_to(turn: Turn, node: ast.Subscript) -> bool:
+    """`mask[i, n[i]:] = 0`: the element of one tensor says how much of a row of another is set."""
+    if not isinstance(node.ctx, ast.Store):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    bounds = [end for part in parts if isinstance(part, ast.Slice) for end in (part.lower, part.upper) if end]
+    taken = [part for bound in bounds for part in ast.walk(bound) if isinstance(part, ast.Subscript)]
+    by_turn = any(turn.is_index(part.slice) and turn.is_tensor(part.value) for part in taken)
+    return by_turn and turn.is_index(node.slice) and turn.is_tensor(node.value)
+
+
+def is_cut_evenly(turn: Turn, node: ast.expr) -> bool:
+    """Whether a list is of equal parts of a tensor: `x.split(1, 1)`, `x.unbind()`, `x.chunk(n)`."""
+    body = turn.file.project.body(turn.file.path)
+    if not isinstance(node, ast.Name) or body is None:
+        return False
+    bound = body.reaching(turn.place.function, node.id, body.at(node)) or []
+    cuts = [d.value for d in bound if d.how == "assign"]
+    return bool(cuts) and len(cuts) == len(bound) and all(_cuts_evenly(turn, value) for value in cuts)
+
+
+def _cuts_evenly(turn: Turn, node: ast.expr | None) -> bool:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    of_torch = chain(node.func.value) == "torch"
+    given = node.args[1:] if of_torch else node.args
+    if node.func.attr == "split":
+        return bool(given) and isinstance(given[0], ast.Constant)
+    return node.func.attr in ("unbind", "chunk") and (of_torch or turn.is_tensor(node.func.value))
+
+
+def picked_whole(turn: Turn, node: ast.Subscript) -> bool:
+    """`x[i][mask[i]]`, where all that is picked is put into one tensor behind the loop: that is `x[mask]`."""
+    row, mask = node.value, node.slice
+    if not (_is_row(turn, row) and isinstance(mask, ast.Subscript) and _is_row(turn, mask)):
+        return False
+    joined = _joined_behind(turn)
+    return bool(joined) and all(name in joined for name in _appended(turn))
+
+
+def _is_row(turn: Turn, node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and turn.is_index(node.slice)
+
+
+def _appended(turn: Turn) -> set[str]:
+    """The lists that the turns make longer."""
+    return {chain(c.func.value) for c in turn.calls if isinstance(c.func, ast.Attribute) and c.func.attr == "append"}
+
+
+def _joined_behind(turn: Turn) -> set[str]:
+    """The names that a function puts together into one tensor: `torch.cat(picked)`."""
+    around = turn.file.enclosing(turn.place.function).parents
+    calls = (node for node in around if isinstance(node, ast.Call) and last_part(chain(node.func)) in _JOINS)
+    return {chain(call.args[0]) for call in calls if call.args}
