@@ -193,6 +193,7 @@ def counted(loop, body):
         ("i in range(n)", "at = target, torch.arange(n, device='cuda'); picked = source[at]", []),
         ("i in range(n)", "picked = target\n            for k, ban in enumerate(bans(n)): picked[k, ban] = 0", ["ban"]),
         ("i in range(n)", "picked = target\n            for k, x in enumerate(target): picked[k, x] = 0", []),
+        ("i in range(n)", "picked = target\n            for ban in bans(n): picked[ban, :3] = 0", []),
         ("i, ban in enumerate([[1, 2]])", "picked = target; picked[0, ban] = 0", []),
         ("i in range(n)", "at = i, torch.arange(n); at = i, target; picked = source[at]", []),
         (

@@ -148,7 +148,7 @@ def _listed_each_turn(spot: Spot, index: ast.expr) -> Source | None:
     held = value.item.kind if value.item is not None else "unknown"
     if not isinstance(node.slice, ast.Tuple) or value.kind != "sequence" or held not in ("plain", "unknown"):
         return None
-    if not turns_inside(spot, index):
+    if not turns_inside(spot, index, node.slice):
         return None
     return Source(
         f"in each turn of a loop the list `{index.id}` becomes a tensor in host memory",

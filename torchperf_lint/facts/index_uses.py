@@ -32,14 +32,20 @@ def parts_of_index(spot: Spot, index: ast.expr) -> list[ast.expr]:
     return [index]
 
 
-def turns_inside(spot: Spot, index: ast.Name) -> bool:
-    """Whether a loop inside the step binds an index anew each turn: not the step loop itself."""
+def turns_inside(spot: Spot, index: ast.Name, beside: ast.Tuple) -> bool:
+    """Whether a loop inside the step binds an index and one beside it anew each turn: `for i, rows in enumerate(x)`.
+
+    Of a name alone, `for i in rows`, nobody knows that it is no number. The step loop itself is none inside.
+    """
     hot = spot.hot
     here = hot.loop is not None and hot.loop[0] == spot.file.path
     head = spot.file.outline.regions[hot.loop[1]].head if here and hot.loop is not None else None
-    inner = [loop for loop in spot.file.enclosing(spot.function).loops(index) if isinstance(loop, ast.For)]
-    names = (n.id for loop in inner if loop.lineno != head for n in ast.walk(loop.target) if isinstance(n, ast.Name))
-    return index.id in names
+    others = {part.id for part in beside.elts if isinstance(part, ast.Name)} - {index.id}
+    for loop in spot.file.enclosing(spot.function).loops(index):
+        bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        if isinstance(loop, ast.For) and loop.lineno != head and index.id in bound and others & bound:
+            return True
+    return False
 
 
 def used_again(spot: Spot, index: ast.Name) -> bool:
