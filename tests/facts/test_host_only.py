@@ -34,6 +34,8 @@ class Net(nn.Module):
         ("import scipy.optimize", "a", "scipy.optimize.linear_sum_assignment(a)", True),
         ("import onnxruntime as ort", "a", "self.session_.run(None, {'x': a})", True),
         ("import onnxruntime as ort", "a", "self.profession.run(a)", False),
+        ("import cv2", "a", "cv2.connectedComponents(a)", True),
+        ("import cv2", "a", "cv2.GaussianBlur(a, (5, 5), 0)", False),
         ("from scipy import stats", "a", "stats.norm(a)", False),
         ("import numpy as np", "a", "np.sum(a)", False),
         ("import librosa", "a", "helper(a)", False),

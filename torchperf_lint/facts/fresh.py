@@ -22,6 +22,8 @@ _WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
 """Give back what they are given."""
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
+_OF_SIZES = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
+"""Factories whose first arguments are sizes; the 0 of `arange(0, n)` is none."""
 
 
 class _Made(NamedTuple):
@@ -248,6 +250,16 @@ def _place(values: Values, node: ast.Call, frame: Frame) -> Position:
     return body.at(node) if body is not None else frame.at
 
 
+def _holds_nothing(factory: str, node: ast.Call) -> bool:
+    """`torch.empty(0, n)`, `torch.zeros((0, 4))`: there is nothing to copy."""
+    if factory not in _OF_SIZES or not node.args:
+        return False
+    sizes = node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else node.args
+    if factory == "full" and sizes is node.args:
+        return False
+    return any(isinstance(size, ast.Constant) and size.value == 0 for size in sizes)
+
+
 def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
     things = values.types.things(frame.path, frame.function, chain(node.func))
     thing = things[0] if len(things) == 1 else None
@@ -257,7 +269,7 @@ def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
     if any(k.arg in (None, "device", "generator", "pin_memory", "out") for k in node.keywords):
         return None
     if name in api.FACTORIES:
-        return name if _sized_by_host_numbers(values, node, frame) else None
+        return name if _sized_by_host_numbers(values, node, frame) and not _holds_nothing(name, node) else None
     if name in api.LIKE_FACTORIES and node.args:
         source = values.of(node.args[0], frame)
         return (

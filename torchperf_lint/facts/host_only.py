@@ -14,7 +14,12 @@ _LIBRARIES = frozenset(
     "sacrebleu rouge_score gym gymnasium".split()
 )
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments."""
-_FUNCTIONS = ("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io.")
+_FUNCTIONS = (
+    *("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io."),
+    *("cv2.connectedComponents", "cv2.findContours", "cv2.minAreaRect", "cv2.watershed", "cv2.solvePnP", "cv2.imwrite"),
+)
+"""Of libraries of which other functions, such as filters, have a counterpart in torch."""
+_PARTLY = frozenset(name.partition(".")[0] for name in _FUNCTIONS)
 
 
 _SESSION = re.compile(r"(?:^|[._])(?:sess|session)_?\.run$")
@@ -23,9 +28,7 @@ _SESSION = re.compile(r"(?:^|[._])(?:sess|session)_?\.run$")
 
 def feeds_host_only(file: SourceFile, site: Site) -> bool:
     """Whether the function around a copy, or a function of the file that it calls, calls such an algorithm."""
-    if not any(
-        dotted.partition(".")[0] in _LIBRARIES | {"scipy", "torchvision"} for dotted in file.outline.imports.values()
-    ):
+    if not any(dotted.partition(".")[0] in _LIBRARIES | _PARTLY for dotted in file.outline.imports.values()):
         return False
     functions = {site.function}
     called = {last_part(call.callee) for call in file.outline.calls if call.function == site.function}
