@@ -14,10 +14,11 @@ from functools import cached_property
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.module_calls import MODEL_NAME, ModuleCalls
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.replay import draws_and_trains
 from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
-from torchperf_lint.facts.types import Types, is_module_name
+from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
 FEW_TURNS = 8
@@ -43,18 +44,8 @@ _LOADERS = (
     "accelerate.Accelerator().prepare()",
     "lightning.Fabric().setup_dataloaders()",
 )
-_MODEL_NAME = re.compile(
-    r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$"
-    r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
-    re.IGNORECASE,
-)
-_OF_A_MODEL = re.compile(r"(?:^|_)(?:predict|forward(?!_(?:pre_)?hook)|infer|generate|encode|decode|denoise)(?:_|$)")
 _OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
-_FORWARD = re.compile(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
-"""Methods that run a part of a module: `model.forward_decoder(tokens)`."""
-_OF_A_BASE = re.compile(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
-"""`self.model` of a class that derives from `nn.Module` and is handed its model."""
 _TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
 _INPUTS = re.compile(
     r"(?:^|[._])(?:texts?|sentences?|sents|samples|images|imgs|inputs|prompts|chunks|paths|files|utterances|wavs|audios|"
@@ -89,19 +80,6 @@ _ON_DEVICE = {"to", "cuda"}
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
-
-
-def _nothing_known(things: Sequence[Thing]) -> bool:
-    """Whether a name is bound to nothing in sight, or at most to what a base class of a library may hold."""
-    return all(thing.kind == "external" and _OF_A_BASE.search(thing.dotted) for thing in things)
-
-
-def _runs_a_model(callee: str) -> bool:
-    """Whether a call is that of a model by its name, or of a method that runs one: `self.model.predict(batch)`."""
-    receiver, _, method = callee.rpartition(".")
-    if receiver and _OF_A_MODEL.search(method):
-        return bool(_MODEL_NAME.search(receiver) or receiver.endswith("predictor"))
-    return bool(_MODEL_NAME.search(callee))
 
 
 def is_plural(chain: str) -> bool:
@@ -152,7 +130,7 @@ class Loops:
         self._known: dict[tuple[str, int], Loop | None] = {}
         self._direct: dict[str, dict[int, list[Call]]] = {}
         self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
-        self._run: dict[tuple[FunctionKey, int], str | None] = {}
+        self.modules = ModuleCalls(index, types, self.calls_directly_in)
 
     def at(self, path: str, index: int) -> Loop | None:
         """What the loop region `index` of a file is; None for a loop that is not hot by itself."""
@@ -247,12 +225,12 @@ class Loops:
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", _EVALUATION
         for call in self.calls_directly_in(path, index):
-            known = self._runs_a_module(path, region.function, call.callee)
+            known = self.modules.is_one(path, region.function, call.callee)
             if known is not None:
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
         for call in self.calls_directly_in(path, index):
-            inner = next(filter(None, (self._runs(t) for t in self._targets_of(path, call))), None)
+            inner = next(filter(None, (self.modules.run_by(t) for t in self._targets_of(path, call))), None)
             if inner is not None:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
@@ -262,51 +240,12 @@ class Loops:
         """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""
         return bool(_DECODES.search(self.index.outlines[path].functions[function].qualname))
 
-    def _runs_a_module(self, path: str, function: int, callee: str) -> bool | None:
-        """Whether a callee is a module for certain, or by its name (False); None where it is none that is known.
-
-        `self.model(x)`, `self(x)` in a module, and `self.model.forward_decoder(x)`, which runs a part of one.
-        """
-        own = self.index.class_of(path, function) if callee in ("self", "self.forward") else None
-        if own is not None and self.types.is_module_class(own):
-            return True
-        owner, _, method = callee.rpartition(".")
-        for name in (callee, owner) if owner and _FORWARD.search(method) else (callee,):
-            things = self.types.things(path, function, name)
-            if any(self._is_module(thing) for thing in things):
-                return True
-            if _nothing_known(things) and _runs_a_model(name):
-                return False
-        return None
-
     def _targets_of(self, path: str, call: Call) -> Sequence[FunctionKey]:
         return self.types.targets(path, call.function, call.callee)
-
-    def _runs(self, key: FunctionKey, depth: int = 2) -> str | None:
-        """The module that a function calls once, itself or through one it calls: a step of a sampler."""
-        if (key, depth) not in self._run:
-            self._run[key, depth] = None  # while it is being worked out: functions may call each other
-            self._run[key, depth] = self._module_called(key, depth)
-        return self._run[key, depth]
-
-    def _module_called(self, key: FunctionKey, depth: int) -> str | None:
-        calls = self.calls_directly_in(key.path, self.index.function(key).region)
-        for call in calls:
-            if self._runs_a_module(key.path, key.index, call.callee) is not None:
-                return call.callee
-        if depth <= 1:
-            return None
-        inner = (self._runs(t, depth - 1) for call in calls for t in self._targets_of(key.path, call) if t != key)
-        return next(filter(None, inner), None)
 
     def _runs_once(self, path: str, function: int) -> bool:
         """Whether what a function gives is kept, as `cached_property` keeps it."""
         return any(last_part(d).startswith(_KEPT) for d in self.index.outlines[path].functions[function].decorators)
-
-    def _is_module(self, thing: Thing) -> bool:
-        if thing.kind == "instance":
-            return self.types.is_module_class(thing)
-        return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
 
     # -- training actions --------------------------------------------------------------------------
 
@@ -438,7 +377,7 @@ class Loops:
             return None
         for call in self.calls_directly_in(path, index):
             of_a_batch = target is not None and evaluated and _OF_A_BATCH.search(call.callee)
-            if of_a_batch or _STEP_CALL.search(call.callee) or _MODEL_NAME.search(call.callee):
+            if of_a_batch or _STEP_CALL.search(call.callee) or MODEL_NAME.search(call.callee):
                 because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
         return None
