@@ -101,7 +101,9 @@ class _Runner:
             result.problems.append(Problem(shown_path(path), reason.line, reason.reason))
             return result
         text = self.opened.project.text(name)
-        file = SourceFile(self.opened.project, name, text, shown_path(path), self.honour_suppressions)
+        file = SourceFile(
+            self.opened.project, name, text, shown_path(path), self.honour_suppressions, self.settings.confidence
+        )
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
         for rule in self.rules:

@@ -119,13 +119,13 @@ class SourceRule(Rule, abstract=True):
     ) -> Finding:
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
         grounds = [g.confidence for g in (value, hot) if g is not None]
-        weakest = max(grounds, key=lambda c: c.rank, default=Confidence.CERTAIN)
+        given = confidence or max(grounds, key=lambda c: c.rank, default=Confidence.CERTAIN)
         return Finding(
             code=self.code,
             name=self.name,
-            location=site.location,
+            location=site.location if given.at_least(site.file.weakest) else _about(site),
             severity=severity or self.severity,
-            confidence=confidence or weakest,
+            confidence=given,
             message=message,
             why_tensor=value.because if value is not None else None,
             why_hot=hot.because if hot is not None else None,
@@ -137,6 +137,12 @@ class SourceRule(Rule, abstract=True):
             covers=tuple(covers),
             fix=fix,
         )
+
+
+def _about(site: Place) -> Location:
+    """Where a finding stands that nobody will see: libcst, which is exact and takes its time, is not asked."""
+    start, end = site.file.span(site.expression)
+    return Location(site.file.shown, *start, *end)
 
 
 class TextRule(Rule, abstract=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
-from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor

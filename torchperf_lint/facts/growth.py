@@ -11,7 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.empty import begins_empty
 from torchperf_lint.facts.guards import literal_turns
-from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
 
 Loop = ast.For | ast.AsyncFor | ast.While

@@ -52,7 +52,7 @@ def _is_built_once(values: Values, own: Thing) -> bool:
     if hot is not None and not hot.depth:
         return True
     methods = values.index.record(own).methods.values()
-    return any(values.hotness.loops.trains(FunctionKey(own.path, method), 1) is not None for method in methods)
+    return any(values.hotness.loops.training.trains(FunctionKey(own.path, method), 1) is not None for method in methods)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

@@ -19,7 +19,8 @@ from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
-from torchperf_lint.facts.loops import Loop, Loops
+from torchperf_lint.facts.loop import Loop
+from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.of_batches import batch_role
 from torchperf_lint.facts.operations import Operations
@@ -288,7 +289,7 @@ class Hotness:
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
         if key in self.dispatch.hooked:
             return bool(NOT_TRAINING_NAME.search(self.index.function(key).name))
-        cold = is_cold(self.index, key, called, self.loops.trains(key, 1) is not None)
+        cold = is_cold(self.index, key, called, self.loops.training.trains(key, 1) is not None)
         return cold and not (called and makes_beginnings(self.index, self.callers, key))
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
@@ -345,12 +346,12 @@ class Hotness:
         name = function.name
         # A function of its own that calls one which steps may time it, or try it; a method is the agent's update.
         of_something = function.class_index >= 0 or function.parent > 0
-        action = self.loops.trains(key, 1) or (self.loops.trains(key, 2) if of_something else None)
+        action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
         if name == "backward" and (action is None or passes_on(self.index, key, action)):
             return combines_losses(self.index, key)
         if action is None or WHOLE_RUN_NAME.search(name):
             return None
-        itself = action in self.loops.calls_directly_in(key.path, self.index.function(key).region)
+        itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
 
@@ -361,7 +362,7 @@ class Hotness:
             return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
-        calls = self.loops.calls_directly_in(key.path, function.region)
+        calls = self.loops.calls.directly_in(key.path, function.region)
         own = next((call for call in calls if call.callee in ("self", "self.forward")), None)
         if own is None:
             return None

@@ -251,4 +251,4 @@ def _is_handed_to_training(spot: Spot, names: set[str]) -> bool:
 def _trains(spot: Spot, call: ast.Call) -> bool:
     loops, types = spot.file.project.hotness.loops, spot.file.project.types
     targets = types.targets(spot.file.path, spot.function, chain(call.func))
-    return any(loops.trains(target, 2) is not None for target in targets)
+    return any(loops.training.trains(target, 2) is not None for target in targets)

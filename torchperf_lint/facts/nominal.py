@@ -46,7 +46,7 @@ def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
     if thing is None:
         return UNKNOWN
     if thing.kind == "instance":
-        if values.hotness.loops.is_loader(thing):
+        if values.hotness.loops.of_loaders.is_loader(thing):
             return Value("loader", HOST, "a DataLoader", thing=thing)
         if values.types.is_module_class(thing):
             cls = values.index.record(thing).name
@@ -60,7 +60,7 @@ def from_thing(values: Values, thing: Thing | None, name: str) -> Value:
 def _from_external(values: Values, thing: Thing, name: str) -> Value:
     dotted = thing.dotted
     if dotted.endswith("()"):
-        if values.hotness.loops.is_loader(thing):
+        if values.hotness.loops.of_loaders.is_loader(thing):
             return Value("loader", HOST, "a DataLoader")
         if is_module_name(dotted[:-2]):
             return Value("module", ANYWHERE, f"an `{short_name(dotted[:-2])}`", thing=thing)

@@ -12,7 +12,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, Site, SourceFile

@@ -26,7 +26,7 @@ from torchperf_lint.facts.suppressions import Suppressions, parse
 from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
-from torchperf_lint.model import Location, Related
+from torchperf_lint.model import Confidence, Location, Related
 
 BRIEF = 40
 T = TypeVar("T")
@@ -139,7 +139,13 @@ class SourceFile:
     """One file under the eyes of the rules; everything is worked out on first need."""
 
     def __init__(
-        self, project: Project, path: str, text: str, shown: str | None = None, honour_suppressions: bool = True
+        self,
+        project: Project,
+        path: str,
+        text: str,
+        shown: str | None = None,
+        honour_suppressions: bool = True,
+        weakest: Confidence = Confidence.POSSIBLE,
     ) -> None:
         self.project = project
         self.path = path
@@ -147,6 +153,8 @@ class SourceFile:
         self.shown = shown or path
         """As reports show it."""
         self.text = text
+        self.weakest = weakest
+        """The least confidence that will be shown."""
         self._honour_suppressions = honour_suppressions
         self._units: dict[int, Unit] = {}
         self._enclosing: dict[int, Enclosing] = {}

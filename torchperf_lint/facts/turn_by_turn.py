@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
-from torchperf_lint.facts.loops import FEW_TURNS
+from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of

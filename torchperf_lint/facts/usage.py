@@ -10,7 +10,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.loops import is_plural
+from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (

@@ -153,7 +153,7 @@ def _severity(file: SourceFile, read: Read) -> Severity:
         return Severity.INFO
     loop = read.hot.loop
     if loop is not None:
-        calls = file.project.hotness.loops.calls_directly_in(*loop)
+        calls = file.project.hotness.loops.calls.directly_in(*loop)
         if any(call.callee.endswith(("env.step", "envs.step", "environment.step")) for call in calls):
             return Severity.INFO
     return read.severity

@@ -1,0 +1,117 @@
+"""Loops that run a model without training it: over samples of a data set, over timesteps, decoding."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.generators import Generators
+from torchperf_lint.facts.index import Index
+from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_DENOISING_STEP, EVERY_EVALUATION, EVERY_INPUT, EVERY_TURN, Loop
+from torchperf_lint.facts.module_calls import ModuleCalls
+from torchperf_lint.facts.signatures import IN_BATCHES
+from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.without_grad import WithoutGrad
+from torchperf_lint.model import Confidence
+
+_JUDGES = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)", re.IGNORECASE)
+_TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
+_INPUTS = re.compile(
+    r"(?:^|[._])(?:texts?|sentences?|sents|samples|images|imgs|inputs|prompts|chunks|paths|files|utterances|wavs|audios|"
+    r"clips|frames|crops|class_?names|queries|passages|documents|docs|examples|requests)(?:\(\))?$",
+    re.IGNORECASE,
+)
+"""What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
+_TOKEN_BY_TOKEN = re.compile(
+    r" in \w*range\(.*\b(?:max|sample|gen|generated?|dec\w*|target|tgt)_(?:\w+_)?(?:len|length|tokens|steps)\b"
+)
+"""A loop that runs a model up to a greatest length decodes, wherever gradients are switched off."""
+_DECODES = re.compile(
+    r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
+    r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
+)
+_SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
+_KEPT = ("cached_property", "lru_cache", "cache")
+_DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
+"""`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
+
+
+def _turns_of_inference(iterable: str) -> tuple[str, str]:
+    """What a loop without gradients that runs a model is, and when it turns: an evaluation of inputs, or a decoder."""
+    if iterable == IN_BATCHES:
+        return "eval", EVERY_BATCH
+    return ("eval", EVERY_INPUT) if _INPUTS.search(iterable) else ("rollout", EVERY_TURN)
+
+
+class InferenceLoops:
+    """Answers for one project."""
+
+    def __init__(
+        self, index: Index, types: Types, calls: DirectCalls, without_grad: WithoutGrad, generators: Generators
+    ) -> None:
+        self.index = index
+        self.types = types
+        self.calls = calls
+        self.without_grad = without_grad
+        self.generators = generators
+        self.modules = ModuleCalls(index, types, calls.directly_in)
+
+    def over_data_set(self, path: str, index: int) -> Loop | None:
+        """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
+        region = self.index.outlines[path].regions[index]
+        if not _DATA_SET.search(region.detail):
+            return None
+        for call in self.calls.directly_in(path, index):
+            for target in self.types.targets(path, call.function, call.callee):
+                if self.without_grad.function(target):
+                    because = f"goes through a data set and calls `{call.callee}()` (line {call.line}) for each sample"
+                    return Loop("eval", because, Confidence.LIKELY, region.head, "every sample that is evaluated")
+        return None
+
+    def denoising(self, path: str, index: int) -> Loop | None:
+        """A loop over the timesteps of a diffusion scheduler that steps it each turn, wherever gradients are off."""
+        region = self.index.outlines[path].regions[index]
+        if not _TIMESTEPS.search(region.iterable):
+            return None
+        for call in self.calls.directly_in(path, index):
+            if _SCHEDULER_STEP.search(call.callee):
+                because = f"steps a diffusion scheduler each turn: `{call.callee}()` (line {call.line})"
+                return Loop("rollout", because, Confidence.CERTAIN, region.head, EVERY_DENOISING_STEP)
+        return None
+
+    def decoding(self, path: str, index: int) -> Loop | None:
+        """A loop without gradients that calls a module each turn: decoding, sampling, a rollout."""
+        region = self.index.outlines[path].regions[index]
+        # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
+        drawn = (path, index) in self.generators.yielding or region.iterable == IN_BATCHES
+        inside = drawn and self.without_grad.inside(path, index)
+        by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
+        without_grad = inside or by_name or self.without_grad.around(path, index)
+        if not without_grad or self._runs_once(path, region.function):
+            return None
+        kind, when = _turns_of_inference(region.iterable)
+        if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
+            kind, when = "eval", EVERY_EVALUATION
+        for call in self.calls.directly_in(path, index):
+            known = self.modules.is_one(path, region.function, call.callee)
+            if known is not None:
+                because = f"calls the module `{call.callee}` each turn (line {call.line})"
+                return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
+        for call in self.calls.directly_in(path, index):
+            inner = next(
+                filter(None, (self.modules.run_by(t) for t in self.types.targets(path, call.function, call.callee))),
+                None,
+            )
+            if inner is not None:
+                because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
+                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+        return None
+
+    def _decodes_by_name(self, path: str, function: int) -> bool:
+        """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""
+        return bool(_DECODES.search(self.index.outlines[path].functions[function].qualname))
+
+    def _runs_once(self, path: str, function: int) -> bool:
+        """Whether what a function gives is kept, as `cached_property` keeps it."""
+        return any(last_part(d).startswith(_KEPT) for d in self.index.outlines[path].functions[function].decorators)

@@ -1,0 +1,158 @@
+"""Loops over loaders, and over batches whatever hands them out: do they train or evaluate?"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_EVALUATION, EVERY_STEP, Loop
+from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.without_grad import WithoutGrad
+from torchperf_lint.model import Confidence
+
+_EVALUATION_NAME = re.compile(
+    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
+    r"extract|encode|embed|generate|sample|score)(?:_|$)",
+    re.IGNORECASE,
+)
+_TRAINING_NAME = re.compile(
+    r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
+)
+_TRAINING_CALL = re.compile(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
+_LOADERS = (
+    "torch.utils.data.DataLoader()",
+    "torch_geometric.loader.DataLoader()",
+    "torch_geometric.data.DataLoader()",
+    "torchdata.stateful_dataloader.StatefulDataLoader()",
+    "accelerate.Accelerator().prepare()",
+    "lightning.Fabric().setup_dataloaders()",
+)
+_BATCH_TARGET = re.compile(
+    r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)\)* in "
+)
+_OF_A_BATCH = re.compile(r"^self\.\w*_batch(?:_\w+)?$")
+"""`self._full_sort_batch_eval(batched_data)`."""
+_MAKES_BATCHES = re.compile(
+    r"(?:^|[._])(?:mini_?)?batch(?:es)?_(?:ite?r|iterator|gen|generator)\w*(?:\(\))?$|(?:^|[._])batchify\(\)$"
+)
+"""`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
+_STEP_CALL = re.compile(
+    r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
+    r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
+    r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"
+)
+_ON_DEVICE = {"to", "cuda"}
+
+
+def is_plural(chain: str) -> bool:
+    """Whether a chain names several loaders: `for loader in loaders` gets no batch."""
+    return chain.endswith(("loaders", "dls"))
+
+
+class LoaderLoops:
+    """Answers for one project."""
+
+    def __init__(self, index: Index, types: Types, calls: DirectCalls, without_grad: WithoutGrad) -> None:
+        self.index = index
+        self.types = types
+        self.calls = calls
+        self.without_grad = without_grad
+
+    def over_loader(self, path: str, index: int) -> Loop | None:
+        """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
+        region = self.index.outlines[path].regions[index]
+        named = self.loader_evidence(path, region.function, region.iterable)
+        evidence = named or self._batch_evidence(path, index)
+        if evidence is None:
+            return None
+        because, confidence = evidence
+        calls = self.calls.directly_in(path, index)
+        steps = any(last_part(c.callee) in _ON_DEVICE or _STEP_CALL.search(c.callee) for c in calls)
+        steps = steps or any(
+            self.without_grad.function(t) for c in calls for t in self.types.targets(path, c.function, c.callee)
+        )
+        if named is not None and confidence is not Confidence.CERTAIN and not steps:
+            confidence = Confidence.POSSIBLE
+        if self._evaluates(path, index):
+            return Loop("eval", because, confidence, region.head, EVERY_EVALUATION)
+        if self._seems_to_train(path, index):
+            return Loop("step", because, confidence, region.head, EVERY_STEP)
+        return Loop("eval", because, confidence, region.head, EVERY_BATCH)
+
+    def loader_evidence(self, path: str, function: int, chain: str) -> tuple[str, Confidence] | None:
+        """Why a chain is a DataLoader, and how sure that is."""
+        if not chain or "?" in chain:
+            return None
+        for thing in self.types.things(path, function, chain):
+            if self.is_loader(thing):
+                return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
+        name = last_part(chain)
+        if LOADER_NAME.search(name) and not is_plural(chain):
+            return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
+        for binding in self.types.bindings(path).get((function, chain), ()):
+            if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):
+                return f"iterates `{chain}`, a DataLoader by the name of `{binding.value}`", Confidence.LIKELY
+        return None
+
+    def _batch_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
+        """`for batch in iterator: step_fn(batch)`, whatever the iterator is called and whoever handed it in."""
+        region = self.index.outlines[path].regions[index]
+        target = _BATCH_TARGET.match(region.detail)
+        taken = target.group(1) if target else "batch" if _MAKES_BATCHES.search(region.iterable) else ""
+        evaluated = bool(taken) and self._evaluates(path, index)
+        if not taken or not (evaluated or self._seems_to_train(path, index)):
+            return None
+        for call in self.calls.directly_in(path, index):
+            of_a_batch = target is not None and evaluated and _OF_A_BATCH.search(call.callee)
+            if of_a_batch or _STEP_CALL.search(call.callee) or MODEL_NAME.search(call.callee):
+                because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
+                return because, Confidence.LIKELY
+        return None
+
+    def is_loader(self, thing: Thing) -> bool:
+        """Whether a thing is an instance of a DataLoader or of a class derived from one."""
+        if thing.kind == "external":
+            return thing.dotted.startswith(_LOADERS)
+        if thing.kind != "instance":
+            return False
+        return any(f"{base}()" in _LOADERS for base in self.index.external_bases(thing))
+
+    def _evaluates(self, path: str, index: int) -> bool:
+        outline = self.index.outlines[path]
+        function = outline.functions[outline.regions[index].function]
+        if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(
+            last_part(outline.regions[index].iterable)
+        ):
+            return True
+        if self.without_grad.around(path, index) or self.without_grad.inside(path, index):
+            return True
+        return self._modes_set.get((path, function.region)) == {"eval"}
+
+    def _seems_to_train(self, path: str, index: int) -> bool:
+        """Whether a loop trains as far as names tell; the action may stand where nobody can follow."""
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        function = outline.functions[region.function]
+        if _TRAINING_NAME.search(function.qualname) or _TRAINING_NAME.search(last_part(region.iterable)):
+            return True
+        if "train" in self._modes_set.get((path, function.region), ()):
+            return True
+        return any(_TRAINING_CALL.search(last_part(call.callee)) for call in self.calls.directly_in(path, index))
+
+    @cached_property
+    def _modes_set(self) -> dict[tuple[str, int], set[str]]:
+        """(path, region of a function) -> which of `.eval()` and `.train()` it calls."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for path, outline in self.index.outlines.items():
+            modes: dict[int, set[str]] = {}
+            for call in outline.calls:
+                name = last_part(call.callee)
+                if name in ("eval", "train") and "." in call.callee:
+                    modes.setdefault(outline.functions[call.function].region, set()).add(name)
+            found.update({(path, region): names for region, names in modes.items()})
+        return found

@@ -1,0 +1,30 @@
+"""What a loop that makes its body hot is, and how often such bodies run, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchperf_lint.model import Confidence
+
+FEW_TURNS = 8
+"""A loop with a literal bound up to this many turns is not hot by itself."""
+EVERY_STEP = "every training step"
+EVERY_EVALUATION = "every evaluation batch"
+EVERY_BATCH = "every batch"
+EVERY_INPUT = "with every input"
+EVERY_TURN = "every turn of a decoding loop"
+EVERY_DENOISING_STEP = "every denoising step"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop that makes its body hot."""
+
+    kind: str
+    """step, eval or rollout."""
+    because: str
+    confidence: Confidence
+    line: int
+    """The line of `for` or `while`, as near as the outline knows: the line above its body."""
+    when: str
+    """`every training step`: how often its body runs."""

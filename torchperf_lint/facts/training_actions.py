@@ -1,0 +1,94 @@
+"""What trains: `.backward()`, `optimizer.step()`, and functions that do one."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.types import Types
+
+_DEPTH = 3
+_BACKWARD = {"backward", "manual_backward"}
+_OPTIMIZER = re.compile(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
+"""`next(model.parameters()).device`."""
+
+
+class TrainingActions:
+    """Answers for one project; they are kept."""
+
+    def __init__(self, index: Index, types: Types, calls: DirectCalls) -> None:
+        self.index = index
+        self.types = types
+        self.calls = calls
+        self._trains: dict[tuple[FunctionKey, int], Call | None] = {}
+
+    def of_loop(self, path: str, index: int) -> str | None:
+        """What a loop does directly that trains, as part of a sentence; None where it does nothing of the kind."""
+        for call in self.calls.directly_in(path, index):
+            if self._is_action(path, call):
+                return f"holds `{call.callee}()` (line {call.line})"
+        for call in self.calls.directly_in(path, index):
+            for target in self.types.targets(path, call.function, call.callee):
+                inner = self.trains(target, _DEPTH)
+                if inner is not None:
+                    return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
+        return None
+
+    def on_a_batch_taken(self, path: str, index: int) -> str | None:
+        """A loop that takes a batch, `x = next(batches)`, and trains on it in a loop inside: a GAN, phase by phase."""
+        outline, calls = self.index.outlines[path], self.calls.directly_in(path, index)
+        region = outline.regions[index]
+        taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
+        bound = (b.line for b in outline.bindings if b.value.startswith("next()") and b.function == region.function)
+        line = next((line for line in bound if line in taken), None)
+        inside = range(index + 1, len(outline.regions)) if line is not None else ()
+        for inner in inside:
+            if self._loop_around(path, inner) == index and self.of_loop(path, inner):
+                return f"takes a batch with `next()` (line {line}) and trains on it in a loop inside"
+        return None
+
+    def _loop_around(self, path: str, index: int) -> int:
+        """The loop directly around a loop, in its function; -1 where there is none."""
+        regions = self.index.outlines[path].regions
+        if regions[index].kind != "loop":
+            return -1
+        index = regions[index].parent
+        while index >= 0 and regions[index].kind not in ("loop", "function", "class"):
+            index = regions[index].parent
+        return index if index >= 0 and regions[index].kind == "loop" else -1
+
+    def trains(self, key: FunctionKey, depth: int) -> Call | None:
+        """The training action a function does outside loops of its own, through at most `depth` calls."""
+        if (key, depth) in self._trains:
+            return self._trains[key, depth]
+        region = self.index.function(key).region
+        calls = self.calls.directly_in(key.path, region)
+        found = next((c for c in calls if self._is_action(key.path, c)), None)
+        if found is None and depth > 1:
+            for call in calls:
+                targets = self.types.targets(key.path, call.function, call.callee)
+                inner = (self.trains(target, depth - 1) for target in targets if target != key)
+                found = next((c for c in inner if c is not None), None)
+                if found is not None:
+                    break
+        self._trains[key, depth] = found
+        return found
+
+    def _is_action(self, path: str, call: Call) -> bool:
+        name = last_part(call.callee)
+        if name in _BACKWARD:
+            return not call.callee.startswith(("super()", "self.backward", "ctx."))
+        if name != "step" or "." not in call.callee:
+            return False
+        receiver = call.callee[: -len(".step")]
+        if _OPTIMIZER.search(receiver):
+            return True
+        things = self.types.things(path, call.function, receiver)
+        return any(
+            t.kind == "external" and t.dotted.startswith("torch.optim.") and "lr_scheduler" not in t.dotted
+            for t in things
+        )
