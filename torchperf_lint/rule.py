@@ -27,7 +27,7 @@ from torchperf_lint.model import (
 )
 
 if TYPE_CHECKING:
-    from torchperf_lint.facts.hotness import Hot
+    from torchperf_lint.facts.hot import Hot
     from torchperf_lint.facts.project import Project
     from torchperf_lint.facts.source import Place, SourceFile
     from torchperf_lint.facts.value import Value

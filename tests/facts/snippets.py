@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import Frame, Value

@@ -13,7 +13,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import Spot

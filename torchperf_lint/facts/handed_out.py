@@ -6,7 +6,7 @@ import ast
 import re
 
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 

@@ -9,68 +9,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-from torchperf_lint.facts.asked_gradients import gradient_role
-from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.dispatch import Dispatch
+from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
+from torchperf_lint.facts.hot import Hot, Story, place, told
+from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
-from torchperf_lint.facts.of_batches import batch_role
-from torchperf_lint.facts.operations import Operations
-from torchperf_lint.facts.per_input import per_input
-from torchperf_lint.facts.records import Call, Position
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME, is_cold, role_of
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold, role_of
 from torchperf_lint.facts.types import Types
-from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
 _RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "lambda", "once", "except", "raise", "profile", "class"})
-
-
-Story = tuple["str | tuple[str, int]", ...]
-"""Words, and places as (path, line)."""
-
-
-def told(story: Story, home: str) -> str:
-    """A story for a reader of the file `home`: places there are plain line numbers."""
-    return "".join(part if isinstance(part, str) else _place(*part, home) for part in story)
-
-
-@dataclass(frozen=True)
-class Hot:
-    """Why a line runs often."""
-
-    kind: str
-    """step, eval, rollout, forward, data (in a loader's worker), update (an optimizer or meter), or elements (a loop
-    that repeats a read, whatever calls it)."""
-    because: str
-    """The reason in words, with places."""
-    when: str
-    """A few words for a message: `every training step (the loop at line 12)`."""
-    confidence: Confidence
-    path: str
-    line: int
-    """Where the loop or hot function stands, 1-based."""
-    depth: int = 0
-    """Calls between the loop and the line."""
-    loop: tuple[str, int] | None = None
-    """(path, region) of the loop."""
-    optional: bool = False
-    """Whether only a caller that asks for it gets there: behind a parameter that is off by default."""
-    story: Story = ()
-    """`because` in parts, so that it can be told again from another file."""
-    evaluates: bool = False
-    """Whether the line runs only while the module is evaluated, though what makes it hot runs in training too."""
 
 
 Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
@@ -95,7 +55,7 @@ class Hotness:
         self.loops = Loops(index, types, self.grad_mode.is_off)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
-        self.operations = Operations(index)
+        self.doing = Doing(index, types, self.loops)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -315,7 +275,7 @@ class Hotness:
         often, at = hot.when.partition(" (")[0], (hot.path, hot.line)
         called = (site.path, site.call.line)
         story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
-        when = f"{often} (called from `{detail}`, {_place(*at, target.path)})"
+        when = f"{often} (called from `{detail}`, {place(*at, target.path)})"
         because = told(story, target.path)
         return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
 
@@ -326,48 +286,11 @@ class Hotness:
                 key = FunctionKey(path, index)
                 called = bool(self.callers.get(key))
                 role = role_of(self.index, self.types, key, called)
-                if role is None:
-                    role = self._steps_itself(key) or self._runs_itself(key)
+                role = role or self.doing.called_or_not(key)
                 if role is None and not called:
-                    parts = (target for _, target in self.callees.get(key, ()))
-                    role = (
-                        self.operations.role(key)
-                        or self.operations.role_by_part(key, parts)
-                        or batch_role(self.index, key)
-                        or per_input(self.index, key)
-                        or gradient_role(self.index, key)
-                    )
+                    role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:
                     yield key, self._from_role(key, role)
-
-    def _steps_itself(self, key: FunctionKey) -> Role | None:
-        """A function that does a training step outside any loop of its own is called once a step."""
-        function = self.index.function(key)
-        name = function.name
-        # A function of its own that calls one which steps may time it, or try it; a method is the agent's update.
-        of_something = function.class_index >= 0 or function.parent > 0
-        action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
-        if name == "backward" and (action is None or passes_on(self.index, key, action)):
-            return combines_losses(self.index, key)
-        if action is None or WHOLE_RUN_NAME.search(name):
-            return None
-        itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
-        because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
-        return Role("step", because, "every training step", Confidence.LIKELY)
-
-    def _runs_itself(self, key: FunctionKey) -> Role | None:
-        """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
-        function = self.index.function(key)
-        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith("on_"):
-            return None
-        if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
-            return None
-        calls = self.loops.calls.directly_in(key.path, function.region)
-        own = next((call for call in calls if call.callee in ("self", "self.forward")), None)
-        if own is None:
-            return None
-        because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
-        return Role("eval", because, "with every input", Confidence.LIKELY)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)
@@ -397,12 +320,3 @@ class Hotness:
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""
         return self.loops.at(path, index)
-
-
-def _shown(action: Call) -> str:
-    return f" itself: `{action.callee}()` (line {action.line})"
-
-
-def _place(path: str, line: int, home: str) -> str:
-    """A place as a reader of the file `home` finds it."""
-    return f"line {line}" if path == home else f"{path}:{line}"

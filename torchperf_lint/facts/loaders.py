@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.handed_out import handed_out
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.iteration import over_loader
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values

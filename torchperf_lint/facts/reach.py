@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
 
-from torchperf_lint.facts.hotness import Hot, Reach
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.hotness import Reach
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.model import Confidence

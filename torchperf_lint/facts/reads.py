@@ -12,7 +12,7 @@ from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once

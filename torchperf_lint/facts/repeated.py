@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns, short, words
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold

@@ -19,7 +19,7 @@ import libcst as cst
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.enclosing import Enclosing
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.suppressions import Suppressions, parse

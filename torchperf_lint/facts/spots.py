@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.hotness import Hot
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Frame

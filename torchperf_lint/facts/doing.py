@@ -1,0 +1,72 @@
+"""Functions that tell by what they do how often they run, whoever calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torchperf_lint.facts.asked_gradients import gradient_role
+from torchperf_lint.facts.backwards import combines_losses, passes_on
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.loops import Loops
+from torchperf_lint.facts.of_batches import batch_role
+from torchperf_lint.facts.operations import Operations
+from torchperf_lint.facts.per_input import per_input
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.roles import WHOLE_RUN_NAME
+from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
+
+_BY_THEMSELVES: tuple[Callable[[Index, FunctionKey], Role | None], ...] = (batch_role, per_input, gradient_role)
+
+
+class Doing:
+    """Answers for the functions of one project."""
+
+    def __init__(self, index: Index, types: Types, loops: Loops) -> None:
+        self.index = index
+        self.types = types
+        self.loops = loops
+        self.operations = Operations(index)
+
+    def called_or_not(self, key: FunctionKey) -> Role | None:
+        """What holds though callers are known: a training step, a run of the own module."""
+        return self._steps_itself(key) or self._runs_itself(key)
+
+    def uncalled(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
+        """What holds where no caller is in sight; `parts`: the functions it calls."""
+        role = self.operations.role(key) or self.operations.role_by_part(key, parts)
+        return role or next(filter(None, (asked(self.index, key) for asked in _BY_THEMSELVES)), None)
+
+    def _steps_itself(self, key: FunctionKey) -> Role | None:
+        """A function that does a training step outside any loop of its own is called once a step."""
+        function = self.index.function(key)
+        name = function.name
+        # A function of its own that calls one which steps may time it, or try it; a method is the agent's update.
+        of_something = function.class_index >= 0 or function.parent > 0
+        action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
+        if name == "backward" and (action is None or passes_on(self.index, key, action)):
+            return combines_losses(self.index, key)
+        if action is None or WHOLE_RUN_NAME.search(name):
+            return None
+        itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
+        because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
+        return Role("step", because, "every training step", Confidence.LIKELY)
+
+    def _runs_itself(self, key: FunctionKey) -> Role | None:
+        """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
+        function = self.index.function(key)
+        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith("on_"):
+            return None
+        if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
+            return None
+        calls = self.loops.calls.directly_in(key.path, function.region)
+        own = next((call for call in calls if call.callee in ("self", "self.forward")), None)
+        if own is None:
+            return None
+        because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
+        return Role("eval", because, "with every input", Confidence.LIKELY)
+
+
+def _shown(action: Call) -> str:
+    return f" itself: `{action.callee}()` (line {action.line})"

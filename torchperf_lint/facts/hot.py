@@ -1,0 +1,47 @@
+"""Why a line is hot, told so that a person can check it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchperf_lint.model import Confidence
+
+Story = tuple["str | tuple[str, int]", ...]
+"""Words, and places as (path, line)."""
+
+
+def told(story: Story, home: str) -> str:
+    """A story for a reader of the file `home`: places there are plain line numbers."""
+    return "".join(part if isinstance(part, str) else place(*part, home) for part in story)
+
+
+def place(path: str, line: int, home: str) -> str:
+    """A place as a reader of the file `home` finds it."""
+    return f"line {line}" if path == home else f"{path}:{line}"
+
+
+@dataclass(frozen=True)
+class Hot:
+    """Why a line runs often."""
+
+    kind: str
+    """step, eval, rollout, forward, data (in a loader's worker), update (an optimizer or meter), or elements (a loop
+    that repeats a read, whatever calls it)."""
+    because: str
+    """The reason in words, with places."""
+    when: str
+    """A few words for a message: `every training step (the loop at line 12)`."""
+    confidence: Confidence
+    path: str
+    line: int
+    """Where the loop or hot function stands, 1-based."""
+    depth: int = 0
+    """Calls between the loop and the line."""
+    loop: tuple[str, int] | None = None
+    """(path, region) of the loop."""
+    optional: bool = False
+    """Whether only a caller that asks for it gets there: behind a parameter that is off by default."""
+    story: Story = ()
+    """`because` in parts, so that it can be told again from another file."""
+    evaluates: bool = False
+    """Whether the line runs only while the module is evaluated, though what makes it hot runs in training too."""
