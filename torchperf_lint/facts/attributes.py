@@ -119,7 +119,7 @@ def _of_unknown_module(base: Value, name: str) -> Value:
 def _of_object(values: Values, base: Value, name: str, frame: Frame) -> Value:
     assert base.thing is not None
     key = ("attribute", base.thing, name)
-    return values.remembered(key, frame, lambda: _assigned_attribute(values, base, name, frame))
+    return values.remembered(key, frame, lambda at: _assigned_attribute(values, base, name, at))
 
 
 def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) -> Value:

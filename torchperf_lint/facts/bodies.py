@@ -42,6 +42,7 @@ class Body:
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
+        self._augmented: dict[int, list[str]] = {}
         self._decisive: dict[int, frozenset[str]] = {}
         self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
@@ -277,6 +278,15 @@ class Body:
         if function not in self._self_assignments:
             self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
         return self._self_assignments[function]
+
+    def augmented(self, function: int) -> list[str]:
+        """The chains a function changes by `+=` and the like, each with `[` at its end."""
+        if function not in self._augmented:
+            node = self.functions.get(function)
+            statements = effects.statements(node.body) if node is not None else ()
+            found = [chain(s.target) + "[" for s in statements if isinstance(s, ast.AugAssign)]
+            self._augmented[function] = found
+        return self._augmented[function]
 
     def returns(self, function: int) -> list[ast.expr]:
         """The values of a function's return statements, in order."""

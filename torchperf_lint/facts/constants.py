@@ -132,9 +132,13 @@ class Look:
 
     def all(self, nodes: Iterable[ast.expr], depth: int) -> str | None:
         """What is made of several expressions; None where a step may change one of them."""
-        found = [self.of(node, depth + 1) for node in nodes]
-        known = [kind for kind in found if kind is not None]
-        return loosest(known) if known and len(known) == len(found) else None
+        found = []
+        for node in nodes:
+            kind = self.of(node, depth + 1)
+            if kind is None:
+                return None
+            found.append(kind)
+        return loosest(found) if found else None
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> str | None:
         """A list of the same numbers, where its elements are made of those of lists that stay the same."""
@@ -202,7 +206,11 @@ class Look:
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
             return handed if callers else promised
         record = self.values.index.function(key)
-        found = [self.given(site, record, name, promised) for site in callers]
+        found = []
+        for site in callers:
+            found.append(self.given(site, record, name, promised))
+            if found[-1] is None and handed is None:
+                return None  # whatever the others give
         kinds = [kind for kind in (*found, instead) if kind]
         if None not in found and _TENSOR not in found:
             return loosest(kinds) if kinds else None

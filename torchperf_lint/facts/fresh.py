@@ -234,7 +234,7 @@ def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     if body is None:
         return None
     key = targets[0]
-    inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1)
+    inside = Frame(key.path, key.index, frame.at, frame.depth, frame.hops + 1, frame.steps)
     made = [_origin(values, r, inside._replace(at=body.at(r))) for r in body.returns(key.index)]
     return made[0] if made and all(made) else None
 

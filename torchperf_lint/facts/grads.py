@@ -260,7 +260,7 @@ class Grads:
         return self._any([*node.args[:4], *(k.value for k in node.keywords[:4])], frame, caller)
 
     def _is_module(self, node: ast.Call, frame: Frame) -> bool:
-        kind = self.values.of(node.func, frame).kind
+        kind = self.values.of(node.func, frame.anew()).kind
         if kind not in ("unknown", "tensor"):
             return kind == "module"
         # Nobody calls a tensor: `model.cuda()` alone does not tell the two apart. Methods have names, too: `x.norm()`.
@@ -272,7 +272,7 @@ class Grads:
         if not self.mode.records(frame.path, frame.at):
             return None
         written = chain(node.func)
-        module = self.values.of(node.func, frame)
+        module = self.values.of(node.func, frame.anew())
         dotted = module.thing.dotted.removesuffix("()") if module.thing is not None else ""
         given = self._any([*node.args[:4], *(k.value for k in node.keywords[:4])], frame, caller)
         if _FROZEN.search(written) or _OF_ITS_INPUT.search(last_part(dotted) or last_part(written)):
@@ -304,7 +304,7 @@ class Grads:
             return None
         found: list[Graph | None] = []
         for node in body.returns(key.index)[:4]:
-            there = Frame(key.path, key.index, body.at(node), 0, frame.hops + 2)
+            there = Frame(key.path, key.index, body.at(node), 0, frame.hops + 2, frame.steps)
             found.append(self._item(node, index, there, call) if index else self._of(node, there, call))
         return found[0] if found and all(found) else None
 

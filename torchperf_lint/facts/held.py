@@ -6,8 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchperf_lint.facts import effects
-from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.roles import is_cold
 from torchperf_lint.facts.value import Frame
@@ -77,21 +75,14 @@ def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
     for index in values.index.record(cls).methods.values():
         own = functions[index].parameters[0].name if functions[index].parameters else "self"
         written = f"{own}.{name}"
-        node = body.functions.get(index)
         changed = (
             any(attribute == name for attribute, _, _ in body.self_assignments(index))
             or bool(body.stored_items(index, written))
             or any(use in CHANGES for use, _ in body.uses(index, written))
-            or any(_augments(s, written) for s in (effects.statements(node.body) if node is not None else ()))
+            or any(target.startswith((written + "[", written + ".")) for target in body.augmented(index))
         )
         if changed:
             yield FunctionKey(cls.path, index)
-
-
-def _augments(statement: ast.stmt, written: str) -> bool:
-    return isinstance(statement, ast.AugAssign) and (chain(statement.target) + "[").startswith(
-        (written + "[", written + ".")
-    )
 
 
 def builds(values: Values, key: FunctionKey) -> bool:

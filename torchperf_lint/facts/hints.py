@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 
 from torchperf_lint.facts.bodies import Body
 
@@ -26,7 +27,7 @@ def is_numeric(hint: ast.expr) -> bool:
     return words - {"Any"} <= _NUMERIC_HINT and bool(words & {"int", "float", "bool"})
 
 
-def annotation_words(body: Body, function: int, name: str) -> set[str] | None:
+def annotation_words(body: Body, function: int, name: str) -> frozenset[str] | None:
     """The names in the annotation of a parameter, without their modules; None for one that has none."""
     hint = _annotation(body.functions.get(function), name)
     return _words(hint) if hint is not None else None
@@ -46,10 +47,11 @@ def gives_numbers(body: Body, function: int) -> bool:
     return hint is not None and is_numeric(hint) and "float" in _words(hint) and bool(_words(hint) & SEQUENCES)
 
 
-def _words(hint: ast.expr) -> set[str]:
+@lru_cache(maxsize=512)  # each parameter is asked about at many places
+def _words(hint: ast.expr) -> frozenset[str]:
     """The names in an annotation, without the module they are of."""
-    names = {n.id for n in ast.walk(hint) if isinstance(n, ast.Name)}
-    return (names | {n.attr for n in ast.walk(hint) if isinstance(n, ast.Attribute)}) - {"typing"}
+    names = (n.id if isinstance(n, ast.Name) else getattr(n, "attr", "typing") for n in ast.walk(hint))
+    return frozenset(names) - {"typing"}
 
 
 def default_of(node: ast.AST | None, name: str) -> ast.expr | None:

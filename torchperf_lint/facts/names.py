@@ -79,11 +79,13 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
     while scope >= 0:
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
-            there = Frame(path, scope, at, frame.depth, frame.hops)
+            there = Frame(path, scope, at, frame.depth, frame.hops, frame.steps)
             return _from_definitions(values, name, reaching, there, body)
         if _is_parameter(functions[scope], name):
-            return _from_parameter(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops), body)
-        rest = value_of_rest(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops))
+            return _from_parameter(
+                values, name, Frame(path, scope, frame.at, frame.depth, frame.hops, frame.steps), body
+            )
+        rest = value_of_rest(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops, frame.steps))
         if rest is not None:
             return rest
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
@@ -127,7 +129,7 @@ def _all_from_host(values: Values, reaching: Sequence[Definition], frame: Frame,
     for d in reaching:
         if d.how != "assign" or not isinstance(d.value, ast.Call) or frame.depth > _SHALLOW:
             return False
-        at = frame._replace(at=body.at(d.value)).deeper()
+        at = frame.back(body.at(d.value))
         given = [values.of(a, at) for a in d.value.args[:3] if not isinstance(a, ast.Name | ast.Constant)]
         devices = {value.device for value in given if value.kind in ("tensor", "batch")}
         if devices != {HOST}:
@@ -141,14 +143,14 @@ def _definition(values: Values, name: str, d: Definition, frame: Frame, body: Bo
     if d.value is None or d.how == "other":
         return UNKNOWN
     key = (frame.path, frame.function, name, d.at, d.how)
-    return values.remembered(key, frame, lambda: _bound(values, name, d, frame, body))
+    return values.remembered(key, frame, lambda at: _bound(values, name, d, at, body))
 
 
 def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
     assert d.value is not None
     place = body.at(d.value)
     place = place if d.how != "augmented" else d.at
-    there = frame.hop(frame.path, frame.function, place)
+    there = frame.back(place)
     value = values.of(d.value, there)
     if d.how == "augmented" and value.kind == "tensor" and _begins_on_host(values, name, d, there, body):
         value = value.moved(HOST)
@@ -171,7 +173,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
 def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> bool:
     """Whether what is changed in place was a tensor on the host before: it stays there, whatever is added."""
     begun = [b for b in body.reaching(frame.function, name, d.at) or () if b.how != "augmented"]
-    made = [values.of(b.value, frame._replace(at=body.at(b.value))) for b in begun if b.how == "assign" and b.value]
+    made = [values.of(b.value, frame.back(body.at(b.value))) for b in begun if b.how == "assign" and b.value]
     on_host = [value for value in made if value.kind == "tensor" and value.device == HOST]
     return bool(begun) and len(on_host) == len(begun)
 
@@ -179,7 +181,8 @@ def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
     """A container that starts empty holds what the function puts into it."""
     stored = body.stored_items(frame.function, name)[:8]
-    items = [values.of(node, frame._replace(at=body.at(node))) for node in stored]
+    # What is put in may be made of the container itself: that is a way back, as a loop is.
+    items = [values.of(node, frame.hop(frame.path, frame.function, body.at(node))) for node in stored]
     return sequence(join(items) if items else UNKNOWN)
 
 
@@ -188,7 +191,7 @@ def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
-    value = values.remembered(key, frame, lambda: _parameter(values, name, frame, body))
+    value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
     return replace(value, borrowed=True) if value.kind == "tensor" else value
 
 

@@ -26,7 +26,7 @@ def value_of_rest(values: Values, name: str, frame: Frame) -> Value | None:
     if not starred and (node.args.kwarg is None or node.args.kwarg.arg != name):
         return None
     key = ("rest", frame.path, frame.function, name)
-    return values.remembered(key, frame, lambda: _passed(values, starred, frame))
+    return values.remembered(key, frame, lambda at: _passed(values, starred, at))
 
 
 def _passed(values: Values, starred: bool, frame: Frame) -> Value:

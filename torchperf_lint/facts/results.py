@@ -185,7 +185,7 @@ def returned(values: Values, key: FunctionKey | None, frame: Frame) -> Value:
     """The join of what a function of the project returns; several overrides are not told apart."""
     if key is None:
         return UNKNOWN
-    return values.remembered(("returned", key), frame, lambda: _returned(values, key, frame))
+    return values.remembered(("returned", key), frame, lambda at: _returned(values, key, at))
 
 
 def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:

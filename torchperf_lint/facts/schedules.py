@@ -32,7 +32,7 @@ def timesteps_of(values: Values, scheduler: ast.expr, frame: Frame) -> Value:
     if not name or name == "self":
         return UNKNOWN
     key = (TIMESTEPS, frame.path, frame.function, name)
-    return values.remembered(key, frame, lambda: _set_in_file(values, name, frame))
+    return values.remembered(key, frame, lambda at: _set_in_file(values, name, at))
 
 
 def _set_in_file(values: Values, name: str, frame: Frame) -> Value:

@@ -24,7 +24,7 @@ CALLER_HOPS = 2
 class Frame(NamedTuple):
     """Where an expression stands, and how far the evaluation has come.
 
-    Both counters are bounded, so evaluation ends; answers are kept by hops, so that they do not depend on who asks.
+    Depth and hops are bounded, so evaluation ends; answers are kept by hops, so that they do not depend on who asks.
     """
 
     path: str
@@ -33,15 +33,29 @@ class Frame(NamedTuple):
     depth: int = 0
     """Expressions nested around this one."""
     hops: int = 0
-    """Bindings, calls and attributes followed to get here."""
+    """Loops, calls and attributes followed to get here: all that may lead to where one was before."""
+    steps: int = 0
+    """Bindings above their use followed to get here, which end by themselves; they only take room on the stack."""
 
     def deeper(self) -> Frame:
         """The same place, one expression further in."""
-        return Frame(self.path, self.function, self.at, self.depth + 1, self.hops)  # `_replace` takes thrice as long
+        return Frame(
+            self.path, self.function, self.at, self.depth + 1, self.hops, self.steps
+        )  # `_replace` takes thrice as long
 
     def hop(self, path: str, function: int, at: Position) -> Frame:
-        """Another place, one binding, call or attribute further on."""
-        return Frame(path, function, at, 0, self.hops + 1)
+        """Another place, one loop, call or attribute further on."""
+        return Frame(path, function, at, 0, self.hops + 1, self.steps)
+
+    def anew(self) -> Frame:
+        """The same place, for a question of its own: how its asker came there is of no matter."""
+        return Frame(self.path, self.function, self.at)
+
+    def back(self, at: Position) -> Frame:
+        """The place of a binding in the same function: above, which is a step, or in a loop below, which is a hop."""
+        if at >= self.at:
+            return self.hop(self.path, self.function, at)
+        return Frame(self.path, self.function, at, 0, self.hops, self.steps + 1 + self.depth // 4)
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,21 @@ from torchperf_lint.facts.value import (
 
 MAX_DEPTH = 20
 """Expressions nested in each other before a value counts as unknown."""
-MAX_HOPS = 8
-"""Bindings, calls and attributes followed before evaluation stops."""
+MAX_HOPS = 5
+"""Loops, calls and attributes followed before evaluation stops."""
+MAX_STEPS = 12
+"""Bindings above their use followed before what is farther below is worked out first: Python's stack is not deep."""
+_NEVER = (NOTHING, MAX_HOPS)
+
+
+class _FarBelowError(Exception):
+    """A value has to be worked out first, from the bottom of the stack."""
+
+    def __init__(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> None:
+        super().__init__()
+        self.key = key
+        self.frame = frame
+        self.compute = compute
 
 
 class Values:
@@ -63,7 +76,7 @@ class Values:
         """What class, function or external name an expression denotes."""
         return self.types.thing(frame.path, frame.function, chain(node))
 
-    def remembered(self, key: object, frame: Frame, compute: Callable[[], Value]) -> Value:
+    def remembered(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
         """The value kept under `key` for as many hops; `nothing`, the bottom of the lattice, beyond the last hop.
 
         A value that depends on itself is so worked out from what it does not depend on. One that is worked out before
@@ -72,7 +85,7 @@ class Values:
         if frame.hops >= MAX_HOPS:
             self.cut_off()
             return NOTHING
-        value, hops = self._settled.get(key, (NOTHING, MAX_HOPS))
+        value, hops = self._settled.get(key, _NEVER)
         if frame.hops + hops < MAX_HOPS:
             self._farthest = max(self._farthest, frame.hops + hops)
             return value
@@ -80,14 +93,29 @@ class Values:
         if full_key in self._cut_off:
             self.cut_off()
             return self._cut_off[full_key]
+        if frame.steps > MAX_STEPS:
+            raise _FarBelowError(key, frame._replace(steps=0), compute)
+        return self._worked_out(key, frame, compute)
+
+    def _worked_out(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
         before, self._farthest = self._farthest, frame.hops
-        value = compute()
-        if self._farthest < MAX_HOPS:
-            self._settled[key] = (value, self._farthest - frame.hops)
-        else:
-            self._cut_off[full_key] = value
-        self._farthest = max(before, self._farthest)
+        try:
+            value = compute(frame) if frame.steps else self._from_below(frame, compute)
+            if self._farthest < MAX_HOPS:
+                self._settled[key] = (value, self._farthest - frame.hops)
+            else:
+                self._cut_off[key, frame.hops] = value
+        finally:
+            self._farthest = max(before, self._farthest)
         return value
+
+    def _from_below(self, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
+        """What is worked out from the first bindings on, where there are more of them than the stack has room for."""
+        while True:
+            try:
+                return compute(frame)
+            except _FarBelowError as far:
+                self.remembered(far.key, far.frame, far.compute)
 
     def cut_off(self) -> None:
         """Note that what is being worked out depends on how many hops were left."""
