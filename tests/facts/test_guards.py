@@ -278,3 +278,17 @@ def test_words_are_cut_to_what_a_message_carries():
 def test_a_huge_test_is_cut_off_not_followed():
     assert guards.guard(expression(" and ".join(["x"] * 5000))) is None
     assert guards.guard(expression("a" + " + a" * 900)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "rare"),
+    [
+        ("if loss.item() > 1: print('too large', loss.item()); loss = one", True),
+        ("if (x < 0).any(): warnings.warn('negative')", True),
+        ("if (x < 0).any(): x = x.clamp(0)", False),
+        ("if chatty: print(loss)", False),
+        ("if loss.item() > 1: count = count + 1", False),
+    ],
+)
+def test_who_prints_what_a_tensor_holds_means_an_anomaly(code, rare):
+    assert guards.tells_of_an_anomaly(statement(code)) is rare

@@ -62,6 +62,7 @@ def test_a_list_becomes_a_tensor_on_the_host(expression, index):
         "x[[given, n]]",
         "x[[]]",
         "[[0, 1]]",
+        "[x[i, : n + i] + x[i] for i in torch.arange(n)]",
     ],
 )
 def test_other_indices_are_left_alone(expression):

@@ -14,8 +14,10 @@ KEPT = [
     "if n in self.grids:\n    log()\n    return self.grids[n].x\nself.grids[n] = f(n)",
     "if self.grid is not None and self.n == n: return self.grid\nself.grid = f(n)",
     "if known is not None: return known\nself._cache[n] = f(n)",
+    "if getattr(self, 'ready', False): return\nself.window = f(n)\nself.ready = True",
 ]
 NOT_KEPT = [
+    "if self.busy: return\nself.window = f(n)\nself.ready = True",
     "if n in self.special: return self.special[n]\nreturn f(n)",
     "if n in self.special: return 3\nself.special[n] = f(n)",
     "if n in self.special: return self.special[n]\nself.other[n] = f(n)",

@@ -18,6 +18,12 @@ from torchperf_lint.facts.once import set_up_once
         ("if fmax not in cache: cache[str(fmax) + '_' + str(y.device)] = make()", False),
         ("if fmax not in cache: cache[f'{fmax}_{y.device}'] = make()", False),
         ("if name not in cache: cache[key] = make()", True),
+        ("if getattr(self, 'loss', None) is None: self.loss = make()", True),
+        ("if getattr(self, 'loss', None) is None: self.other = make()", False),
+        ("if getattr(self, name, None) is None: self.loss = make()", False),
+        ("if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes", True),
+        ("if self.shapes != shapes: self.grid = make(shapes)", False),
+        ("if self.step != step: self.grid = make(step); self.step = step", False),
     ],
 )
 def test_what_is_stored_is_found_again(code, once):

@@ -348,7 +348,9 @@ def test_what_a_loop_iterates(code, expected):
         ("dict[str, Tensor]", "dict[str, Tensor]"),
         ("dict[Tensor, Tensor]", "dict[]"),
         ("list[str]", "list[]"),
-        ("int | str", ""),
+        ("int | str", "int"),
+        ("bool | torch.dtype", "bool"),
+        ("int | torch.Tensor", ""),
     ],
 )
 def test_an_annotation(annotation, expected):

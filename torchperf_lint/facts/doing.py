@@ -56,7 +56,7 @@ class Doing:
     def _runs_itself(self, key: FunctionKey) -> Role | None:
         """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
         function = self.index.function(key)
-        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith("on_"):
+        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(("on_", "fit")):
             return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None

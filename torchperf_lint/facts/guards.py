@@ -95,6 +95,23 @@ def _waits_for_a_count(test: ast.expr) -> bool | None:
     return None
 
 
+def tells_of_an_anomaly(node: ast.If) -> bool:
+    """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often."""
+    nodes = _walk(node.test)
+    asks = any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("item", "any", "all")
+        for n in nodes
+    )
+    return asks and not _has_modulus(nodes) and any(map(_prints, node.body))
+
+
+def _prints(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("print", "warn", "warning", "error", "warning_once", "warn_once")
+
+
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]

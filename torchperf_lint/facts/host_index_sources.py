@@ -10,7 +10,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
@@ -23,6 +23,8 @@ from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.facts.written_into import written_into
 from torchperf_lint.model import Confidence
 
+_LINES = frozenset({"range", "arange", "randperm"})
+"""What gives one number after the other."""
 _KNOWN_NUMBERS = frozenset({"plain", "tensor"})
 
 
@@ -62,11 +64,15 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
 
 
 def _counts_turns(spot: Spot, name: ast.Name) -> bool:
-    """`for i in range(n)`: most indices are such numbers, and asking what they are costs more."""
+    """`for i in range(n)`: most indices are such numbers, and asking what they are costs more.
+
+    Of a tensor with one dimension, `for i in torch.arange(n)`, the elements are numbers on the host as well, and torch
+    takes them for ones.
+    """
     body = spot.file.project.body(spot.file.path)
     reaching = body.reaching(spot.function, name.id, body.at(name)) if body is not None else None
     turns = (d.value for d in reaching or () if d.how == "loop")
-    counted = [value for value in turns if isinstance(value, ast.Call) and chain(value.func) == "range"]
+    counted = [value for value in turns if isinstance(value, ast.Call) and last_part(chain(value.func)) in _LINES]
     return bool(reaching) and len(counted) == len(reaching or ())
 
 

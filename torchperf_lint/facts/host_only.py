@@ -6,6 +6,7 @@ import ast
 import re
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.array_models import given_to_another_library
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 
@@ -16,6 +17,7 @@ _LIBRARIES = frozenset(
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments."""
 _FUNCTIONS = (
     *("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io."),
+    *("scipy.special.stdtr", "scipy.special.betainc", "scipy.special.gammaincinv", "scipy.special.bdtr"),
     *("cv2.connectedComponents", "cv2.findContours", "cv2.minAreaRect", "cv2.watershed", "cv2.solvePnP", "cv2.imwrite"),
 )
 """Of libraries of which other functions, such as filters, have a counterpart in torch."""
@@ -27,7 +29,12 @@ _SESSION = re.compile(r"(?:^|[._])(?:sess|session)_?\.run$")
 
 
 def feeds_host_only(file: SourceFile, site: Site) -> bool:
-    """Whether the function around a copy, or a function of the file that it calls, calls such an algorithm."""
+    """Whether the function around a copy, or a function of the file that it calls, calls such an algorithm.
+
+    Or whether the copy is for an object of another library, which takes arrays.
+    """
+    if given_to_another_library(file, site):
+        return True
     if not any(dotted.partition(".")[0] in _LIBRARIES | _PARTLY for dotted in file.outline.imports.values()):
         return False
     functions = {site.function}

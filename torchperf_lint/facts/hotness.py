@@ -24,7 +24,7 @@ from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold, role_of
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, evaluates_all, is_cold, role_of
 from torchperf_lint.facts.types import Types
 
 MAX_CALL_DEPTH = 8
@@ -259,6 +259,8 @@ class Hotness:
                 name = self.index.function(caller).name
                 hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
                 if hot is None or (hot.kind != "step" and self._is_hook_by_name(site, target)):
+                    continue
+                if hot.kind == "step" and evaluates_all(self.index, target):
                     continue
                 found.append((target, self._evaluated(self._through(hot, site, target), site)))
         # Training loops explain more than evaluation loops; then the order of files.

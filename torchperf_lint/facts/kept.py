@@ -23,6 +23,8 @@ _ROUNDS = 6
 """How many names may stand between a value and the backward pass that it feeds."""
 _HOOKS = frozenset("training_step validation_step test_step predict_step train_step compute_loss".split())
 """Methods of modules that are no part of their forward pass."""
+_COUNTED = re.compile(r"(?:^|_)(?:counts?|samples|num|n|lens?|lengths?)$|^(?:num|n|count)_\w+$")
+"""Names of numbers of things, which carry no graph."""
 _LOSS = re.compile(
     r"loss|criteri|cost|(?:^|_)nll|(?:^|_)kld?(?:_|$)|penalty|objective|(?:^|[._])(?:mse|bce|ce)(?:_|$)|entropy",
     re.IGNORECASE,
@@ -102,6 +104,8 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
     called = store.how == "call" or _is_own_method(spot, store)
     meter = _meter(spot, store) if called else None
     if called and meter is None:
+        return
+    if store.how == "sum" and _COUNTED.search(last_part(chain(store.value))):
         return
     if spot.file.value(store.value, spot).kind in ("plain", "array", "module", "optimizer"):
         return

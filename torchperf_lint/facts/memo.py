@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.guards import Guard, short, words
+from torchperf_lint.facts.once import attribute_asked
 
 _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
@@ -50,10 +51,24 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
         last = last.body[-1]
     if not isinstance(last, ast.Return) or last.value is not None:
         return False
+    if _is_set(statement.test, rest):
+        return True
     present = _asked(statement.test)
     asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
     asked |= {chain(n.value) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
     return any(name.startswith("self.") and name in asked for name in _kept(rest))
+
+
+def _is_set(test: ast.expr, rest: Sequence[ast.stmt]) -> bool:
+    """`if self.ready: return`, before `self.ready = True`."""
+    flag = attribute_asked(test)
+    return flag.startswith("self.") and any(
+        isinstance(s, ast.Assign)
+        and isinstance(s.value, ast.Constant)
+        and s.value.value is True
+        and flag in {chain(target) for target in s.targets}
+        for s in rest
+    )
 
 
 def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:

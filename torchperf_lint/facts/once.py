@@ -16,6 +16,8 @@ _DONE = re.compile(
     r"^self\.(?:_?\w+_)?_?(?:is_)?(?:initiali[sz]ed|inited|prepared|built|ready|set_?up|warmed_up|registered|compiled|loaded)(?:_\w+)?$"
 )
 """Flags that say of an object that it is complete."""
+_COUNTS = re.compile(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
+"""What changes with every step."""
 _RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
 
 
@@ -25,6 +27,8 @@ def set_up_once(node: ast.If) -> bool:
     Attributes and containers keep what is put there, so the branch runs once. A plain local name does not.
     """
     if isinstance(node.test, ast.Compare) and _kept_for_size(node.test, node.body):
+        return True
+    if _kept_for_key(node.test, node.body):
         return True
     if _flag_is_turned(node):
         return True
@@ -74,8 +78,17 @@ def _flag_is_turned(node: ast.If) -> bool:
     test, holds = node.test, True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, holds = test.operand, not holds
-    flag = chain(test) if isinstance(test, ast.Attribute) else ""
+    flag = attribute_asked(test)
     return flag.startswith("self.") and any(_sets(statement, flag, not holds) for statement in node.body)
+
+
+def attribute_asked(node: ast.expr) -> str:
+    """The attribute that an expression is, as a chain: `self.grid`, `getattr(self, "grid", None)`; "" for others."""
+    if isinstance(node, ast.Call) and chain(node.func) == "getattr" and len(node.args) > 1:
+        name = node.args[1]
+        named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+        return f"{chain(node.args[0])}.{ast.literal_eval(name)}" if named else ""
+    return chain(node) if isinstance(node, ast.Attribute) else ""
 
 
 def _sets(statement: ast.stmt, target: str, value: bool) -> bool:
@@ -96,6 +109,22 @@ def _kept_for_size(test: ast.Compare, body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """`if self.dynamic or self.shapes != shapes: self.grid = make(shapes); self.shapes = shapes`."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    others = [part for part in parts if not isinstance(part, ast.Compare)]
+    asked = [part for part in parts if isinstance(part, ast.Compare)]
+    if len(asked) != 1 or not all(isinstance(part, ast.Attribute) for part in others):
+        return False
+    key, other = chain(asked[0].left), chain(asked[0].comparators[0])
+    if not isinstance(asked[0].ops[0], ast.NotEq) or not key.startswith("self.") or _COUNTS.search(key):
+        return False
+    return any(
+        isinstance(s, ast.Assign) and chain(s.value) == other and key in {chain(target) for target in s.targets}
+        for s in body
+    )
+
+
 def _missing(test: ast.expr) -> str | None:
     """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
@@ -108,12 +137,12 @@ def _missing(test: ast.expr) -> str | None:
             name = inner.args[1]
             named = isinstance(name, ast.Constant) and isinstance(name.value, str)
             return f"{chain(inner.args[0])}.{ast.literal_eval(name)}" if named else None
-        return chain(inner)
+        return attribute_asked(inner) or chain(inner)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     left, operator, right = test.left, test.ops[0], test.comparators[0]
     if isinstance(operator, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
-        return chain(left)
+        return attribute_asked(left) or chain(left)
     if isinstance(operator, ast.NotIn):
         return chain(right)
     empty = isinstance(right, ast.Constant) and right.value == 0

@@ -219,6 +219,8 @@ class _Outliner:
             body = self.notes.region("optional", context, node.body, guards.short(guards.words(node.test)))
         elif set_up_once(node) and not self.empties_again(node, context):
             body = self.notes.region("once", context, node.body, guards.short(guards.words(node.test)))
+        elif guards.tells_of_an_anomaly(node):
+            body = self.notes.region("except", context, node.body, guards.short(guards.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
             body = self.notes.region("evaluation", context, node.body) if trained_not else context

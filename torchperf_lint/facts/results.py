@@ -225,7 +225,7 @@ def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame
     at = frame.hop(key.path, key.index, (function.header_line, 1))
     value = from_annotation(values, annotation, at, function.name, function.header_line)
     if value.kind not in ("tensor", "sequence"):
-        return UNKNOWN
+        return value if value.kind == "array" else UNKNOWN
     because = f"`{function.name}` is annotated to return `{annotation}` (line {function.header_line})"
     return _given_back(value, because)
 

@@ -27,6 +27,9 @@ COLD_NAME = re.compile(
 _COLD_UNLESS_CALLED = re.compile(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
 """Names of what runs once, in most programs; what hot code calls runs as often as that does."""
 
+_EXPORTS = re.compile(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
+"""Files with what wraps models for other runtimes: it is traced, not trained."""
+
 NOT_TRAINING_NAME = re.compile(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)",
     re.IGNORECASE,
@@ -154,6 +157,8 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     `called`: whether hot code calls it. `trains`: whether it does a training step, as `warmup_actor` does.
     """
     function = index.function(key)
+    if not called and _EXPORTS.search(key.path):
+        return True
     if any(_KEEPS.search(last_part(decorator)) for decorator in function.decorators):
         return True
     if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
@@ -181,8 +186,17 @@ _OF_AN_ENVIRONMENT = ("reset", "step")
 """Methods that make a class an environment, whose pictures are for people."""
 _KEEPS = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
 """Decorators that keep what a function gave: it runs once for each argument."""
+_EVALUATION = re.compile(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
+"""Functions that go through a whole data set to judge a model."""
 _WARM_UP = re.compile(r"^_?warmup_\w")
 """A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
+
+
+def evaluates_all(index: Index, key: FunctionKey) -> bool:
+    """Whether a function judges a model in a loop of its own: a training loop calls it once in many steps."""
+    if not _EVALUATION.search(index.function(key).name):
+        return False
+    return any(r.kind == "loop" and r.function == key.index for r in index.outlines[key.path].regions)
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:

@@ -77,6 +77,7 @@ def _annotation(argument: ast.arg) -> str:
 def annotation_chain(node: ast.expr) -> str:
     """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty.
 
+    Of alternatives that are all plain one is taken, `int` for `int | float`.
     A container of tensors is kept as written: `tuple[torch.Tensor, torch.Tensor]`.
     """
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -85,10 +86,30 @@ def annotation_chain(node: ast.expr) -> str:
         return annotation_chain(node.left)
     if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
         return annotation_chain(node.slice)
+    if isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Union"):
+        plain = _plain_alternative(node)
+        if plain:
+            return plain
     if isinstance(node, ast.Subscript) and holds_tensors(node):
         return ast.unparse(node)
     name = chain(node)
     return "" if "?" in name else name
+
+
+def _plain_alternative(node: ast.expr) -> str:
+    """One of several classes none of which is a tensor's: `int` for `int | torch.dtype`; "" where one may be."""
+    stack, names = [node], []
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.BinOp):
+            stack += [part.left, part.right]
+        elif isinstance(part, ast.Subscript) and last_part(chain(part.value)) in ("Union", "Optional"):
+            stack += parts_of(part)
+        elif not (isinstance(part, ast.Constant) and part.value is None):
+            names.append(chain(part))
+    told = [name for name in names if name in ("int", "float", "bool", "str")]
+    others = {last_part(name) for name in names} - {"int", "float", "bool", "str", "dtype", "Path", "Number"}
+    return min(told) if told and not others else ""
 
 
 def holds_tensors(node: ast.expr, depth: int = 0) -> bool:

@@ -190,7 +190,8 @@ def _given_to_hook(values: Values, name: str, frame: Frame) -> Value | None:
     if FunctionKey(frame.path, frame.function) not in values.hotness.dispatch.hooked:
         return None
     parameters = values.index.outlines[frame.path].functions[frame.function].parameters
-    if not parameters or parameters[-1].name != name:
+    given = [p.name for p in parameters if not p.default]  # `def hook(module, args, out, _seen=seen)`
+    if not given or given[-1] != name:
         return None
     return tensor(ANYWHERE, f"`{name}` is what the hook is given: a tensor", Confidence.LIKELY)
 
