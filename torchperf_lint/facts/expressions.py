@@ -12,6 +12,7 @@ from torchperf_lint.facts.modes import in_evaluation
 from torchperf_lint.facts.moved_beside import moved_beside
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.signatures import DEFAULT, defaulted
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
@@ -25,7 +26,7 @@ class Expressions:
 
     def read(self, root: ast.AST, context: Context) -> None:
         """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
-        stack: list[tuple[ast.AST, Context]] = [(root, context)]
+        stack = self._defaults(root, context) if isinstance(root, ast.arguments) else [(root, context)]
         visited = 0
         notes = self.notes
         calls = notes.out.calls
@@ -62,6 +63,16 @@ class Expressions:
     def _call(self, node: ast.AST, context: Context) -> Call:
         assert isinstance(node, ast.Call)
         return Call(chain(node.func), *self.notes.at(node.lineno, node.col_offset), context.region, context.function)
+
+    def _defaults(self, node: ast.arguments, context: Context) -> list[tuple[ast.AST, Context]]:
+        """The parts of a definition's parameters; a default's lambda runs where the parameter is called."""
+        parts: list[tuple[ast.AST, Context]] = [(child, context) for child in children_of(node)]
+        index = len(self.notes.out.functions)  # what the definition is about to become
+        for parameter, default in defaulted(node):
+            if isinstance(default, ast.Lambda):
+                parts.remove((default, context))
+                parts.append((default.body, self.notes.region(DEFAULT, context, [default], f"{index}:{parameter}")))
+        return parts
 
     def _guarded_parts(self, node: ast.AST, context: Context) -> list[tuple[ast.AST, Context]]:
         """The parts of `a if step % n == 0 else b` and of `step % n == 0 and a`, the rare ones in their region."""

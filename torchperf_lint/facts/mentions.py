@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.signatures import iterated
+from torchperf_lint.facts.signatures import defaulted, iterated
 
 HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
@@ -143,12 +143,9 @@ def _every_batch(node: ast.expr) -> bool:
 
 def defaults_of(args: ast.arguments, names: Names) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
-    plain = [*args.posonlyargs, *args.args]
-    pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
-    for parameter, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
+    for parameter, default in defaulted(args):
         if type(default) in _HOLDING:
-            assert default is not None
-            yield from ((parameter.arg, found) for found in _functions_in(default, names))
+            yield from ((parameter, found) for found in _functions_in(default, names))
 
 
 def _functions_in(node: ast.expr, names: Names) -> list[str]:
