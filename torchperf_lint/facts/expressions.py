@@ -31,6 +31,8 @@ class Expressions:
         notes = self.notes
         calls = notes.out.calls
         postponed: set[ast.AST] = set()
+        called: set[ast.AST] = set()
+        may_be_property = notes.names.may_be_property
         while stack:
             node, here = stack.pop()
             visited += 1
@@ -39,6 +41,7 @@ class Expressions:
                 calls.append(self._call(node, here))
                 for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
                     notes.mention(named, node, here)
+                called.add(node.func)  # type: ignore[attr-defined]
                 postponed.update(kept_lambdas(node, calls[-1].callee))
                 held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
                 if held is not None:
@@ -50,7 +53,7 @@ class Expressions:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self._comprehension(node, here)
-            elif kind is ast.Attribute and node.attr in notes.names.properties and _of_self(node):  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and _of_self(node) and node not in called and may_be_property(node.attr):  # type: ignore[attr-defined]
                 notes.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
             elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
                 notes.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]

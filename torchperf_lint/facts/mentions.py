@@ -30,6 +30,10 @@ _EVERY_BATCH = frozenset(
 """Events of ignite's engines that happen for every batch."""
 _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
+_SET = re.compile(r"^[ \t]+(\w[\w., \t]*)(?::[^=\n]*)?[-+*/|]?=(?!=)", re.MULTILINE)
+_PART = re.compile(r"\w+")
+_OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
+"""Attributes of modules that give what is there already."""
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
 MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
@@ -56,8 +60,14 @@ class Names:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
         self.defined = frozenset(_DEFINED.findall(text)) - self.properties
         self.imports = imports
+        self.of_self = frozenset(_PART.findall(" ".join(_SET.findall(text)))) | self.defined | _OF_MODULES
+        """What the file itself makes an attribute of its objects, and what every module has."""
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
+
+    def may_be_property(self, name: str) -> bool:
+        """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
+        return name in self.properties or name not in self.of_self
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
