@@ -30,8 +30,8 @@ _EVERY_BATCH = frozenset(
 """Events of ignite's engines that happen for every batch."""
 _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
-_SET = re.compile(r"^[ \t]+(\w[\w., \t]*)(?::[^=\n]*)?[-+*/|]?=(?!=)", re.MULTILINE)
-_PART = re.compile(r"\w+")
+_MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")
+"""How a file writes what it makes an attribute of objects or classes."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
 """Attributes of modules that give what is there already."""
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
@@ -60,14 +60,17 @@ class Names:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
         self.defined = frozenset(_DEFINED.findall(text)) - self.properties
         self.imports = imports
-        self.of_self = frozenset(_PART.findall(" ".join(_SET.findall(text)))) | self.defined | _OF_MODULES
-        """What the file itself makes an attribute of its objects, and what every module has."""
+        self.text = text
+        self._may_be: dict[str, bool] = {}
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
 
     def may_be_property(self, name: str) -> bool:
         """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
-        return name in self.properties or name not in self.of_self
+        if name not in self._may_be:
+            here = name in self.defined or name in _OF_MODULES or any(f.format(name) in self.text for f in _MADE_HERE)
+            self._may_be[name] = name in self.properties or not here
+        return self._may_be[name]
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
