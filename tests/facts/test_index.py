@@ -270,7 +270,7 @@ def the_class(index, name, path="main.py"):
     ("name", "ancestry"),
     [
         ("Child", ["class main.py:Child", "class base.py:Base", "external torch.nn.Module"]),
-        ("Other", ["class main.py:Other", "class base.py:Base", "external typing.Generic", "external torch.nn.Module"]),
+        ("Other", ["class main.py:Other", "class base.py:Base", "external torch.nn.Module", "external typing.Generic"]),
         (
             "Grandchild",
             ["class main.py:Grandchild", "class main.py:Child", "class base.py:Base", "external torch.nn.Module"],

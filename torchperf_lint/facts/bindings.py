@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.signatures import default_lambdas
 from torchperf_lint.facts.syntax import LEAVES, children_of, side_by_side
 
 HANDLER = "except"
@@ -199,7 +200,12 @@ class Collector:
             for alias in node.names:
                 self._named(alias.asname or alias.name.partition(".")[0], node, path)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            self._named(node.name, node, path)
+            self._defined(node, path)
+
+    def _defined(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, path: BlockPath) -> None:
+        self._named(node.name, node, path)
+        for default in default_lambdas(node):
+            self._lambda(default, (), path)
 
     def _try(self, node: ast.Try, path: BlockPath) -> None:
         # Its body, too, is no branch for what follows; only a handler may find it cut short.
@@ -291,8 +297,9 @@ class Collector:
                 for definition in definitions:
                     self._add(name, definition._replace(within=span))
 
-    def _lambda(self, node: ast.Lambda, over: Sequence[ast.expr], path: BlockPath) -> None:
+    def _lambda(self, node: ast.expr, over: Sequence[ast.expr], path: BlockPath) -> None:
         """A lambda's parameters: elements of what it is mapped over, or nothing is known."""
+        assert isinstance(node, ast.Lambda)
         span = (self.at(node), self.at(node, end=True))
         for position, argument in enumerate(node.args.args):
             how, value = ("loop", over[position]) if position < len(over) else ("other", None)

@@ -9,7 +9,7 @@ from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narr
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
 from torchperf_lint.facts.records import Call, Outline, Position
-from torchperf_lint.facts.signatures import is_iteration
+from torchperf_lint.facts.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -184,6 +184,7 @@ class Body:
                 line, column = self.at(current)
                 calls[line, column, chain(current.func)] = current
             elif isinstance(current, _DEFINITIONS):
+                stack += default_lambdas(current)
                 continue
             stack += children_of(current)
         for found in uses.values():

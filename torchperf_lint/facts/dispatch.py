@@ -67,9 +67,8 @@ class Dispatch:
 
     def _run_by(self, path: str, mention: Mention) -> list[FunctionKey]:
         if mention.kind == "property":
-            own = self.index.class_of(path, mention.function)
-            key = self.index.method(own, mention.chain[5:]) if own is not None else None
-            return [key] if key is not None and self._is_property(key) else []
+            own = self.index.class_of(path, mention.function) if mention.chain[5:] in self._properties else None
+            return self._read_of(own, mention.chain[5:]) if own is not None else []
         known = mention.chain in self._listeners or mention.chain in self._subscribed
         if mention.kind != "name" or not known:
             return []
@@ -138,6 +137,22 @@ class Dispatch:
                 if call.callee in names[call.function]
             }
         return found
+
+    @cached_property
+    def _properties(self) -> frozenset[str]:
+        """The names of the project's properties."""
+        functions = (function for outline in self.index.outlines.values() for function in outline.functions)
+        return frozenset(function.name for function in functions if "property" in function.decorators)
+
+    def _read_of(self, cls: Thing, name: str) -> list[FunctionKey]:
+        """What reading a property of `self` runs: that of the classes objects are of, which may be another base's."""
+        queue, found = [cls], []
+        for current in queue:
+            below = self.index.subclasses.get((current.path, current.index), ()) if len(queue) < _FEW else ()
+            queue += [sub for sub in below if sub not in queue]
+            if not below:
+                found.append(self.index.method(current, name))
+        return [key for key in dict.fromkeys(found) if key is not None and self._is_property(key)]
 
     def _is_property(self, key: FunctionKey) -> bool:
         return any(d == "property" for d in self.index.function(key).decorators)

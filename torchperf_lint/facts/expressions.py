@@ -12,6 +12,7 @@ from torchperf_lint.facts.modes import in_evaluation
 from torchperf_lint.facts.moved_beside import moved_beside
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.signatures import DEFAULT, defaulted
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
 
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
@@ -25,11 +26,13 @@ class Expressions:
 
     def read(self, root: ast.AST, context: Context) -> None:
         """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
-        stack: list[tuple[ast.AST, Context]] = [(root, context)]
+        stack = self._defaults(root, context) if isinstance(root, ast.arguments) else [(root, context)]
         visited = 0
         notes = self.notes
         calls = notes.out.calls
         postponed: set[ast.AST] = set()
+        called: set[ast.AST] = set()
+        may_be_property = notes.names.may_be_property
         while stack:
             node, here = stack.pop()
             visited += 1
@@ -38,6 +41,7 @@ class Expressions:
                 calls.append(self._call(node, here))
                 for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
                     notes.mention(named, node, here)
+                called.add(node.func)  # type: ignore[attr-defined]
                 postponed.update(kept_lambdas(node, calls[-1].callee))
                 held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
                 if held is not None:
@@ -49,7 +53,7 @@ class Expressions:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self._comprehension(node, here)
-            elif kind is ast.Attribute and node.attr in notes.names.properties and _of_self(node):  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and _of_self(node) and node not in called and may_be_property(node.attr):  # type: ignore[attr-defined]
                 notes.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
             elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
                 notes.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]
@@ -62,6 +66,16 @@ class Expressions:
     def _call(self, node: ast.AST, context: Context) -> Call:
         assert isinstance(node, ast.Call)
         return Call(chain(node.func), *self.notes.at(node.lineno, node.col_offset), context.region, context.function)
+
+    def _defaults(self, node: ast.arguments, context: Context) -> list[tuple[ast.AST, Context]]:
+        """The parts of a definition's parameters; a default's lambda runs where the parameter is called."""
+        parts: list[tuple[ast.AST, Context]] = [(child, context) for child in children_of(node)]
+        index = len(self.notes.out.functions)  # what the definition is about to become
+        for parameter, default in defaulted(node):
+            if isinstance(default, ast.Lambda):
+                parts.remove((default, context))
+                parts.append((default.body, self.notes.region(DEFAULT, context, [default], f"{index}:{parameter}")))
+        return parts
 
     def _guarded_parts(self, node: ast.AST, context: Context) -> list[tuple[ast.AST, Context]]:
         """The parts of `a if step % n == 0 else b` and of `step % n == 0 and a`, the rare ones in their region."""

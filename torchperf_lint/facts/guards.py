@@ -35,7 +35,7 @@ _CADENCE_NAME = re.compile(
 )
 _DEBUG_NAME = re.compile(
     r"^_?(?:debug\w*|is_debug|verbose|verbosity|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
-    r"do_vis|collect_\w+|track_\w+|record_\w+|is_tracing|is_scripting|is_in_onnx_export|is_exporting|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
+    r"do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
 _MEMORY_NAME = re.compile(

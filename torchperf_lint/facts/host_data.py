@@ -16,6 +16,7 @@ from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
+from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 
@@ -169,10 +170,9 @@ def _beside(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
-    thing = values.thing(node.func, frame)
-    if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
+    name = torch_name(values, node, frame)
+    if name is None:
         return None
-    name = thing.dotted.removeprefix("torch.")
     if name.removeprefix("cuda.") in api.LEGACY_TYPES and name.startswith("cuda."):
         return constant_upload(values, node, frame, '"cuda"')
     device = next((k.value for k in node.keywords if k.arg == "device"), None)

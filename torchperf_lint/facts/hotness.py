@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
+from torchperf_lint.facts.default_lambdas import runs_of
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
@@ -25,12 +26,15 @@ from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, evaluates_all, is_cold, role_of
+from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 
-_RARE = frozenset({"cadence", "debug", "memory", "elsewhere", "lambda", "once", "except", "raise", "profile", "class"})
+_RARE = frozenset(
+    {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
+)
 
 
 Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
@@ -96,6 +100,9 @@ class Hotness:
         return self._of_region[key]
 
     def _find_hot(self, path: str, index: int) -> Hot | None:
+        region = self.index.outlines[path].regions[index]
+        if region.kind == DEFAULT:
+            return next(filter(None, map(self._of_default, runs_of(self.types, path, region))), None)
         loop, free = self._climb(path, index)
         function = self.index.outlines[path].regions[index].function
         if loop is not None:
@@ -108,6 +115,14 @@ class Hotness:
         around = self._kinds_around(path, index)
         optional, evaluates = found.optional or "optional" in around, found.evaluates or "evaluation" in around
         return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
+
+    def _of_default(self, site: CallSite) -> Hot | None:
+        """Why a lambda is hot that is a parameter's default, by a call of the parameter."""
+        hot = self.of_region(site.path, site.call.region)
+        if hot is None:
+            return None
+        because = f"{hot.because}; `{site.call.callee}`, whose default this is, is called at line {site.call.line}"
+        return replace(hot, because=because, depth=hot.depth + 1)
 
     def _kinds_around(self, path: str, index: int) -> set[str]:
         """The kinds of the regions around one, inside its function."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.mro import resolution_order
 from torchperf_lint.facts.records import Call, Class, Function, Outline
 
 _LIBRARIES = frozenset(
@@ -64,6 +65,7 @@ class Index:
         """Whether every file of the project could be read; unused suppressions are only then reported."""
         self._modules = {_module_stem(path): path for path in self.outlines}
         self._found: dict[tuple[str, str], Thing | None] = {}
+        self._ancestry: dict[Thing, tuple[Thing, ...]] = {}
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
 
     # -- modules and their members -----------------------------------------------------------------
@@ -177,15 +179,11 @@ class Index:
         return thing if thing is not None and thing.kind in ("class", "external") else None
 
     def ancestry(self, cls: Thing) -> Iterator[Thing]:
-        """The class itself and all its bases, breadth first, each once."""
-        queue, seen = [Thing("class", cls.path, cls.index)], set()
-        for current in queue:
-            if current in seen:
-                continue
-            seen.add(current)
-            yield current
-            if current.kind == "class":
-                queue.extend(self.bases(current))
+        """The class itself and all its bases, each once, in the order in which Python looks them through."""
+        start = Thing("class", cls.path, cls.index)
+        if start not in self._ancestry:
+            self._ancestry[start] = resolution_order(start, lambda c: self.bases(c) if c.kind == "class" else ())
+        yield from self._ancestry[start]
 
     def record(self, cls: Thing) -> Class:
         """The outline of a project class."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.signatures import iterated
+from torchperf_lint.facts.signatures import defaulted, iterated
 
 HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
@@ -30,6 +30,10 @@ _EVERY_BATCH = frozenset(
 """Events of ignite's engines that happen for every batch."""
 _DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 _PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
+_MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")
+"""How a file writes what it makes an attribute of objects or classes."""
+_OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
+"""Attributes of modules that give what is there already."""
 _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
 MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
@@ -56,8 +60,17 @@ class Names:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
         self.defined = frozenset(_DEFINED.findall(text)) - self.properties
         self.imports = imports
+        self.text = text
+        self._may_be: dict[str, bool] = {}
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
+
+    def may_be_property(self, name: str) -> bool:
+        """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
+        if name not in self._may_be:
+            here = name in self.defined or name in _OF_MODULES or any(f.format(name) in self.text for f in _MADE_HERE)
+            self._may_be[name] = name in self.properties or not here
+        return self._may_be[name]
 
     def binds(self, name: str, value: str) -> None:
         """Take note of `name = Class()`, also of `Class().to()`."""
@@ -143,12 +156,9 @@ def _every_batch(node: ast.expr) -> bool:
 
 def defaults_of(args: ast.arguments, names: Names) -> Iterator[tuple[str, str]]:
     """(parameter, chain) of each function that a parameter's default names."""
-    plain = [*args.posonlyargs, *args.args]
-    pairs = [*zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
-    for parameter, default in [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]:
+    for parameter, default in defaulted(args):
         if type(default) in _HOLDING:
-            assert default is not None
-            yield from ((parameter.arg, found) for found in _functions_in(default, names))
+            yield from ((parameter, found) for found in _functions_in(default, names))
 
 
 def _functions_in(node: ast.expr, names: Names) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from torchperf_lint.facts.batch_transforms import transform_role
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
@@ -117,7 +118,18 @@ _STEP_HOOKS = {
     "train_one_iter",
     "compute_objectives",
 }
-_EVAL_HOOKS = {"validation_step", "test_step", "predict_step", "prediction_step", "on_validation_batch_end"}
+_EVAL_HOOKS = {
+    "validation_step",
+    "test_step",
+    "predict_step",
+    "prediction_step",
+    "on_validation_batch_start",
+    "on_validation_batch_end",
+    "on_test_batch_start",
+    "on_test_batch_end",
+    "on_predict_batch_start",
+    "on_predict_batch_end",
+}
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
@@ -202,6 +214,9 @@ def evaluates_all(index: Index, key: FunctionKey) -> bool:
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
     """The role of a function, or None. `called`: whether the project itself calls it."""
     function = index.function(key)
+    transforms = transform_role(index, key)
+    if transforms is not None:
+        return transforms
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or _engine_role(function)

@@ -1,9 +1,10 @@
-"""What outlines keep of parameters, annotations and iterables: chains."""
+"""What outlines keep of parameters, their defaults, annotations and iterables: chains."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Parameter
@@ -92,6 +93,8 @@ def annotation_chain(node: ast.expr) -> str:
             return plain
     if isinstance(node, ast.Subscript) and holds_tensors(node):
         return ast.unparse(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _one_of_tensors(node)
     name = chain(node)
     return "" if "?" in name else name
 
@@ -110,6 +113,16 @@ def _plain_alternative(node: ast.expr) -> str:
     told = [name for name in names if name in ("int", "float", "bool", "str")]
     others = {last_part(name) for name in names} - {"int", "float", "bool", "str", "dtype", "Path", "Number"}
     return min(told) if told and not others else ""
+
+
+def _one_of_tensors(node: ast.BinOp) -> str:
+    """`TensorImage` of `TensorImage | TensorMask`: where each is a class of tensors, the first says as much."""
+    parts = [annotation_chain(part) for part in (node.left, node.right)]
+    return parts[0] if all(map(TENSOR_CLASS.match, parts)) else ""
+
+
+TENSOR_CLASS = re.compile(r"^(?:\w+\.)*(?:Tensor[A-Z]\w*|\w*Tensor)$")
+"""torch's own class, and those that fastai derives from it: `TensorImage`, `TensorMask`."""
 
 
 def holds_tensors(node: ast.expr, depth: int = 0) -> bool:
@@ -163,3 +176,24 @@ def off_by_default(args: ast.arguments) -> frozenset[str]:
     ]
     off = (a.arg for a, d in pairs if isinstance(d, ast.Constant) and (d.value is None or d.value is False))
     return frozenset(name for name in off if not _LABELS.search(name))
+
+
+def defaulted(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters that have a default, with it."""
+    plain = [*args.posonlyargs, *args.args]
+    yield from ((p.arg, d) for p, d in zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True))
+    pairs = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    yield from ((p.arg, d) for p, d in pairs if d is not None)
+
+
+DEFAULT = "default"
+"""The kind of a region that is a lambda, the default of a parameter; its detail: `number:parameter`."""
+
+
+def default_lambdas(node: ast.AST) -> list[ast.expr]:
+    """The lambdas that are defaults of a function's parameters, or of those of a class's methods."""
+    found: list[ast.expr] = []
+    for definition in node.body if isinstance(node, ast.ClassDef) else [node]:
+        if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [d for _, d in defaulted(definition.args) if isinstance(d, ast.Lambda)]
+    return found

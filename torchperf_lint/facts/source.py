@@ -18,6 +18,7 @@ import libcst as cst
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.default_lambdas import written_in
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
@@ -98,7 +99,8 @@ class Site:
     @property
     def unit(self) -> Unit:
         """The libcst tree around the call. Raises CannotCheck."""
-        return self.file.unit(outermost(self.file.outline, self.record.function))
+        outline = self.file.outline
+        return self.file.unit(outermost(outline, written_in(outline, self.record.region, self.record.function)))
 
     @property
     def node(self) -> cst.Call:
