@@ -158,6 +158,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(value, d.index)
+        value = _filled(values, name, frame, body) if _begins_empty(value, d) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     elif d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
@@ -174,6 +175,12 @@ def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body
     made = [values.of(b.value, frame._replace(at=body.at(b.value))) for b in begun if b.how == "assign" and b.value]
     on_host = [value for value in made if value.kind == "tensor" and value.device == HOST]
     return bool(begun) and len(on_host) == len(begun)
+
+
+def _begins_empty(value: Value, d: Definition) -> bool:
+    """`masks, spans = [], []`."""
+    parts = d.value.elts if isinstance(d.value, ast.Tuple) else []
+    return len(d.index) == 1 and d.index[0] < len(parts) and is_empty_container(value, parts[d.index[0]])
 
 
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
