@@ -196,7 +196,16 @@ def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
     value = values.remembered(key, frame, lambda: _parameter(values, name, frame, body))
+    if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
+        value = value.moved(HOST)
     return replace(value, borrowed=True) if value.kind == "tensor" else value
+
+
+def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
+    """Whether a parameter goes to `pack_padded_sequence` as it is: torch refuses lengths that are not on the host."""
+    given = body.passed_to(frame.function, name)
+    packed = any(position == 1 and callee.endswith("pack_padded_sequence") for callee, _, position in given)
+    return packed and not body.definitions(frame.function).get(name)
 
 
 def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
