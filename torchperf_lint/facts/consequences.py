@@ -37,7 +37,7 @@ INSTEAD = {
     KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
     AGAIN: "ask once: bind `bool(t)` to a name before the first test, and test that",
     READ: "bind what the line before has read to a name, and take it from there",
-    SET_UP: "no step changes it: keep its numbers beside it where it is set, `numbers = t.tolist()`, and take them from there",
+    SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -58,7 +58,7 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, SET_UP, READ or AGAIN, for a value read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, SET_UP, READ or AGAIN, for what is read."""
     then = _consequence(place)
     if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED

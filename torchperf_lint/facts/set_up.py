@@ -19,7 +19,8 @@ from torchperf_lint.facts.source import Place
 
 _SETS_UP = re.compile(r"^__init__$|^_?(?:set|setup|init|initiali[sz]e|prepare|configure|make|register)(?:_|$)")
 _LOOKS = frozenset(
-    "item tolist abs to float int long bool double half cpu detach view reshape squeeze flatten sum min max any all".split()
+    "item tolist abs to float int long bool double half cpu detach view reshape squeeze flatten sum min max any "
+    "all".split()
 )
 _NUMBERS = frozenset({"int", "float", "bool", "abs"})
 _HOPS = 3
