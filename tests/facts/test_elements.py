@@ -17,6 +17,19 @@ def scale(row):
     return row * 2 / row.norm()
 
 
+def place_of(t, schedule):
+    found = (schedule == t).nonzero()
+    return found[1 if len(found) > 1 else 0].item()
+
+
+def nearest(t, schedule=None):
+    return int(torch.argmin((schedule - t).abs()))
+
+
+def kept(t, schedule):
+    return schedule[(schedule == t).nonzero()]
+
+
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
@@ -69,6 +82,10 @@ SURE = [
     "for i in set(x.argmax(1)):\n    y[i] /= 2",
     "for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].max())",
     "for i in range(x.size(0)):\n    out.append(torch.sum(x[i][y[i] > 0]))",
+    "places = [place_of(t, y) for t in x]",
+    "for i, t in enumerate(x):\n    places[i] = nearest(t, schedule=y)",
+    "places = [(y == t).nonzero().item() for t in x]",
+    "places = [int((y == t).nonzero()[0]) for t in x]",
     "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
 DOUBTFUL = [
@@ -82,6 +99,8 @@ DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].mean())", "different lengths"),
     ("for i in range(x.size(0)):\n    out.append(x[i].nonzero().sum())", "a different number"),
     ("for i in range(x.size(0)):\n    out.append(x[i].sum().expand(y[i]))", "sizes that differ"),
+    ("rows = [kept(t, y) for t in x]", "each turn calls `kept`"),
+    ("rows = [(y == t).nonzero()[0] for t in x]", "a different number"),
     ("for i in range(x.size(0)):\n    out.append(x[i] * pairs[i])", "comes from a list"),
     ("for row in x:\n    out.append(boxes.refine(row * 2))", "of which nothing is known"),
     ("for row in x:\n    if row.sum() > 1:\n        break", "left early"),
@@ -132,6 +151,7 @@ def test_other_loops(code):
 def test_turns_that_read_numbers():
     assert found("for i in range(len(x)):\n    table[x[i, 0].item()] += 1").reads
     assert found("low, best = torch.min(x, dim=1)\nout = [y[i] for i in best]").reads
+    assert found("places = [place_of(t, y) for t in x]").reads
     assert not found("for i in range(len(x)):\n    total += x[i].sum()").reads
 
 

@@ -23,6 +23,10 @@ def asked(source):
     [
         "if m.any(): x[m] = 0",
         "if torch.any(m): x[:, m] = 1",
+        "if m.any(): x[m] = y[m]",
+        "if m.any(): x[m] = 2 * y[m] - z.mean[m]",
+        "if m.any(): x[m] += 1",
+        "if torch.any(~m): x[~m] *= y[~m]",
         "if bool(m.any().item()): x = torch.where(m, a, x)",
         "if flag and m.any(): x[0] = torch.where(m[:, None], a, b)",
         "if m.sum() > 0: x = x.masked_fill(m.unsqueeze(-1), 0)",
@@ -46,7 +50,8 @@ def test_nothing_is_left_out(source):
     [
         "if m.any(): x[m] = self.expert(x[m])",
         "if m.any(): x[m] = y",
-        "if m.any(): x[m] += 1",
+        "if m.any(): x[m] = y[other]",
+        "if m.any(): x[m] = y[m].cumsum(0)",
         "if m.any():\n  part = a[m].clamp(min=self.get_epsilon())\n  x[m] = part",
         "if m.any(): x[m] = expert(x[m])",
         "if m.any(): x = x + 1",

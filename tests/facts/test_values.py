@@ -1190,3 +1190,37 @@ def test_what_is_added_to_in_place_stays_where_it_was(begun, device):
             return counts
     """
     check(code, "counts", "tensor", device)
+
+
+def test_a_list_that_may_be_its_own_first_element_holds_what_is_put_into_it():
+    value = value_of(
+        """
+        def schedule(n, one):
+            masks, spans = [], []
+            for i in range(n):
+                masks.append(torch.zeros(n) > i)
+            if one:
+                masks = masks[0]
+            steps = torch.stack(masks)
+            return steps  # <-
+        """,
+        "steps",
+    )
+    assert (value.kind, value.device) == ("tensor", HOST)
+
+
+@pytest.mark.parametrize(
+    ("line", "device"), [("pass", HOST), ("n = n.cpu()", HOST), ("n = n.cuda()", DEVICE), ("k = n.cpu()", HOST)]
+)
+def test_lengths_that_are_packed_are_on_the_host(line, device):
+    value = value_of(
+        f"""
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor, n: torch.Tensor):
+                {line}
+                packed = nn.utils.rnn.pack_padded_sequence(x, n, batch_first=True)
+                return n.max()  # <-
+        """,
+        "n",
+    )
+    assert (value.kind, value.device) == ("tensor", device)

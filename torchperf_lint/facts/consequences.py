@@ -13,6 +13,7 @@ from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
+from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
 
@@ -24,6 +25,8 @@ COUNTED = "counted"
 """Whatever it decides, no wait is needed: only the host ever wrote it."""
 AGAIN = "again"
 """Whatever it decides, no further wait is needed: the host has asked the same before."""
+SET_UP = "set up"
+"""Whatever it decides, no step computes it: the object has set it up before, and could keep the numbers."""
 READ = "read"
 """Whatever it decides, no further wait is needed: a line before has fetched the same tensor."""
 EXCUSED = frozenset({DECIDES, REPLACES})
@@ -34,6 +37,7 @@ INSTEAD = {
     KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
     AGAIN: "ask once: bind `bool(t)` to a name before the first test, and test that",
     READ: "bind what the line before has read to a name, and take it from there",
+    SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -54,10 +58,12 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, READ or AGAIN, for a value read at a place."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, SET_UP, READ or AGAIN, for what is read."""
     then = _consequence(place)
     if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED
+    if then in EXCUSED and isinstance(place.expression, ast.expr) and set_up_before(place, place.expression):
+        return SET_UP
     if then in EXCUSED and read_before(place):
         return READ
     return AGAIN if then in EXCUSED and asked_before(place) else then

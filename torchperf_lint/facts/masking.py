@@ -123,10 +123,12 @@ def _is_through(statement: ast.stmt, mask: str, known: Known) -> bool:
         call = statement.value
         return isinstance(call, ast.Call) and _fills(call, mask, "_") and _is_cheap(call)
     if isinstance(statement, ast.AugAssign):
+        if _is_selected(statement.target, mask):
+            return _is_picked(statement.value, mask, known)
         return _is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _is_cheap(statement.value):
         return False
-    filled = _is_selected(statement.targets[0], mask) and known.is_number(statement.value)
+    filled = _is_selected(statement.targets[0], mask) and _is_picked(statement.value, mask, known)
     return filled or _keeps_the_rest(statement.targets[0], statement.value, mask)
 
 
@@ -136,6 +138,17 @@ def _is_selected(target: ast.expr, mask: str) -> bool:
         return False
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
     return any(_is_mask(part, mask) for part in parts)
+
+
+def _is_picked(value: ast.expr, mask: str, known: Known) -> bool:
+    """A number, or arithmetic of what the same mask picks: `x[m] = y[m] * 2` is `torch.where(m, y * 2, x)`."""
+    if isinstance(value, ast.BinOp):
+        return _is_picked(value.left, mask, known) and _is_picked(value.right, mask, known)
+    if isinstance(value, ast.UnaryOp):
+        return _is_picked(value.operand, mask, known)
+    if isinstance(value, ast.Subscript) and _is_selected(value, mask):
+        return isinstance(value.value, ast.Name | ast.Attribute)
+    return known.is_number(value)
 
 
 def _keeps_the_rest(target: ast.expr, value: ast.expr, mask: str) -> bool:

@@ -160,6 +160,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(value, d.index)
+        value = _filled(values, name, frame, body) if _begins_empty(value, d) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     elif d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
@@ -178,6 +179,12 @@ def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body
     return bool(begun) and len(on_host) == len(begun)
 
 
+def _begins_empty(value: Value, d: Definition) -> bool:
+    """`masks, spans = [], []`."""
+    parts = d.value.elts if isinstance(d.value, ast.Tuple) else []
+    return len(d.index) == 1 and d.index[0] < len(parts) and is_empty_container(value, parts[d.index[0]])
+
+
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
     """A container that starts empty holds what the function puts into it."""
     stored = body.stored_items(frame.function, name)[:8]
@@ -192,7 +199,16 @@ def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
 def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     key = ("parameter", frame.path, frame.function, name)
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
+    if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
+        value = value.moved(HOST)
     return replace(value, borrowed=True) if value.kind == "tensor" else value
+
+
+def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
+    """Whether a parameter goes to `pack_padded_sequence` as it is: torch refuses lengths that are not on the host."""
+    given = body.passed_to(frame.function, name)
+    packed = any(position == 1 and callee.endswith("pack_padded_sequence") for callee, _, position in given)
+    return packed and not body.definitions(frame.function).get(name)
 
 
 def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:

@@ -24,6 +24,7 @@ RETRIEVE = "retrieve_timesteps"
 _SET = "set_timesteps"
 _DEVICE_POSITION = {_SET: 1, RETRIEVE: 2}
 _MAX_CALLS = 8
+_WORDS = "timesteps of a diffusion scheduler"
 
 
 def timesteps_of(values: Values, scheduler: ast.expr, frame: Frame) -> Value:
@@ -33,6 +34,11 @@ def timesteps_of(values: Values, scheduler: ast.expr, frame: Frame) -> Value:
         return UNKNOWN
     key = (TIMESTEPS, frame.path, frame.function, name)
     return values.remembered(key, frame, lambda at: _set_in_file(values, name, at))
+
+
+def is_schedule(value: Value) -> bool:
+    """Whether a value is known to be a scheduler's timesteps: one tensor, whatever hands it on."""
+    return value.kind == "tensor" and _WORDS in value.because
 
 
 def _set_in_file(values: Values, name: str, frame: Frame) -> Value:
@@ -74,7 +80,7 @@ def _placed(values: Values, node: ast.Call, frame: Frame) -> Value:
     else:
         device = HOST if isinstance(given, ast.Constant) and given.value is None else device_of(values, given, frame)
     to = f"(..., device={ast.unparse(given)})" if given is not None and device == DEVICE else "(...)"
-    because = f"timesteps of a diffusion scheduler, which `{written}{to}` set (line {node.lineno})"
+    because = f"{_WORDS}, which `{written}{to}` set (line {node.lineno})"
     return tensor(device or ANYWHERE, because, Confidence.LIKELY)
 
 

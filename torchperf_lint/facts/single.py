@@ -8,6 +8,7 @@ import re
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
 
 _MARKS = (
@@ -48,7 +49,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
         return False
     asked = any(attribute in _MARKS for attribute, _ in body.uses(place.function, written))
-    if asked or body.array_like(place.function, written) is not None:
+    if asked or body.array_like(place.function, written) is not None or is_schedule(file.value(node, place)):
         return True
     if not isinstance(node, ast.Name):
         return False

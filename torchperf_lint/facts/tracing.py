@@ -47,7 +47,7 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
             denoted = file.denotes(node, place) or ""
             if "()" not in denoted and denoted.partition(".")[0] in ("torch", "numpy", "math"):
                 return []  # a module of functions is no tensor
-        elif isinstance(node, ast.Compare):
+        elif isinstance(node, ast.Compare | ast.BinOp):
             compared = _compared(file, place, node)
             if compared is None:
                 return []
@@ -63,9 +63,9 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
     return []
 
 
-def _compared(file: SourceFile, place: Place, node: ast.Compare) -> tuple[ast.expr, ast.expr] | None:
-    """What is compared with a number of the host, and that number: `x[i] > 0.5`."""
-    sides = [node.left, *node.comparators]
+def _compared(file: SourceFile, place: Place, node: ast.Compare | ast.BinOp) -> tuple[ast.expr, ast.expr] | None:
+    """What is compared or computed with a number of the host, and that number: `x[i] > 0.5`, `(1000 - t) / 1000`."""
+    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.left, *node.comparators]
     if len(sides) != 2:
         return None
     plain = [side for side in sides if file.value(side, place).kind == "plain"]
@@ -94,7 +94,10 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
         elif isinstance(node, ast.AugAssign) and chain(node.target) in roots:
             return True
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _TRAINS or (_in_place(node.func.attr) and chain(node.func.value) in roots):
+            trains = (
+                node.func.attr in _TRAINS and len(node.args) <= 1
+            )  # a scheduler's `step(noise, t, x)` gives `x` back
+            if trains or (_in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
         elif any(chain(argument) in roots for argument in _given_for_effect(node)):
             return True

@@ -13,6 +13,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to, is_cut_evenly, picked_whole
+from torchperf_lint.facts.searches import is_search, reads_one
 from torchperf_lint.facts.source import Place, SourceFile
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
@@ -107,7 +108,9 @@ class Turn:
     def reads(self) -> bool:
         """Whether a turn waits for numbers."""
         asks = any(last_part(chain(c.func)) in _HOST_READS and isinstance(c.func, ast.Attribute) for c in self.calls)
-        return asks or self._looks_up() or any(self._decides(node) for node in self.nodes)
+        return (
+            asks or self._looks_up() or any(self._decides(n) for n in self.nodes) or any(map(self._seeks, self.calls))
+        )
 
     def _decides(self, node: ast.AST) -> bool:
         """Whether the host asks an element which way to go: `if scores[i] > 0.5:`."""
@@ -120,6 +123,12 @@ class Turn:
         indices = [n.slice for n in self.nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name)]
         indices = [index for index in indices if index.id in self.variables]
         return any(self.is_tensor(index) for index in indices)
+
+    def _seeks(self, node: ast.Call) -> bool:
+        """Whether a call looks the element up: `self.index_of(t, schedule)`."""
+        targets = self.file.project.types.targets(self.file.path, self.place.function, chain(node.func))
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return bool(targets) and any(map(self._mentions, given)) and all(is_search(self.file, k) for k in targets)
 
     def works(self) -> bool:
         """Whether a turn starts kernels: arithmetic, torch's functions, tensors' methods, `x[i, order[i]]`."""
@@ -235,7 +244,7 @@ class Turn:
     def _ragged(self) -> str | None:
         """Elements of different lengths: lists beside the tensor, slices that end elsewhere each turn, masks."""
         for node in self.nodes:
-            if isinstance(node, ast.Call) and last_part(chain(node.func)) in _RAGGED:
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in _RAGGED and not self._finds_one(node):
                 return f"`{last_part(chain(node.func))}` gives a different number each turn"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
                 return "sizes that differ from turn to turn"
@@ -252,6 +261,10 @@ class Turn:
             if not known and not is_cut_evenly(self, subscript.value):
                 return f"`{self.file.brief(subscript)}` comes from a list"
         return None
+
+    def _finds_one(self, node: ast.Call) -> bool:
+        """`(schedule == t).nonzero().item()`: one place, and not as many as there happen to be."""
+        return reads_one(node, self.file.enclosing(self.place.function).parents)
 
     def _is_reduced(self, node: ast.Subscript) -> bool:
         """Whether what a mask selects becomes one number at once, as `x.masked_fill(~mask, -inf).amax(1)` does."""
@@ -353,7 +366,8 @@ class Turn:
         if denoted:
             return None
         if targets and not all(self._is_forward(key) for key in targets):
-            return None if all(_is_light(self.file, key) for key in targets) else f"each turn calls `{callee}`"
+            light = all(_is_light(self.file, key) or is_search(self.file, key) for key in targets)
+            return None if light else f"each turn calls `{callee}`"
         if isinstance(node.func, ast.Attribute) and self._is_own_method(node.func):
             return None
         return None if named_so else f"each turn calls `{callee}`, of which nothing is known"

@@ -132,10 +132,17 @@ def join(values: Iterable[Value]) -> Value:
     if len(kinds) == 1:
         return _same_kind(found)
     solid = [value for value in found if value.kind not in ("plain", "unknown")]
+    if {value.kind for value in solid} == {"sequence", "tensor"} and all(map(_on_host, solid)):
+        solid = [value for value in solid if value.kind == "sequence"]  # `if one: masks = masks[0]`
     if len({value.kind for value in solid}) != 1:
         return _tensor_or_batch(found) if kinds <= {"tensor", "batch", "plain"} else UNKNOWN
     merged = _same_kind(solid)
     return merged.weaker(Confidence.LIKELY) if "unknown" in kinds else merged
+
+
+def _on_host(value: Value) -> bool:
+    whole = value if value.kind == "tensor" else value.item
+    return whole is not None and whole.kind == "tensor" and whole.device == HOST
 
 
 def _tensor_or_batch(found: list[Value]) -> Value:

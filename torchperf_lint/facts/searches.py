@@ -1,0 +1,54 @@
+"""Functions that look one number up in a tensor and hand its place back: what a loop asks them for, one search finds.
+
+    def index_of(self, t, schedule):                       places = [self.index_of(t, schedule) for t in timesteps]
+        found = (schedule == t).nonzero()                  # a comparison and two waits for each element
+        return found[0].item()
+
+Compared with all elements at once, `(schedule[:, None] == timesteps).int().argmax(0)`, it stays on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.source import SourceFile
+
+_FINDS = frozenset("nonzero argwhere where argmin argmax searchsorted bucketize isclose".split())
+_READS = frozenset({"item", "int"})
+_PLAIN = frozenset("abs min max eq any all len sum squeeze flatten view to".split())
+_FEW_LINES = 60
+"""Of such a function; its documentation counts too."""
+
+
+def is_search(file: SourceFile, key: FunctionKey) -> bool:
+    """Whether a function does nothing but find a number in a tensor, and reads where it stands."""
+    outline = file.project.index.outlines[key.path]
+    record = outline.functions[key.index]
+    if record.end_line - record.header_line > _FEW_LINES:
+        return False
+    if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
+        return False
+    called = {last_part(call.callee) for call in outline.calls if call.function == key.index}
+    return bool(called & _FINDS) and bool(called & _READS) and called <= _FINDS | _READS | _PLAIN
+
+
+def reads_one(found: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a search's result is read as one number at once: `(x == t).nonzero()[0].item()`, `int(...)` of it."""
+    node: ast.AST = found
+    for _ in range(_STAGES):
+        parent = parents.get(node)
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            return isinstance(parent.func, ast.Name) and parent.func.id == "int"
+        if isinstance(parent, ast.Attribute) and parent.attr == "item":
+            return True
+        if not isinstance(parent, ast.Attribute | ast.Subscript | ast.Call):
+            return False
+        node = parent
+    return False
+
+
+_STAGES = 6
+"""Subscripts and methods between a search and the reading of what it found."""
