@@ -48,6 +48,8 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     for cls in values.index.ancestry(own):
         for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
+                if _stays_where_it_was(part, attribute.attr):
+                    continue
                 told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
                     return None
@@ -111,6 +113,17 @@ def _brought_back(value: ast.expr, name: str) -> bool:
         return False
     to_host = bool(value.args) and isinstance(value.args[0], ast.Constant) and value.args[0].value == "cpu"
     return chain(value.func).endswith(".cpu") or to_host
+
+
+def _stays_where_it_was(value: ast.expr, name: str) -> bool:
+    """`self.kernel = self.kernel * gain`: one operand on the host keeps the other there, and so does a number."""
+    while isinstance(value, ast.BinOp):
+        if chain(value.right) == f"self.{name}":
+            return True
+        value = value.left
+        if chain(value) == f"self.{name}":
+            return True
+    return False
 
 
 def _is_container(values: Values, own: Thing, name: str) -> bool:
