@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
@@ -88,7 +89,10 @@ def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tu
         decorators = values.index.outlines[cls.path].functions[kept].decorators
         if any(last_part(decorator) == "cached_property" for decorator in decorators):
             yield from ((kept, value, False) for value in body.returns(kept))
-    for function, value, buffer in _last_set(setters(values, cls, name), name):
+    written = setters(values, cls, name)
+    if not written and not several:  # `table = torch.tensor(...)` in the body of the class
+        yield from ((0, value, False) for value in assigned_in_class(values, cls, name))
+    for function, value, buffer in _last_set(written, name):
         items = _items(value) if several else None
         yield from ((function, item, buffer) for item in ([value] if items is None else items))
     if body is None or not several or not _is_container(values, cls, name):

@@ -137,7 +137,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         return self.found(
             spot,
             message=f"`{written} = ...` copies a number of the host to one element and waits {spot.hot.when}",
-            instead="write to a slice, `x[i : i + 1] = number`, which fills the number in on the device without a wait; "
+            instead="write to a slice, `x[i : i + 1] = number`, which fills it in on the device without a wait; "
             f"or compute with the numbers themselves instead of `{base}`",
             value=store.base.weaker(Confidence.LIKELY),
             hot=spot.hot,
