@@ -218,7 +218,8 @@ def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
     for target, value in written_into(body, spot.function, name.id):
         assert isinstance(target, ast.Subscript)
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-        if isinstance(value, ast.Constant) and not _loops_around(spot, target):
+        numbers = not any(isinstance(part, ast.Name | ast.Call) for part in parts)
+        if isinstance(value, ast.Constant) and numbers and not _loops_around(spot, target):
             continue  # `mask[0, label] = False`: a number or two, which may be written on the device as well
         operands = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
         asked = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]

@@ -21,6 +21,7 @@ from torchperf_lint.facts.host_index_sources import Source
 from torchperf_lint.facts.index_uses import name_below
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
+from torchperf_lint.facts.written_into import written_into
 from torchperf_lint.model import Confidence
 
 _KEPT = "keep it on the device: a buffer of the module, or one for each device, under `functools.cache`"
@@ -80,7 +81,11 @@ def _of_module(spot: Spot, index: ast.expr) -> Source | None:
 
 def _computed(spot: Spot, index: ast.expr, value: Value, device: str) -> Source | None:
     """What torch made, or computed, on the host in this code."""
-    values = spot.file.project.values
+    values, body = spot.file.project.values, spot.file.project.body(spot.file.path)
+    name = name_below(index)
+    if isinstance(index, ast.Subscript) and name is not None and body is not None:
+        if any(True for _ in written_into(body, spot.function, name.id)):
+            return None  # `rows[: len(seen)]` takes as many as the host has found
     found = computed_on_host(values, index, spot.frame) if not _draws_of_generator(spot, index) else None
     if found is None or found.held or any(_is_placed(origin) for origin in found.made):
         return None
