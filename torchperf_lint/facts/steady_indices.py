@@ -83,9 +83,9 @@ def _computed(spot: Spot, index: ast.expr, value: Value, device: str) -> Source 
     """What torch made, or computed, on the host in this code."""
     values, body = spot.file.project.values, spot.file.project.body(spot.file.path)
     name = name_below(index)
-    if isinstance(index, ast.Subscript) and name is not None and body is not None:
-        if any(True for _ in written_into(body, spot.function, name.id)):
-            return None  # `rows[: len(seen)]` takes as many as the host has found
+    cut = isinstance(index, ast.Subscript) and name is not None and body is not None
+    if cut and body is not None and name is not None and any(True for _ in written_into(body, spot.function, name.id)):
+        return None  # `rows[: len(seen)]` takes as many as the host has found
     found = computed_on_host(values, index, spot.frame) if not _draws_of_generator(spot, index) else None
     if found is None or found.held or any(_is_placed(origin) for origin in found.made):
         return None
