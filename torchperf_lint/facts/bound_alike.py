@@ -11,6 +11,7 @@ from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.gathered import is_empty_list
+from torchperf_lint.facts.hints import are_numbers
 from torchperf_lint.facts.records import Position
 
 BINDS = frozenset({"assign", "item", "loop", "augmented"})
@@ -31,6 +32,12 @@ def bound_alike(reaching: list[Definition], around: BlockPath) -> bool:
         if len(reaching) > 1 and any(part[1] != "loop" and part not in around for part in d.block):
             return False
     return True
+
+
+def written_out(reaching: list[Definition]) -> bool:
+    """Whether a name is bound to lists of numbers that are written out, in one branch or another."""
+    lists = (isinstance(d.value, ast.List | ast.Tuple) and are_numbers(d.value) for d in reaching)
+    return bool(reaching) and all(d.how == "assign" for d in reaching) and all(lists)
 
 
 def counts_turns(definition: Definition) -> bool:

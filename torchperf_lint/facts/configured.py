@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from torchperf_lint.facts.bindings import Narrowing
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.hints import NUMBERS, SEQUENCES, annotation_words, numeric_parameter
+from torchperf_lint.facts.hints import (
+    NUMBERS,
+    SEQUENCES,
+    annotation_words,
+    default_of,
+    numeric_parameter,
+    scalar_parameter,
+)
 from torchperf_lint.facts.records import Position
 
 LITERAL = "literal"
@@ -22,6 +29,8 @@ _ORDER = (LITERAL, CONFIGURED, SHAPE)
 
 _OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
+_SIDES = re.compile(r"(?:^|_)(?:height|width|[hw])$")
+"""Parameters that hand on one side of an input, where they are annotated as one number."""
 _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
@@ -76,6 +85,8 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     words = annotation_words(body, function, name)
     if _OF_SHAPES.search(name):
         return SHAPE if numeric_parameter(body, function, name) or (once and words is None) else None
+    if _SIDES.search(name) and scalar_parameter(body, function, name):
+        return SHAPE
     tested = body.narrowing(function, name, at)
     if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
         return None
@@ -85,6 +96,14 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     if _SETTINGS.search(name) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
+
+
+def is_mode(body: Body, function: int, name: str) -> bool:
+    """Whether a parameter is a word that chooses among a few, `mode: str = "sobel"`."""
+    words = annotation_words(body, function, name) or frozenset()
+    default = default_of(body.functions.get(function), name)
+    named = isinstance(default, ast.Constant) and isinstance(default.value, str)
+    return (named or bool(words & {"str", "Literal"})) and not words & SEQUENCES
 
 
 def holds_others(body: Body, function: int, name: str, at: Position) -> bool:

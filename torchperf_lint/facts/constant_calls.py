@@ -93,7 +93,7 @@ def _helped(look: Look, node: ast.Call, depth: int) -> str | None:
     if not given:
         return _given_back(look, targets, depth)
     body = look.values.body(targets[0].path) if len(targets) == 1 else None
-    if body is None or look.values.of(node, look.frame).kind not in ("plain", "sequence", "unknown"):
+    if body is None or look.values.of(node, look.frame).kind not in ("plain", "sequence", "array", "unknown"):
         return None
     function = targets[0].index
     if any(_DRAWS.search(callee) for callee in body.callees(function)) or not body.returns(function):

@@ -7,13 +7,22 @@ from collections.abc import Iterable
 
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.bound_alike import BINDS, bound_alike, bound_on_every_way, counts_turns, sources, turns_with
+from torchperf_lint.facts.bound_alike import (
+    BINDS,
+    bound_alike,
+    bound_on_every_way,
+    counts_turns,
+    sources,
+    turns_with,
+    written_out,
+)
 from torchperf_lint.facts.configured import (
     CONFIGURED,
     LITERAL,
     SHAPE,
     holds_others,
     is_configuration,
+    is_mode,
     loosest,
     setting,
     unpacks_settings,
@@ -162,6 +171,10 @@ class Look:
             return base
         bounds = [node.slice.lower, node.slice.upper, node.slice.step] if isinstance(node.slice, ast.Slice) else []
         index = [b for b in bounds if b is not None] if isinstance(node.slice, ast.Slice) else [node.slice]
+        if base == LITERAL and len(index) == 1 and isinstance(index[0], ast.Name):
+            body = self.values.body(self.frame.path)
+            if body is not None and is_mode(body, self.frame.function, index[0].id):
+                return LITERAL  # `KERNELS[mode]`: whichever it is, its numbers stand there
         chosen = self.inside(tests=True).all(index, depth) if index else base
         return loosest([base, chosen]) if chosen is not None else None
 
@@ -247,6 +260,8 @@ class Look:
         around = self.around(body, scope)
         if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
+        if written_out(reaching) and not stored and not changes:
+            return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
         if not bound_alike(reaching, around):
             return None
         filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]

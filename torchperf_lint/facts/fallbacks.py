@@ -44,8 +44,20 @@ def _returns_a_number(node: ast.AST) -> bool:
 
 
 def _rare_when(test: ast.expr, site: Site) -> bool | None:
-    empty = _empty_when(test, site)
-    return empty if empty is not None else _tracing_when(test, site)
+    for asked in (_empty_when, _tracing_when, _not_given_when):
+        rare = asked(test, site)
+        if rare is not None:
+            return rare
+    return None
+
+
+def _not_given_when(test: ast.expr, site: Site) -> bool | None:
+    """`cache_position is None`, in the method by which transformers' `generate` prepares each step: it gives that."""
+    if not isinstance(test, ast.Compare) or chain(test.left) != "cache_position":
+        return None
+    if site.file.outline.functions[site.function].name != "prepare_inputs_for_generation":
+        return None
+    return isinstance(test.ops[0], ast.Is)
 
 
 def _tracing_when(test: ast.expr, site: Site) -> bool | None:

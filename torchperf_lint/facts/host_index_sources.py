@@ -211,6 +211,11 @@ def _is_set(spot: Spot, name: ast.Name | None) -> bool:
     return name is not None and body is not None and any(True for _ in written_into(body, spot.function, name.id))
 
 
+def _loops_around(spot: Spot, node: ast.expr) -> bool:
+    """Whether a loop of the function, and not just the one that makes steps, turns around a place."""
+    return bool(spot.file.enclosing(spot.function).loops(node))
+
+
 def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
     """Whether data of the host is written into a tensor, which the device would have to be given bit by bit."""
     body = spot.file.project.body(spot.file.path)
@@ -219,6 +224,9 @@ def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
     for target, value in written_into(body, spot.function, name.id):
         assert isinstance(target, ast.Subscript)
         parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        numbers = not any(isinstance(part, ast.Name | ast.Call) for part in parts)
+        if isinstance(value, ast.Constant) and numbers and not _loops_around(spot, target):
+            continue  # `mask[0, label] = False`: a number or two, which may be written on the device as well
         operands = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
         asked = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
         if any(spot.file.value(part, spot.at(part)).kind not in _KNOWN_NUMBERS for part in asked):

@@ -17,17 +17,25 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.steady_indices import steady_index
 from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
 
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
-    "choice(", "linspace(", "meshgrid(", "oader(",
+    "choice(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(", "torch.bool)", "eye(", "triu(",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = re.compile(r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|self\.\w+\])|\w\[\w+, \w+\] = ")
-"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`."""
+_LISTED = re.compile(
+    r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()|\w\[\w+, \w+\] = "
+    r"|(?:idx|ind|index|indices|inds|ids|perm|order|mask|keep|kept|select\w*|rows|columns) = .*(?:ensor\(|\[)"
+    r"|(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())",
+)
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""
+
+
+_MAY_BE_SEVERAL = ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List
 
 
 class HostIndex(NamedTuple):
@@ -80,9 +88,11 @@ def _shared(index: HostIndex) -> str:
 def _indices(spot: Spot) -> Iterator[ast.expr]:
     """What may be a tensor with dimensions among the indices: one number on the host (`order[0]`) needs no copy."""
     assert isinstance(spot.expression, ast.Subscript)
-    for part in parts_of_index(spot, spot.expression.slice):
+    for written in parts_of_index(spot, spot.expression.slice):
+        opposite = isinstance(written, ast.UnaryOp) and isinstance(written.op, ast.Invert)
+        part = written.operand if opposite and isinstance(written, ast.UnaryOp) else written  # `~mask` is where it is
         several = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice | ast.Tuple)
-        if several or isinstance(part, ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List):
+        if several or isinstance(part, _MAY_BE_SEVERAL):
             yield part
 
 
@@ -104,7 +114,7 @@ def _of(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr) -> HostIn
 
 def _kept(file: SourceFile, spot: Spot, base: ast.expr, index: ast.expr, device: str) -> HostIndex | None:
     """An index from before the subscript."""
-    source = source_of(spot, index, device)
+    source = source_of(spot, index, device) or steady_index(spot, index, device)
     value = on_device(file, spot, base) if source is not None else None
     if source is None or value is None or value.kind != "tensor" or (source.evident and value.device != DEVICE):
         return None

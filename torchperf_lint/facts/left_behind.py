@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
@@ -48,6 +49,8 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     for cls in values.index.ancestry(own):
         for function, value, buffer in _set_in(values, cls, attribute.attr, several) if cls.kind == "class" else ():
             for part in _alternatives(value):
+                if _stays_where_it_was(part, attribute.attr):
+                    continue
                 told = None if buffer else _set_to(values, cls, function, part, attribute.attr, several)
                 if told is None:
                     return None
@@ -86,7 +89,10 @@ def _set_in(values: Values, cls: Thing, name: str, several: bool) -> Iterator[tu
         decorators = values.index.outlines[cls.path].functions[kept].decorators
         if any(last_part(decorator) == "cached_property" for decorator in decorators):
             yield from ((kept, value, False) for value in body.returns(kept))
-    for function, value, buffer in _last_set(setters(values, cls, name), name):
+    written = setters(values, cls, name)
+    if not written and not several:  # `table = torch.tensor(...)` in the body of the class
+        yield from ((0, value, False) for value in assigned_in_class(values, cls, name))
+    for function, value, buffer in _last_set(written, name):
         items = _items(value) if several else None
         yield from ((function, item, buffer) for item in ([value] if items is None else items))
     if body is None or not several or not _is_container(values, cls, name):
@@ -111,6 +117,17 @@ def _brought_back(value: ast.expr, name: str) -> bool:
         return False
     to_host = bool(value.args) and isinstance(value.args[0], ast.Constant) and value.args[0].value == "cpu"
     return chain(value.func).endswith(".cpu") or to_host
+
+
+def _stays_where_it_was(value: ast.expr, name: str) -> bool:
+    """`self.kernel = self.kernel * gain`: one operand on the host keeps the other there, and so does a number."""
+    while isinstance(value, ast.BinOp):
+        if chain(value.right) == f"self.{name}":
+            return True
+        value = value.left
+        if chain(value) == f"self.{name}":
+            return True
+    return False
 
 
 def _is_container(values: Values, own: Thing, name: str) -> bool:

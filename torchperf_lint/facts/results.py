@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
@@ -49,6 +50,8 @@ LOSS_FUNCTION = re.compile(r"^(?!(?:log|print|plot|get|build|make|create|save|up
 _PLAIN_HINT = re.compile(
     r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
+_ANEW = frozenset({"tensor", "from_numpy", "numpy", "tolist", "item"}) | api.LEGACY_TYPES
+"""What gives something of another kind, or on the host, whatever it was given."""
 _BARE_CONTAINER = re.compile(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
 """`-> list` says nothing of what is in it."""
 
@@ -135,7 +138,9 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     yielded = body.yields(key.index)
     expressions = [_gone_through(body, key.index, *pair) for pair in yielded] or body.returns(key.index)
     stands_in = None if yielded else _or_else(expressions, names)
-    handed_back = stands_in or [e.id for e in expressions if isinstance(e, ast.Name) and e.id in names]
+    handed_back = stands_in or [
+        e.id for e in expressions if isinstance(e, ast.Name) and e.id in names and not _is_another(body, key.index, e)
+    ]
     if not handed_back or (len(handed_back) < len(expressions) and not stands_in):
         return None
     arguments = [argument_for(node, function, name) for name in handed_back]
@@ -147,6 +152,20 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
         return found
     # The generator's own uses of a parameter may say more than the argument.
     return sequence(values.element(found, frame)) if found.kind != "unknown" else None
+
+
+def _is_another(body: Body, function: int, name: ast.Name) -> bool:
+    """Whether a parameter stands for something else by then, whichever way: `k = torch.tensor(k)`, then `return k`.
+
+    `x = x.float()` and `x = pad(x)` are still the same thing.
+    """
+    bound = body.reaching(function, name.id, body.at(name)) or []
+    anew = (d.how == "assign" and not d.block and _makes_anew(d.value) for d in bound)
+    return any(anew) and all(d.how in ("assign", "augmented") for d in bound)
+
+
+def _makes_anew(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Call) and last_part(chain(node.func)) in _ANEW
 
 
 def _or_else(results: Sequence[ast.expr | None], names: list[str]) -> list[str] | None:

@@ -25,7 +25,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     was given once (`x[:, self.kept]`), an index that a module keeps as a plain attribute, which stays in host memory
     when the module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's
     data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, and lists
-    that index in each turn of a loop inside the step.
+    that index in each turn of a loop inside the step. Of constants, `torch.tensor([2, 1, 0])`, and of what torch
+    computes on the host from factories alone, `torch.rand(n).argsort()`, one use is enough.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from

@@ -11,6 +11,7 @@ from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.multiplied_lists import repeated
@@ -32,6 +33,10 @@ _WHAT = {
 """What is uploaded, for the message, and what it is made from."""
 
 
+_MADE = ("tensor(", "Tensor(", "asarray(", "from_numpy(", ".new(")
+"""How what makes a tensor of numbers is written."""
+
+
 class HostLiteralToDeviceInHotCode(SourceRule):
     """Numbers that the host has anyway, uploaded to the device again at every step.
 
@@ -41,7 +46,10 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     are literals, were set before the first step, or follow from the shapes of tensors; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, which the device can fill in by itself. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
-    and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`.
+    and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`. And numbers
+    that are put into single elements of a tensor on the device, `wh[0] = width`: torch makes a tensor of the number in
+    host memory and copies that; into rows and slices it fills the number, without a wait (`possible` only, as no card
+    was asked yet).
 
     ## Why it is slow
     `torch.tensor` builds the values on the host, copies them from pageable memory and waits for the copy; there is no
@@ -106,12 +114,12 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     """
 
     code, name, since = "TPL252", "host-literal-to-device-in-hot-code", "0.1.0"
-    triggers = ("tensor(", "Tensor(", "asarray(", "from_numpy(", ".new(")
+    triggers = (*_MADE, "] = ")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot upload of numbers that no step changes."""
-        for site in file.hot_calls(*_CALLS):
+        for site in file.hot_calls(*_CALLS) if file.mentions(_MADE) else ():
             if site.hot is None or site.hot.kind == "data":
                 continue
             values = project.values
@@ -120,6 +128,24 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             if upload is None or is_fallback(site):
                 continue
             yield self._finding(file, site, upload)
+        for store in element_stores(file):
+            yield self._stored(file, store)
+
+    def _stored(self, file: SourceFile, store: ElementStore) -> Finding:
+        spot = store.spot
+        written = ast.unparse(spot.expression)
+        base = written.partition("[")[0]
+        return self.found(
+            spot,
+            message=f"`{written} = ...` copies a number of the host to one element and waits {spot.hot.when}",
+            instead="write to a slice, `x[i : i + 1] = number`, which fills it in on the device without a wait; "
+            f"or compute with the numbers themselves instead of `{base}`",
+            value=store.base,
+            hot=spot.hot,
+            confidence=Confidence.POSSIBLE,  # torch's source says so; no card was asked yet
+            severity=Severity.INFO,
+            root_cause=f"{self.code} stores into {base} in function {spot.function}",
+        )
 
     def _finding(self, file: SourceFile, site: Site, upload: Upload) -> Finding:
         assert site.hot is not None

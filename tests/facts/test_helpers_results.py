@@ -1,0 +1,27 @@
+"""What helpers hand back: what they were given, or something made of it."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import value_of
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "device"),
+    [
+        ("k = torch.tensor(k)", "tensor", "host"),
+        (
+            "k = torch.tensor(k)\n    if k.ndim == 1:\n        k = k[None] * k[:, None]\n    k /= k.sum()",
+            "tensor",
+            "host",
+        ),
+        ("k = torch.from_numpy(k)", "tensor", "host"),
+        ("k = k.detach().cpu().numpy()", "array", "host"),
+        ("k = k.float()", "tensor", "device"),
+        ("if k is None:\n        k = torch.tensor([1.0])", "tensor", "anywhere"),
+    ],
+)
+def test_a_parameter_that_was_made_anew_is_not_what_was_given(body, kind, device):
+    given = "torch.ones(3).to('cuda')"
+    value = value_of(f"def helper(k):\n    {body}\n    return k\n\ny = helper({given})\nz = y\n", "y")
+    assert (value.kind, value.device) == (kind, device) or (device == "anywhere" and value.kind == kind)

@@ -1,0 +1,42 @@
+"""Indices in host memory whose numbers the device could hold, or make."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.host_indices import host_indices
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+
+def told(body):
+    """How many subscripts of a forward pass are told."""
+    text = "ORDER = [2, 1, 0]\nKEPT = torch.tensor([0, 2])\n\nclass M(nn.Module):\n"
+    text += "    def forward(self, x: torch.Tensor, rows: list[int], g):\n        x = x.cuda()\n"
+    files = texts(text + indent(dedent(body), " " * 8))
+    return len(list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))))
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("return x[:, torch.tensor([2, 1, 0])]", 1),
+        ("order = torch.LongTensor([2, 1, 0])\nreturn x[:, order]", 1),
+        ("return x[..., ORDER]", 1),
+        ("return x[KEPT]", 1),
+        ("mask = torch.eye(len(x)).bool()\nreturn x[~mask]", 1),
+        ("mask = torch.ones(x.shape, dtype=torch.bool)\nmask[0, 1] = False\nx[mask] = 0", 1),
+        ("rows = np.triu_indices(x.shape[0], 1)\nreturn x[rows]", 1),
+        ("picked = torch.multinomial(torch.ones(len(x)), 4)\nreturn x[picked]", 1),
+        ("picked = torch.multinomial(torch.ones(len(x)), 4, generator=g)\nreturn x[picked]", 0),
+        ("order = torch.tensor(rows)\nreturn x[:, order]", 0),
+        ("mask = torch.ones(x.shape, dtype=torch.bool)\nfor r in rows:\n    mask[r] = False\nreturn x[mask]", 0),
+        ("order = torch.tensor([2, 1], device=x.device)\nreturn x[:, order]", 0),
+        ("order = torch.tensor([2, 1])\nreturn x.cpu()[:, order]", 0),
+    ],
+)
+def test_constants_and_what_factories_make_need_not_be_copied(body, count):
+    assert told(body) == count
