@@ -273,7 +273,10 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
             found.append(value)
     if not found or len(sites) > MAX_CALLERS:
         return join(found).weaker(Confidence.LIKELY) if found else UNKNOWN
-    return join(found)
+    value = join(found)
+    if value.kind == "tensor" and value.device == HOST and any(one.kind == "unknown" for one in found):
+        return value.moved(ANYWHERE)  # one caller's tensor is on the host; of another's nobody knows
+    return value
 
 
 def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:
