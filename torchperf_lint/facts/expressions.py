@@ -26,13 +26,12 @@ class Expressions:
 
     def read(self, root: ast.AST, context: Context) -> None:
         """Record the calls below `root`; comprehensions and `a if b else c` open regions."""
-        stack = self._defaults(root, context) if isinstance(root, ast.arguments) else [(root, context)]
+        stack = self._defaults(root, context) if type(root) is ast.arguments else [(root, context)]
         visited = 0
         notes = self.notes
         calls = notes.out.calls
         postponed: set[ast.AST] = set()
         called: set[ast.AST] = set()
-        may_be_property = notes.names.may_be_property
         while stack:
             node, here = stack.pop()
             visited += 1
@@ -53,15 +52,21 @@ class Expressions:
                 continue
             elif kind in _COMPREHENSIONS:
                 here = self._comprehension(node, here)
-            elif kind is ast.Attribute and _of_self(node) and node not in called and may_be_property(node.attr):  # type: ignore[attr-defined]
-                notes.mention(("property", f"self.{node.attr}", ""), node, here)  # type: ignore[attr-defined]
-            elif kind is ast.Attribute and node.attr == "device" and type(node.value) is ast.Name:  # type: ignore[attr-defined]
-                notes.mention(("device", node.value.id, ""), node, here)  # type: ignore[attr-defined]
+            elif kind is ast.Attribute and type(node.value) is ast.Name:  # type: ignore[attr-defined]
+                self._attribute(node, node not in called, here)  # type: ignore[arg-type]
             elif kind is ast.Yield:
                 notes.mention(("yield", "", ""), node, here)
             stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]
         if visited > MAX_DEPTH and expression_depth(root) > MAX_DEPTH:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
+
+    def _attribute(self, node: ast.Attribute, read: bool, context: Context) -> None:
+        """`self.name`, which may run a property, and `tensor.device`. `read`: whether it is not called itself."""
+        name = node.value.id  # type: ignore[attr-defined]
+        if name == "self" and read and type(node.ctx) is ast.Load and self.notes.names.may_be_property(node.attr):
+            self.notes.mention(("property", f"self.{node.attr}", ""), node, context)
+        elif node.attr == "device":
+            self.notes.mention(("device", name, ""), node, context)
 
     def _call(self, node: ast.AST, context: Context) -> Call:
         assert isinstance(node, ast.Call)
@@ -69,6 +74,8 @@ class Expressions:
 
     def _defaults(self, node: ast.arguments, context: Context) -> list[tuple[ast.AST, Context]]:
         """The parts of a definition's parameters; a default's lambda runs where the parameter is called."""
+        if not any(type(default) is ast.Lambda for default in (*node.defaults, *node.kw_defaults)):
+            return [(node, context)]
         parts: list[tuple[ast.AST, Context]] = [(child, context) for child in children_of(node)]
         index = len(self.notes.out.functions)  # what the definition is about to become
         for parameter, default in defaulted(node):
@@ -106,9 +113,3 @@ class Expressions:
         detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
         self.notes.items(first.target, first.iter, context)
         return self.notes.region("comprehension", context, [node], detail, first.iter)
-
-
-def _of_self(node: ast.AST) -> bool:
-    """`self.name`, where it is read."""
-    assert isinstance(node, ast.Attribute)
-    return isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == "self"

@@ -81,6 +81,9 @@ def annotation_chain(node: ast.expr) -> str:
     Of alternatives that are all plain one is taken, `int` for `int | float`.
     A container of tensors is kept as written: `tuple[torch.Tensor, torch.Tensor]`.
     """
+    if isinstance(node, ast.Name | ast.Attribute):
+        name = chain(node)
+        return "" if "?" in name else name
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
     if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
