@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Bound(NamedTuple):
     value: ast.expr | None
     """None for what no plain assignment binds: a loop's variable, a part of a tuple, an import."""
     frame: Frame
-    """Where it stands, one hop on; where the name is read, if there is no expression."""
+    """Where it stands, one hop or step on; where the name is read, if there is no expression."""
     default: bool = False
     """Whether it is the default of a parameter that nothing rebinds: a caller may give something else."""
 
@@ -37,14 +38,17 @@ def name_bound_to(values: Values, name: str, frame: Frame) -> Iterator[Bound]:
         if reaching is not None:
             for d in reaching:
                 plain = d.value if d.how == "assign" else None
-                place = frame if plain is None else frame.hop(frame.path, scope, body.at(plain))
-                yield Bound(plain, place)
+                yield Bound(plain, frame if plain is None else _place(frame, scope, body.at(plain)))
             return
         default = default_of(body.functions.get(scope), name)
         if default is not None:
             yield Bound(default, frame.hop(frame.path, scope, frame.at), default=True)
             return
         scope, at = values.index.outlines[frame.path].functions[scope].parent, _LATE
+
+
+def _place(frame: Frame, scope: int, at: Position) -> Frame:
+    return frame.back(at) if scope == frame.function else frame.hop(frame.path, scope, at)
 
 
 def attribute_bound_to(values: Values, owner: Thing, name: str, frame: Frame) -> Iterator[Bound]:

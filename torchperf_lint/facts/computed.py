@@ -258,7 +258,7 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
     stored = [value for _, value in written] if new else []
-    there = [(part, frame.hop(frame.path, frame.function, body.at(part))) for pair in written for part in pair]
+    there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
     if new and not all(
         steady_place(values, part, at, frame.at) if number % 2 == 0 else _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)
@@ -267,7 +267,7 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     seen.update((frame.path, *d.at) for d in new)
     values_of = [(d.value, d.at) for d in new if d.value is not None]
     values_of += [(s, body.at(s)) for s in stored if values.of(s, frame._replace(at=body.at(s))).kind == "tensor"]
-    return [(value, frame.hop(frame.path, frame.function, at)) for value, at in values_of]
+    return [(value, frame.back(at)) for value, at in values_of]
 
 
 def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:

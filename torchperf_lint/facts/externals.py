@@ -21,6 +21,7 @@ from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
     HOST,
+    NOTHING,
     PLAIN,
     UNKNOWN,
     Frame,
@@ -201,6 +202,8 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     tensors = [value for value in inputs if value.kind in ("tensor", "batch")]
     devices = {value.device for value in tensors}
     unknown = any(value.kind == "unknown" for value in inputs)
+    if devices == {HOST} and not unknown and any(value.kind == "nothing" for value in inputs):
+        return NOTHING  # on the host only if that is, too
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} and not unknown else ANYWHERE
     written = dotted.replace("torch.nn.functional.", "F.")
     because = f"computed by `{written}`"

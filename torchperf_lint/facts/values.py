@@ -62,6 +62,8 @@ class Values:
         self._settled: dict[object, tuple[Value, int]] = {}
         self._cut_off: dict[tuple[object, int], Value] = {}
         self._farthest = 0
+        self._catching = False
+        """Whether something below on the stack catches `_FarBelowError`."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
 
@@ -93,14 +95,15 @@ class Values:
         if full_key in self._cut_off:
             self.cut_off()
             return self._cut_off[full_key]
-        if frame.steps > MAX_STEPS:
+        if frame.steps > MAX_STEPS and self._catching:
             raise _FarBelowError(key, frame._replace(steps=0), compute)
         return self._worked_out(key, frame, compute)
 
     def _worked_out(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
         before, self._farthest = self._farthest, frame.hops
         try:
-            value = compute(frame) if frame.steps else self._from_below(frame, compute)
+            bottom = frame.steps == 0 or not self._catching
+            value = self._from_below(frame._replace(steps=0), compute) if bottom else compute(frame)
             if self._farthest < MAX_HOPS:
                 self._settled[key] = (value, self._farthest - frame.hops)
             else:
@@ -112,10 +115,14 @@ class Values:
     def _from_below(self, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
         """What is worked out from the first bindings on, where there are more of them than the stack has room for."""
         while True:
+            before, self._catching = self._catching, True
             try:
                 return compute(frame)
             except _FarBelowError as far:
-                self.remembered(far.key, far.frame, far.compute)
+                first = far
+            finally:
+                self._catching = before
+            self.remembered(first.key, first.frame, first.compute)
 
     def cut_off(self) -> None:
         """Note that what is being worked out depends on how many hops were left."""
@@ -244,8 +251,17 @@ _PREFERENCE = (DEVICE, HOST, ANYWHERE)
 
 
 def combined(values: list[Value]) -> Value:
-    """What arithmetic on these gives."""
-    values = [value for value in values if value.kind != "nothing"]
+    """What arithmetic on these gives.
+
+    That all of them are on the host, or plain, only what is known of each can say.
+    """
+    known = [value for value in values if value.kind != "nothing"]
+    found = _combined(known)
+    open_yet = len(known) < len(values) and (found.kind == "plain" or (found.kind == "tensor" and found.device == HOST))
+    return NOTHING if open_yet else found
+
+
+def _combined(values: list[Value]) -> Value:
     if not values:
         return NOTHING
     if any(value.kind == "array" for value in values):
