@@ -119,7 +119,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
                 instead=one_copy(file, read)
-                or (f"index with `{file.brief(converted)}` itself, which never has to leave the device" if back else None)
+                or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
                 or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
