@@ -33,6 +33,11 @@ CUDA = ("torch.cuda.amp.autocast", "cuda")
         ("try:\n    from apex import amp\nexcept ImportError:\n    amp = None\namp.initialize(m, o)",
          [("apex.amp.initialize", None)]),
         ("import apex\napex.parallel.DistributedDataParallel(m)", [("apex.parallel.DistributedDataParallel", None)]),
+        ("autocast = torch.cuda.amp.autocast\ndef f():\n    with autocast(enabled=True):\n        pass", [CUDA]),
+        ("try:\n    autocast = torch.cuda.amp.autocast\nexcept:\n    class autocast: pass\n"
+         "def f():\n    with autocast():\n        pass", [CUDA]),
+        ("try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None\n"
+         "def f():\n    with autocast():\n        pass", [CUDA]),
         ("if args.version == 2:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
         ("if use_amp:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
     ],
@@ -55,6 +60,10 @@ def test_uses(snippet, expected):
         "def f():\n    if a:\n        return torch.autocast\n    with g():\n        return torch.cuda.amp.GradScaler()",
         "try:\n    s = torch.amp.GradScaler('cuda')\nexcept TypeError:\n    s = torch.cuda.amp.GradScaler()",
         "try:\n    from torch.amp import autocast\nexcept E:\n    from torch.cuda.amp import autocast\nautocast()",
+        "try:\n    a = torch.amp.autocast\nexcept E:\n    a = torch.cuda.amp.autocast\nwith a():\n    pass",
+        "try:\n    from torch import autocast\nexcept E:\n    from torch.cuda.amp import autocast\nautocast()",
+        "try:\n    autocast = torch.cuda.amp.autocast\nexcept E:\n    from torch.amp import autocast\nautocast()",
+        "if torch.__version__ < '2.4':\n    autocast = torch.cuda.amp.autocast\nautocast()",
         "if version.parse(torch.__version__) < V:\n    from torch.cuda import amp\namp.autocast()",
         "from apex.optimizers import FusedAdam\nFusedAdam(p)",
         "from apex import amp\namp.state_dict()",

@@ -1224,3 +1224,27 @@ def test_lengths_that_are_packed_are_on_the_host(line, device):
         "n",
     )
     assert (value.kind, value.device) == ("tensor", device)
+
+
+@pytest.mark.parametrize(
+    "made", ["p.sum(1).max(-1)[0].int()", "p.argmax(dim=1).long()", "p.sum(-1).bool()", "p.max(1)[0].double()"]
+)
+def test_what_converts_a_reduction_is_a_tensor(made):
+    check(f"def f(p):\n    n = {made}\n    return n", "n", "tensor", ANYWHERE)
+
+
+@pytest.mark.parametrize("made", ["args.bits.int()", "reader.next().long()", "p.sum(1).astype(int)"])
+def test_what_else_is_converted_is_not_known(made):
+    value = value_of(f"def f(p, args, reader):\n    n = {made}\n    return n", "n")
+    assert value.kind != "tensor"
+
+
+def test_what_takes_a_number_of_any_kind_gets_what_its_callers_pass():
+    code = """
+        from typing import SupportsFloat
+        def add(value: SupportsFloat):
+            return float(value)
+        def step(model, x):
+            add(torch.mean(model(x)))
+        """
+    check(code, "value", "tensor", None)

@@ -25,7 +25,8 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 """Tests that ask which torch this is."""
-_NEW = re.compile(r"torch\.amp\b|torch\.autocast\b")
+_NEW = re.compile(r"torch\.amp\b|torch\.autocast\b|from torch import (?:\w+, )*(?:amp|autocast)\b")
+_OLD = re.compile(r"torch\.(?:cuda|cpu)\.amp\b")
 _NAMES = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
 
 
@@ -84,7 +85,9 @@ def _decorators(file: SourceFile, nodes: list[ast.expr], number: int) -> Iterato
 
 
 def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) -> Iterator[Legacy]:
-    if not isinstance(named, ast.Name | ast.Attribute) or not _is_imported(file, chain(named)):
+    if not isinstance(named, ast.Name | ast.Attribute):
+        return
+    if not _is_imported(file, chain(named)) and not _is_another_name(file, named):
         return
     mark = Mark(file, call if call is not None else named, number)
     dotted = file.denotes(named, mark) or ""
@@ -99,6 +102,14 @@ def _is_imported(file: SourceFile, written: str) -> bool:
     if full.startswith("apex"):
         return True
     return full.startswith("torch") and last_part(rest or full) in _NAMES
+
+
+def _is_another_name(file: SourceFile, named: ast.expr) -> bool:
+    """Whether a name of the module was bound to a replaced spelling: `autocast = torch.cuda.amp.autocast`."""
+    if not isinstance(named, ast.Name) or named.id in file.outline.imports:
+        return False
+    bound = [b for b in file.outline.bindings if b.function == 0 and b.target == named.id]
+    return len(bound) == 1 and _is_imported(file, bound[0].value)
 
 
 def _for_old_versions(file: SourceFile, mark: Mark) -> bool:
@@ -139,17 +150,25 @@ def _left_for_new(statement: ast.stmt) -> bool:
 
 
 def _bound_for_old_versions(body: Body) -> frozenset[str]:
-    """The names that a handler, or a branch of a test of the version, imports from a replaced module."""
+    """The names that a handler, or a branch of a test of the version, takes from a replaced module.
+
+    A `try` that has nothing newer to offer, but a stand-in for what torch lacked before 1.6, chooses no version.
+    """
     found: set[str] = set()
     for node in ast.walk(body.functions[0]):
-        chosen = isinstance(node, ast.Try) or (isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)))
-        imports = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)] if chosen else []
-        found.update(name for statement in imports for name in _names_from_torch(statement))
+        chosen = isinstance(node, ast.Try) and _NEW.search(ast.unparse(node)) is not None
+        chosen = chosen or (isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)) is not None)
+        parts = [node] if chosen else node.handlers if isinstance(node, ast.Try) else []
+        found.update(name for part in parts for inner in ast.walk(part) for name in _names_from_torch(inner))
     return frozenset(found)
 
 
-def _names_from_torch(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def _names_from_torch(node: ast.AST) -> Iterator[str]:
     """What a statement binds to `torch.cuda.amp` or a part of it. Apex may be missing, but is never the older one."""
+    if isinstance(node, ast.Assign) and _OLD.match(ast.unparse(node.value)):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return
     base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     for alias in node.names:
         if f"{base}{alias.name}.".startswith(("torch.cuda.amp.", "torch.cpu.amp.")):

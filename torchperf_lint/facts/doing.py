@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
+from torchperf_lint.facts.clipping import clipping_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.of_batches import batch_role
@@ -17,7 +18,12 @@ from torchperf_lint.facts.roles import WHOLE_RUN_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
-_BY_THEMSELVES: tuple[Callable[[Index, FunctionKey], Role | None], ...] = (batch_role, per_input, gradient_role)
+_BY_THEMSELVES: tuple[Callable[[Index, FunctionKey], Role | None], ...] = (
+    batch_role,
+    per_input,
+    gradient_role,
+    clipping_role,
+)
 
 
 class Doing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -116,6 +116,19 @@ def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return any(_asked_for(part) in off_by_default for part in parts)
+
+
+def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
+    """Whether a switch is on unless a caller turns it off: `verbose=1` and `if verbose > 0:`."""
+    if isinstance(test, ast.Name):
+        return test.id in on
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
+        return False
+    default, bound = on.get(test.left.id), test.comparators[0]
+    least = bound.value if isinstance(bound, ast.Constant) else None
+    if not isinstance(default, int) or not isinstance(least, int):
+        return False
+    return {ast.Gt: default > least, ast.GtE: default >= least, ast.Eq: default == least}.get(type(test.ops[0]), False)
 
 
 def _asked_for(test: ast.expr) -> str:

@@ -247,7 +247,7 @@ class Index:
 
     @cached_property
     def text_mentions_device(self) -> bool:
-        """Whether any file moves something to an accelerator or leaves that to a framework."""
+        """Whether any file moves something to an accelerator, leaves that to a framework, or asks where tensors are."""
         return any(_mentions_device(outline) for outline in self.outlines.values())
 
 
@@ -261,13 +261,17 @@ _FRAMEWORKS = (
     "deepspeed",
     "catalyst",
 )
-_DEVICE_CALLS = {"cuda", "to", "device", "is_available", "set_device", "prepare"}
+_DEVICE_CALLS = {"cuda", "to", "to_device", "device", "is_available", "set_device", "prepare"}
 
 
 def _mentions_device(outline: Outline) -> bool:
     if any(last_part(call.callee) in _DEVICE_CALLS for call in outline.calls):
         return True
-    return any(name.partition(".")[0] in _FRAMEWORKS for name in outline.imports.values())
+    imported = {name.partition(".")[0] for name in outline.imports.values()}
+    if not imported.isdisjoint(_FRAMEWORKS):
+        return True
+    # Who asks a tensor for its device, to make another beside it, expects that not to be the host.
+    return "torch" in imported and any(mention.kind == "device" for mention in outline.mentions)
 
 
 def _module_stem(path: str) -> str:

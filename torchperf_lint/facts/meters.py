@@ -11,7 +11,10 @@ _METER_CLASS = re.compile(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
-METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
+METER_METHODS = frozenset(
+    {"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"} | {"_compute_tensor"}
+)
+"""The last one is MONAI's: what calling a metric runs for a batch."""
 _MEASURED = re.compile(
     r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
 )

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _CONVERTS = frozenset({"int", "long", "bool", "double"})
 """Methods that tensors have, and arrays have not."""
+_REDUCTIONS = frozenset("sum max min mean argmax argmin argsort cumsum prod round floor ceil std var".split())
 
 
 def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
@@ -68,6 +69,9 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
     if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):
         because = f"a tensor: `.{name}()` converts a part of it (line {node.lineno})"
         return tensor(ANYWHERE, because, Confidence.LIKELY)
+    if name in _CONVERTS and _reduced(function.value):
+        because = f"a tensor: `.{name}()` converts what a reduction gives (line {node.lineno})"
+        return tensor(ANYWHERE, because, Confidence.LIKELY)
     if name not in ("to", "cuda", "cpu"):
         return None
     device = {"cuda": DEVICE, "cpu": HOST}.get(name) or target_device(values, node, frame)
@@ -77,6 +81,13 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""
     return tensor(device, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+
+
+def _reduced(node: ast.expr) -> bool:
+    """`x.sum(1)`, `x.max(-1)[0]`, `x.argmax(dim=1)`: what arrays give as well, and of those nobody asks `.int()`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCTIONS
 
 
 def _takes_a_range(node: ast.Subscript) -> bool:

@@ -32,7 +32,10 @@ _TENSOR_CLASSES = frozenset(
 )
 
 
-_ANYTHING = frozenset({"typing.Any", "builtins.object", "typing_extensions.Any"})
+_ANYTHING = frozenset(
+    {"typing.Any", "builtins.object", "typing_extensions.Any", "typing.SupportsFloat", "typing.SupportsInt"}
+)
+"""Annotations that tell nothing apart: `float()` and `int()` take tensors as well."""
 
 
 _ARRAY_CLASSES = re.compile(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")

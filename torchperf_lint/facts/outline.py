@@ -20,7 +20,14 @@ from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.once import drops, set_up_once
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
-from torchperf_lint.facts.signatures import annotation_chain, is_iteration, iterated, off_by_default, parameters
+from torchperf_lint.facts.signatures import (
+    annotation_chain,
+    is_iteration,
+    iterated,
+    off_by_default,
+    on_by_default,
+    parameters,
+)
 from torchperf_lint.facts.syntax import MAX_DEPTH, parse, side_by_side
 
 
@@ -47,6 +54,7 @@ class _Outliner:
         self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
+        self.on_by_default: dict[int, dict[str, object]] = {}
         self.bodies: dict[int, list[ast.stmt]] = {}
         self.returned: list[tuple[int, int, str]] = []
         self.iterators: dict[tuple[int, str], str] = {}
@@ -147,6 +155,7 @@ class _Outliner:
             )
         )
         self.off_by_default[index] = off_by_default(node.args)
+        self.on_by_default[index] = on_by_default(node.args)
         self.bodies[index] = node.body
         event = listens(node.decorator_list)
         if event is not None:
@@ -209,6 +218,8 @@ class _Outliner:
         guard = guards.guard(node.test)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
+        if guard is not None and guard.kind == "debug":
+            guard = None if guards.holds_by_default(node.test, self.on_by_default.get(context.function, {})) else guard
         body, orelse = context, context
         if guard:
             kind, rest = guard.kind, guard.otherwise

@@ -223,6 +223,7 @@ def _item_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
     found = _readings(file, (*_NUMBERS, "tolist", *_MATH), lambda site: _converted(file, site))
+    found = tuple(_returning(file, reading) if reading.form == LIST else reading for reading in found)
     return tuple(reading for reading in found if reading.read.value.kind != "batch")
 
 

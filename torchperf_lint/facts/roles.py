@@ -91,6 +91,9 @@ _TARGETS = Role(
     "step", "assigns targets, which every training step needs for its loss", "every training step", Confidence.LIKELY
 )
 _DECODING = Role("rollout", "is called by `generate` for every new token", "in every decoding step", Confidence.LIKELY)
+_METRICS = Role(
+    "step", "gives a trainer the metrics of a training step, by its name", "every training step", Confidence.LIKELY
+)
 _LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 
 _STEP_HOOKS = {
@@ -147,9 +150,11 @@ _FRAMEWORK_BASE = re.compile(
 _TARGETS_NAME = re.compile(r"^_?(?:assign|get|build|generate|compute|encode)_targets?(?:_single)?$|^assign$")
 _LOSS_NAME = re.compile(
     r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
-    r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?$|^loss_|^gp$",
+    r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?(?:_dict)?$|^loss_|^gp$",
     re.IGNORECASE,
 )
+_METRICS_NAME = re.compile(r"^get_(?:train_|batch_)?metrics?_dict$")
+"""What a trainer asks a module for beside its losses, as nerfstudio's does."""
 _LOSS_CLASS = re.compile(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
 _CALLBACK_HOOK = re.compile(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter)$|"
@@ -272,7 +277,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _TARGETS
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
         return _LOSS
-    return None
+    return _METRICS if types.is_module_class(cls) and not called and _METRICS_NAME.search(name) else None
 
 
 def _hook_role(bases: Collection[str], name: str) -> Role | None:
@@ -290,7 +295,7 @@ def _hook_role(bases: Collection[str], name: str) -> Role | None:
 def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     """What a method is by its name and by what its class and the bases are called."""
     if _CALLBACK_HOOK.search(name):
-        listens = any("Callback" in base for base in index.class_names(cls))
+        listens = any(base.endswith("Plugin") or "Callback" in base for base in index.class_names(cls))
         return _HOOK if listens or any(map(_HOOK_BASE.search, index.external_bases(cls))) else None
     if name == "step" and any(base.endswith("Optimizer") for base in index.class_names(cls)):
         return _OPTIMIZER_BY_NAME

@@ -181,6 +181,12 @@ def off_by_default(args: ast.arguments) -> frozenset[str]:
     return frozenset(name for name in off if not _LABELS.search(name))
 
 
+def on_by_default(args: ast.arguments) -> dict[str, object]:
+    """The parameters whose default switches something on, with it: `verbose=1`, `debug=True`."""
+    pairs = ((name, d.value) for name, d in defaulted(args) if isinstance(d, ast.Constant))
+    return {name: value for name, value in pairs if isinstance(value, bool | int) and value}
+
+
 def defaulted(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     """The parameters that have a default, with it."""
     plain = [*args.posonlyargs, *args.args]

@@ -7,6 +7,7 @@ import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
@@ -48,8 +49,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     written = chain(node)
     if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
         return False
-    asked = any(attribute in _MARKS for attribute, _ in body.uses(place.function, written))
-    if asked or body.array_like(place.function, written) is not None or is_schedule(file.value(node, place)):
+    if _is_used_as_one(file, place, node, body):
         return True
     if not isinstance(node, ast.Name):
         return False
@@ -58,6 +58,32 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
         parameters = file.outline.functions[place.function].parameters
         return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
+
+
+def _is_used_as_one(file: SourceFile, place: Place, node: ast.expr, body: Body) -> bool:
+    """Whether the function asks of a name or attribute, or does with it, what no list allows."""
+    written = chain(node)
+    asked = any(attribute in _MARKS for attribute, _ in body.uses(place.function, written))
+    if asked or body.array_like(place.function, written) is not None or is_schedule(file.value(node, place)):
+        return True
+    return _is_tested(file, place, written) or _computed_with(file, place, written)
+
+
+def _is_tested(file: SourceFile, place: Place, written: str) -> bool:
+    """Whether a test lets nothing but a tensor get to a place: `if isinstance(labels, Tensor):`."""
+    body = file.project.body(file.path)
+    held = body.narrowing(place.function, written, place.frame.at) if body is not None else None
+    return held is not None and held.holds and held.classes.rpartition(".")[2] in _TENSOR_CLASSES
+
+
+def _computed_with(file: SourceFile, place: Place, written: str) -> bool:
+    """Whether the function computes with it and another tensor, `weights * overlap`: no list can be that."""
+    for node in file.enclosing(place.function).of_kinds((ast.BinOp,)):
+        assert isinstance(node, ast.BinOp)
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(side, ast.Name) and side.id == written and not isinstance(other, ast.Constant):
+                return is_tensor(file, place, other)
+    return False
 
 
 def _binds_one(file: SourceFile, place: Place, definition: Definition, hops: int) -> bool:

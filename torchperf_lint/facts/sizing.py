@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.lookups import names_a_count
 from torchperf_lint.facts.one_number import is_element, is_one, picks_one
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -86,7 +87,11 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
         return False
     if not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
         return False
-    value = file.value(place.expression.value, place)
+    whole, body = place.expression.value, file.project.body(file.path)
+    tested = body.narrowing(place.function, chain(whole), place.frame.at) if body is not None else None
+    if tested is not None and tested.holds and tested.classes in ("list", "tuple", "(list, tuple)"):
+        return True
+    value = file.value(whole, place)
     return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
 
 
@@ -111,7 +116,7 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
         return len(node.args) == (1 if of_module else 0) and not node.keywords
     if isinstance(node, ast.Subscript):
         asked = isinstance(node.slice, ast.Name) and (picks_one(file, place, node) or is_one(file, place, node))
-        return asked or is_element(file, place, node)
+        return asked or is_element(file, place, node) or names_a_count(file, place, node)
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or hops or body is None:
         return False

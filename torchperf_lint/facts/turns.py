@@ -11,6 +11,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.lookups import counted, looked_up
 from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to, is_cut_evenly, picked_whole
 from torchperf_lint.facts.searches import is_search, reads_one
@@ -252,13 +253,13 @@ class Turn:
                 return "`where` gives a different number each turn"
             # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._varies(node.slice):
-                if self._is_reduced(node) or picked_whole(self, node):
+                if self._is_reduced(node) or picked_whole(self, node) or counted(self, node):
                     continue
                 return "slices of different lengths"
         for subscript in self.indexed:
             kind = self.file.value(subscript.value, self.place).kind
             known = kind in ("tensor", "batch") or (kind == "unknown" and self._may_be_a_tensor(subscript))
-            if not known and not is_cut_evenly(self, subscript.value):
+            if not known and not is_cut_evenly(self, subscript.value) and not looked_up(self, subscript):
                 return f"`{self.file.brief(subscript)}` comes from a list"
         return None
 

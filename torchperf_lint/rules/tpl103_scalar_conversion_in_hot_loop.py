@@ -17,6 +17,7 @@ from torchperf_lint.facts.reads import (
     is_the_result,
     one_copy,
 )
+from torchperf_lint.facts.round_trips import comes_back_as_index
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
@@ -113,17 +114,19 @@ class ScalarConversionInHotLoop(SourceRule):
         for site, converted, read in (*conversion_readings(file), *conversions_in_loops(file)):
             if site.record.callee.endswith(".tolist") and is_the_result(file, site, read):
                 continue
+            back = site.record.callee.endswith(".tolist") and comes_back_as_index(file, site)
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait for the device {read.hot.when}",
                 instead=one_copy(file, read)
+                or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
                 or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
                 "convert once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
-                confidence=Confidence.POSSIBLE if _lists_for_the_host(site, read) else None,
+                confidence=Confidence.POSSIBLE if not back and _lists_for_the_host(site, read) else None,
                 root_cause=cause(site),
                 leads=False,
                 fix=on_the_device(site, converted),

@@ -1,0 +1,82 @@
+"""Functions that clip gradients, and other methods that a training loop elsewhere runs every step."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+HOT = {
+    "a function that clips": """
+        def clip(optimizer, limit):
+            for group in optimizer.param_groups:
+                norm = nn.utils.clip_grad_norm_(group["params"], limit)
+                print(norm)  # <-
+        """,
+    "a method that clips values": """
+        class Policy:
+            def clip_all(self, parameters):
+                torch.nn.utils.clip_grad_value_(parameters, 1.0)
+                print(parameters)  # <-
+        """,
+    "a hook of a plugin": """
+        from lib import SupervisedPlugin
+
+        class Replay(SupervisedPlugin):
+            def after_backward(self, strategy):
+                print(strategy)  # <-
+        """,
+    "what a metric of MONAI computes of a batch": """
+        from monai.metrics import CumulativeIterationMetric
+
+        class DiceMetric(CumulativeIterationMetric):
+            def _compute_tensor(self, y_pred, y):
+                print(y)  # <-
+        """,
+    "the losses of a module as a dict": """
+        class Poses(nn.Module):
+            def get_loss_dict(self, losses):
+                print(losses)  # <-
+        """,
+    "the metrics of a module as a dict": """
+        class Poses(nn.Module):
+            def get_metrics_dict(self, metrics):
+                print(metrics)  # <-
+        """,
+}
+COLD = {
+    "a function with a loop of its own": """
+        def fit(model, data, optimizer):
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            print(model)  # <-
+        """,
+    "outside the loop that steps": """
+        def run_epochs(model, n, optimizer):
+            print(model)  # <-
+            for i in range(n):
+                model(i).backward()
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+        """,
+    "a plugin's other methods": """
+        from lib import SupervisedPlugin
+
+        class Replay(SupervisedPlugin):
+            def after_training_exp(self, strategy):
+                print(strategy)  # <-
+        """,
+    "the metrics of what is no module": """
+        class Report:
+            def get_metrics_dict(self, metrics):
+                print(metrics)  # <-
+        """,
+}
+
+
+@pytest.mark.parametrize("snippet", HOT.values(), ids=HOT)
+def test_hot(snippet):
+    assert hot_at(snippet) is not None
+
+
+@pytest.mark.parametrize("snippet", COLD.values(), ids=COLD)
+def test_cold(snippet):
+    assert hot_at(snippet) is None

@@ -1,0 +1,29 @@
+"""Functions that clip gradients for a step that somebody else takes: they run before each `optimizer.step()`."""
+
+from __future__ import annotations
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
+from torchperf_lint.model import Confidence
+
+_CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "unscale_"})
+_TRAINS = frozenset({"backward", "step", "zero_grad", "manual_backward"})
+"""What a function does that takes the step itself, in a loop of its own perhaps: that says how often what runs."""
+
+
+def clipping_role(index: Index, key: FunctionKey) -> Role | None:
+    """The role of a function that nothing in the project calls and that clips gradients; None for all others."""
+    name = index.function(key).name
+    if WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
+        return None
+    own = [call for call in index.outlines[key.path].calls if call.function == key.index]
+    clips = next((call for call in own if last_part(call.callee) in _CLIPS), None)
+    if clips is None or any(last_part(call.callee) in _TRAINS for call in own):
+        return None
+    because = (
+        f"clips gradients, `{clips.callee}()` (line {clips.line}), as is done before each step of an optimizer, "
+        "and nothing in the project calls it: a training loop elsewhere does"
+    )
+    return Role("update", because, "every optimizer step", Confidence.LIKELY)

@@ -1,0 +1,61 @@
+"""Loops that look elements up, or count them, one by one, though one operation on all of them does it.
+
+snr = torch.stack([table[t] for t in timesteps])     table[timesteps]
+for i in range(len(y)): matrix[y[i]][p[i]] += 1      torch.bincount(y * n + p, minlength=n * n)
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.source import Place, SourceFile
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.turns import Turn
+
+_STACKS = frozenset({"torch.stack", "torch.tensor", "torch.cat", "torch.as_tensor", "torch.hstack", "torch.vstack"})
+
+
+def looked_up(turn: Turn, entry: ast.Subscript) -> bool:
+    """Whether a comprehension only looks up an entry for each element of a tensor, to make a tensor of them."""
+    loop = turn.loop
+    if isinstance(loop, ast.For) or loop.elt is not entry or not isinstance(entry.slice, ast.Name):
+        return False
+    parent = turn.file.enclosing(turn.place.function).parents.get(loop)
+    made = isinstance(parent, ast.Call) and turn.file.denotes(parent.func, turn.place) in _STACKS
+    return made and turn.is_tensor(entry.slice)
+
+
+def counted(turn: Turn, node: ast.Subscript) -> bool:
+    """Whether a turn adds a number to the entry that an element names: `counts[label] += 1`."""
+    return any(_is_in_target(change, node) for change in turn.nodes if isinstance(change, ast.AugAssign))
+
+
+def names_a_count(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether an index is that of an entry to which a number is added, which makes it one number itself.
+
+    Of several, of which some may be alike, such an addition would lose all but one.
+    """
+    if not isinstance(index, ast.Subscript) or not isinstance(index.slice, ast.Name):
+        return False
+    statement = file.enclosing(place.function).statement(index)
+    entries = ast.walk(statement.target) if isinstance(statement, ast.AugAssign) else ()
+    of_one = (n for n in entries if isinstance(n, ast.Subscript) and index in _parts(n.slice))
+    return isinstance(statement, ast.AugAssign) and any(_is_in_target(statement, entry) for entry in of_one)
+
+
+def _is_in_target(change: ast.AugAssign, node: ast.Subscript) -> bool:
+    """Whether a subscript is what a number is added to, or what that is taken from: `matrix[i]` of `matrix[i][j]`."""
+    if not isinstance(change.op, ast.Add) or not isinstance(change.value, ast.Constant):
+        return False
+    entry: ast.expr = change.target
+    while isinstance(entry, ast.Subscript):
+        if entry is node:
+            return not any(isinstance(part, ast.Slice | ast.Compare) for part in _parts(entry.slice))
+        entry = entry.value
+    return False
+
+
+def _parts(index: ast.expr) -> list[ast.expr]:
+    return index.elts if isinstance(index, ast.Tuple) else [index]
