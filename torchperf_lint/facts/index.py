@@ -247,7 +247,7 @@ class Index:
 
     @cached_property
     def text_mentions_device(self) -> bool:
-        """Whether any file moves something to an accelerator or leaves that to a framework."""
+        """Whether any file moves something to an accelerator, asks where a tensor is, or leaves that to a framework."""
         return any(_mentions_device(outline) for outline in self.outlines.values())
 
 
@@ -267,6 +267,8 @@ _DEVICE_CALLS = {"cuda", "to", "device", "is_available", "set_device", "prepare"
 def _mentions_device(outline: Outline) -> bool:
     if any(last_part(call.callee) in _DEVICE_CALLS for call in outline.calls):
         return True
+    if any(mention.kind == "device" for mention in outline.mentions):
+        return True  # `torch.zeros(n, device=x.device)`: it runs wherever its callers' tensors are
     return any(name.partition(".")[0] in _FRAMEWORKS for name in outline.imports.values())
 
 
