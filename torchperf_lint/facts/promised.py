@@ -18,7 +18,6 @@ from torchperf_lint.facts.signatures import (
 )
 from torchperf_lint.facts.value import ANYWHERE, PLAIN, UNKNOWN, Value, join, sequence, tensor
 
-
 _WITH_AXES = ("float[", "int[", "bool[")
 """`x: float["b n d"]`, as files write it that never run their annotations: numbers have no elements."""
 

@@ -265,9 +265,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _OPTIMIZER
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
-    if name in METER_METHODS and is_meter(index, cls):
-        return _METER
-    if name == "_compute_tensor" and any(map(_OF_BATCHES.search, bases)):
+    scores = name == "_compute_tensor" and any(map(_OF_BATCHES.search, bases))
+    if scores or (name in METER_METHODS and is_meter(index, cls)):
         return _METER
     told = _hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:
