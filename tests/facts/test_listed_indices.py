@@ -52,6 +52,7 @@ def test_what_need_not_be_a_list(body, indices):
         "rows = torch.zeros(3).tolist()\nreturn y[rows]",
         "return x[at], y[at]",  # a tuple is several indices
         "return [table[rows] for table in names], y[rows]",
+        "kept = [i for i, n in enumerate(names) if n]\nreturn np.isfinite(x[kept]), np.isnan(y[kept])",
         "n = x.argmax().item()\nreturn y[n]",
         "table = {}\nkeys = [n for n in names]\nreturn table[keys], table[keys]",
     ],

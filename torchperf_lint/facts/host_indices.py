@@ -136,6 +136,8 @@ def _seems_on_host(file: SourceFile, spot: Spot, value: Value) -> bool:
     """
     parents = file.enclosing(spot.function).parents
     method = parents.get(spot.expression)
+    if isinstance(method, ast.Call) and chain(method.func).partition(".")[0] in ("np", "numpy"):
+        return True  # `np.isfinite(costs[rows])`: numpy takes no tensor of a device
     call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in ("to", "cuda") else None
     moves = isinstance(call, ast.Call) and not (call.args and chain(call.args[0]).endswith("dtype"))
     return value.confidence is Confidence.POSSIBLE or (value.device != DEVICE and moves)
