@@ -66,6 +66,8 @@ def asked(body, function=constancy):
         ("np.inf", LITERAL),
         ("[2**k for k in range(4)]", LITERAL),
         ("SIZES", LITERAL),
+        ("sorted(SIZES)", LITERAL),
+        ("sorted(rows)", None),
         ("SIZES[0]", LITERAL),
         ("len(SIZES)", LITERAL),
         ("self.strides", CONFIGURED),

@@ -358,6 +358,7 @@ def test_names_have_one_spelling(dotted, expected):
         ("import accelerate", True),
         ("import torch\ndef f(x):\n    return torch.zeros(3, device=x.device)", True),
         ("import torch\ndef f(x):\n    where = x.device\n    return torch.zeros(3, device=where)", True),
+        ("import torch\ndef f(x):\n    where = x.devices", False),
         ("from pml import common as c\nc.to_device(x, device=d)", True),
         ("import numpy\ndef f(x):\n    return x.device", False),
         ("x = 1", False),

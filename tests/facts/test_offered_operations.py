@@ -20,6 +20,14 @@ OPERATIONS = {
             def points(self, rots):
                 return torch.zeros(3).to(rots)  # <-
         """,
+    "an annotation that names axes": """
+        def masked(t: float["b n"], fill: float = 0.0):
+            return t + torch.tensor(fill, device=t.device)  # <-
+        """,
+    "an alias of a library for its tensors": """
+        def variance(y: TensorType, pred: TensorType):
+            return torch.max(torch.tensor([-1.0]).to(pred.device), y - pred)  # <-
+        """,
     "a parameter is asked for its device": """
         def rotate(points, angle):
             m = torch.zeros(3, 3).to(points.device)  # <-
@@ -46,6 +54,10 @@ OPERATIONS = {
 }
 
 OTHERS = {
+    "what goes through a whole set": """
+        def communities(embeddings, threshold=0.5, batch_size: int = 64):
+            threshold = torch.tensor(threshold, device=embeddings.device)  # <-
+        """,
     "what something is moved to may be a device or a dtype": """
         def place(x, torch_dtype, dev):
             return x.to(torch_dtype), torch.zeros(3).to(dev)  # <-

@@ -21,6 +21,8 @@ from torchperf_lint.facts.value import ANYWHERE
         ("tuple[list[torch.Tensor], Optional[torch.Tensor]]", "x[1]", "tensor"),
         ("tuple[list[torch.Tensor], torch.Tensor | None]", "x[1]", "tensor"),
         ("tuple[list[torch.Tensor], Net]", "x[1]", "unknown"),
+        ('float["b n d"]', "x[:, None]", "tensor"),
+        ('bool["b"] | None', "x[0]", "tensor"),
     ],
 )
 def test_elements(annotation, expression, kind):

@@ -437,3 +437,16 @@ def test_hot_by_what_such_code_is_called(code, kind):
 )
 def test_not_hot_by_such_names(code):
     assert hot_at(code) is None
+
+
+def test_a_metric_of_monai_scores_each_batch():
+    code = """
+from monai.metrics import CumulativeIterationMetric
+
+class Score(CumulativeIterationMetric):
+    def _compute_tensor(self, y_pred, y):
+        return torch.sum(y)  # <-
+"""
+    found = hot_at(code)
+    assert found is not None
+    assert found.kind == "update"

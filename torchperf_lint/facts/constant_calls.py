@@ -24,10 +24,14 @@ _NUMBERS = frozenset(
 )
 _FROM_ELSEWHERE = ("numpy.random.", "numpy.load", "numpy.from", "numpy.genfromtxt", "numpy.memmap", "numpy.empty")
 """Functions of numpy's whose result is not that of their arguments alone."""
+_TABLES = ("librosa.filters.", "scipy.signal.windows.", "scipy.signal.firwin", "scipy.signal.get_window")
+"""Functions that make a filter or a window of settings."""
 _OF_A_SEQUENCE = frozenset(
     "builtins.range builtins.list builtins.tuple builtins.sorted builtins.reversed builtins.enumerate "
     "builtins.zip itertools.permutations itertools.product itertools.combinations".split()
 )
+_WITHOUT_NAME = frozenset({"slice", "sorted", "reversed"})
+"""Builtins that give what they are given, in one order or another."""
 _KEEP_ARRAYS = frozenset(
     "astype reshape transpose copy flatten ravel squeeze repeat clip tolist sum mean max min dot cumsum".split()
 )
@@ -59,9 +63,17 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
     ):
         kept = look.values.of(node.func.value, look.frame).kind in ("array", "sequence")
         return look.inside(tests=look.constructs).of(node.func.value, depth + 1) if kept else None
+    if dotted.startswith(_TABLES) and (node.args or node.keywords):
+        # What may be told of its arguments is that they are settings: they make a table, and data would make none.
+        return look.used_here().all([*node.args, *(k.value for k in node.keywords)], depth) and CONFIGURED
     if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
         return _of_array(look, node, depth)
-    if dotted in _NUMBERS or dotted in _OF_A_SEQUENCE or chain(node.func) == "slice" or dotted.startswith("math."):
+    if (
+        dotted in _NUMBERS
+        or dotted in _OF_A_SEQUENCE
+        or chain(node.func) in _WITHOUT_NAME
+        or dotted.startswith("math.")
+    ):
         # `min(values, key=...)` chooses by something else.
         return look.all([*node.args, *(k.value for k in node.keywords)], depth)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:

@@ -231,9 +231,12 @@ class Look:
         return handed if tested or _TENSOR not in found else None
 
     def promised(self, function: int, name: str) -> str | None:
-        """CONFIGURED for a parameter whose default is numbers, written out."""
+        """CONFIGURED for a parameter whose default is numbers, written out or in a table of the module."""
         body = self.values.body(self.frame.path)
         default = default_of(body.functions.get(function), name) if body is not None else None
+        if isinstance(default, ast.Name) and self.may_go_into(0):
+            outside = self.elsewhere(self.frame.hop(self.frame.path, 0, _LATE))
+            return CONFIGURED if outside.of(default, 1) is not None else None
         return CONFIGURED if default is not None and are_numbers(default) else None
 
     def given(self, site: CallSite, function: Function, name: str, default: str | None) -> str | None:

@@ -22,6 +22,8 @@ _WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
 """Give back what they are given."""
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
+_OF_LENGTHS = (".arange", ".randperm", ".eye")
+"""Factories that take nothing but numbers: of a tensor, torch reads one."""
 _OF_SIZES = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 """Factories whose first arguments are sizes; the 0 of `arange(0, n)` is none."""
 
@@ -284,7 +286,12 @@ def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
 
 
 def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool:
-    """Not when a host tensor goes in (`torch.full(size, t)`): its data has to cross anyway."""
+    """Not when a host tensor goes in (`torch.full(size, t)`): its data has to cross anyway.
+
+    What a tensor only says the size or the end of, `torch.arange(lengths.max())`, holds no data of it.
+    """
+    if chain(node.func).endswith(_OF_LENGTHS):
+        return all(values.of(a, frame).kind not in ("batch", "array") for a in node.args)
     return not any(
         values.of(a, frame).kind in ("tensor", "batch", "array")
         for a in node.args

@@ -17,6 +17,7 @@ from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
+from torchperf_lint.facts.listed_indices import read_back, used_several_times
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
@@ -60,6 +61,20 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     loaded = loaded_index(spot, index)
     if loaded is not None:
         return Source(*loaded)
+    read = read_back(spot, index)
+    if read is not None:
+        return Source(
+            f"`{ast.unparse(index)}`, which was read from the device, becomes a tensor in host memory",
+            f"index with the tensor itself, which is on the device: `{ast.unparse(read)}`",
+            evident=False,
+        )
+    if used_several_times(spot, index):
+        return Source(
+            f"the list `{ast.unparse(index)}` becomes a tensor in host memory for each of its uses",
+            "make one tensor of it on the device for all its uses: "
+            f"`torch.tensor({ast.unparse(index)}, device={{device}})`",
+            evident=False,
+        )
     return _array(spot, index) or _made(spot, index, device) or _listed_each_turn(spot, index)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, just_made
 from torchperf_lint.facts.host_index_sources import source_of
@@ -24,6 +25,7 @@ from torchperf_lint.model import Confidence
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
     "choice(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(", "torch.bool)", "eye(", "triu(",
+    ".tolist()", ".numpy()", "append([",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
@@ -92,7 +94,10 @@ def _indices(spot: Spot) -> Iterator[ast.expr]:
         opposite = isinstance(written, ast.UnaryOp) and isinstance(written.op, ast.Invert)
         part = written.operand if opposite and isinstance(written, ast.UnaryOp) else written  # `~mask` is where it is
         several = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Slice | ast.Tuple)
-        if several or isinstance(part, _MAY_BE_SEVERAL):
+        of_list = (
+            isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and isinstance(part.slice, ast.Name)
+        )
+        if several or of_list or isinstance(part, _MAY_BE_SEVERAL):
             yield part
 
 
@@ -129,8 +134,12 @@ def _seems_on_host(file: SourceFile, spot: Spot, value: Value) -> bool:
 
     What only a test shows to be a tensor may be anything that a data set holds.
     """
-    method = file.enclosing(spot.function).parents.get(spot.expression)
-    moves = isinstance(method, ast.Attribute) and method.attr in ("to", "cuda")
+    parents = file.enclosing(spot.function).parents
+    method = parents.get(spot.expression)
+    if isinstance(method, ast.Call) and chain(method.func).partition(".")[0] in ("np", "numpy"):
+        return True  # `np.isfinite(costs[rows])`: numpy takes no tensor of a device
+    call = parents.get(method) if isinstance(method, ast.Attribute) and method.attr in ("to", "cuda") else None
+    moves = isinstance(call, ast.Call) and not (call.args and chain(call.args[0]).endswith("dtype"))
     return value.confidence is Confidence.POSSIBLE or (value.device != DEVICE and moves)
 
 

@@ -62,7 +62,7 @@ def used_again(spot: Spot, index: ast.Name) -> bool:
         value = spot.file.value(node.value, there)
         if value.kind in ("array", "sequence", "plain") or (value.kind == "tensor" and value.device != DEVICE):
             continue
-        uses += 2 if _turns_with(spot, node, bound) else 1
+        uses += 2 if turns_with(spot, node, bound) else 1
     return uses > 1
 
 
@@ -71,7 +71,7 @@ def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
     return any((below := name_below(part)) is not None and below.id == name for part in parts)
 
 
-def _turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
+def turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
     """Whether a loop that does not bind the index turns around a subscript of something else in each turn."""
     base = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
     for loop in spot.file.enclosing(spot.function).loops(node):

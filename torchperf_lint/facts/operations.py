@@ -26,7 +26,10 @@ PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
 _MODULES = re.compile(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
 """Modules of other libraries, by the class that all of theirs derive from: that knows no operation of those."""
-_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor\b")
+_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor(?:Type|Like)?\b|^(?:float|int|bool)\[")
+"""Annotations of tensors; Python's own numbers have no brackets, but for those that name axes: `float["b n d"]`."""
+_GOES_THROUGH = re.compile(r"^(?:\w+_)?(?:batch_size|chunk_size)$|^(?:show_)?progress(?:_bar)?$|^verbose$")
+"""Parameters of what goes through a whole set of its own, piece by piece."""
 _CALLED_ONCE = re.compile(
     r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
     r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
@@ -74,8 +77,13 @@ def annotated_operation(index: Index, key: FunctionKey) -> Role | None:
         if _is_inherited(index, cls, function) or (is_meter(index, cls) and goes_through_loaders(index, cls)):
             return None
     own = function.bound
+    if function.class_index < 0 and any(_GOES_THROUGH.search(p.name) for p in function.parameters):
+        return None
     takes = [p.annotation for p in function.parameters[own : own + 2]]
     return _OPERATION if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
+
+
+_TENSORS = ("Tensor", "TensorType", "TensorLike")
 
 
 class Operations:
@@ -122,6 +130,8 @@ class Operations:
         if no_operation(key, function) or self._belongs_elsewhere(key, function):
             return False
         own = function.parameters[function.bound :]
+        if any(_GOES_THROUGH.search(p.name) for p in own) and function.class_index < 0:
+            return False
         return bool(own) and not any(_WHOLE_NETWORK.search(p.name) or _WHOLE_SET.search(p.name) for p in own)
 
     def _tensor_asked(self, key: FunctionKey) -> str | None:
@@ -135,7 +145,7 @@ class Operations:
         parameter = next((p for p in function.parameters if p.name == name), None)
         own = parameter is not None and function.bound and parameter is function.parameters[0]
         told = [p.annotation for p in (function.parameters[function.bound :] if parameter is None else [parameter])]
-        given = any(a.endswith("Tensor") for a in told) or not any(told)
+        given = any(a.endswith(_TENSORS) or _TENSOR.match(a) for a in told) or not any(told)
         return given and not own and not _WHOLE_NETWORK.search(name)
 
     def _belongs_elsewhere(self, key: FunctionKey, function: Function) -> bool:

@@ -18,11 +18,16 @@ from torchperf_lint.facts.signatures import (
 )
 from torchperf_lint.facts.value import ANYWHERE, PLAIN, UNKNOWN, Value, join, sequence, tensor
 
+_WITH_AXES = ("float[", "int[", "bool[")
+"""`x: float["b n d"]`, as files write it that never run their annotations: numbers have no elements."""
+
 
 def contents(annotation: str, because: str) -> Value | None:
     """The container that an annotation promises, with the reason for its tensors; None where it holds none."""
     if "[" not in annotation:
         return None
+    if annotation.startswith(_WITH_AXES):
+        return tensor(ANYWHERE, because)
     try:
         node = ast.parse(annotation, mode="eval").body
     except SyntaxError:

@@ -164,6 +164,8 @@ _CALLBACK_HOOK = re.compile(
 )
 _HOOK_BASE = re.compile(r"\.\w*Hook(?:Base)?$")
 """Hooks of runners, as of mmengine and detectron2; of a hook of the project's own the runner is there to be read."""
+_OF_BATCHES = re.compile(r"\.(?:Cumulative)?IterationMetric$")
+"""MONAI's metrics, which compute the scores of each batch, to be aggregated at the end."""
 _EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
 _DENOISING = frozenset({"step", "scale_model_input"})
 
@@ -268,7 +270,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _OPTIMIZER
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
-    if name in METER_METHODS and is_meter(index, cls):
+    scores = name == "_compute_tensor" and any(map(_OF_BATCHES.search, bases))
+    if scores or (name in METER_METHODS and is_meter(index, cls)):
         return _METER
     told = _hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:

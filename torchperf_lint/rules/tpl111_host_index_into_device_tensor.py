@@ -26,7 +26,8 @@ class HostIndexIntoDeviceTensor(SourceRule):
     when the module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's
     data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, and lists
     that index in each turn of a loop inside the step. Of constants, `torch.tensor([2, 1, 0])`, and of what torch
-    computes on the host from factories alone, `torch.rand(n).argsort()`, one use is enough.
+    computes on the host from factories alone, `torch.rand(n).argsort()`, one use is enough, as it is of what was read
+    from the device, `x[top.tolist()]`; a list of the host's own counts where it indexes several tensors.
 
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from

@@ -1,0 +1,61 @@
+"""Lists of numbers that index tensors on the device, though a tensor is at hand, or one copy would do."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.host_indices import host_indices
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+CODE = """
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, names: list[str], rows: list[int], at: tuple):
+            x, y = x.cuda(), y.cuda()
+"""
+
+
+def told(body):
+    files = texts(CODE + indent(body, " " * 12))
+    found = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    return [ast.unparse(index.spot.expression) for index in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "indices"),
+    [
+        ("top = x.argmax(1)\nrows = top.tolist()\nreturn y[rows]", ["rows"]),
+        ("a, b = torch.where(x > 0)\nb = b.cpu().tolist()\nreturn y[None, b]", ["b"]),
+        ("return y[x.argmax(1).cpu().numpy()]", ["x.argmax(1).cpu().numpy()"]),
+        ("kept = [i for i, n in enumerate(names) if n]\nreturn x[kept] + y[kept]", ["kept", "kept"]),
+        ("kept = []\nfor i in range(len(names)):\n    kept.append(i)\nreturn x[kept] + y[kept]", ["kept", "kept"]),
+        (
+            "parts = []\nfor name in set(names):\n    parts.append([i for i, n in enumerate(names) if n == name])\n"
+            "for k in range(len(parts)):\n    y[parts[k]] += self.proj(x[parts[k]])",
+            ["parts[k]", "parts[k]"],
+        ),
+    ],
+)
+def test_what_need_not_be_a_list(body, indices):
+    assert told(body) == indices
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kept = [i for i, n in enumerate(names) if n]\nreturn x[kept]",  # host data, which has to cross
+        "kept = [i for i, n in enumerate(names) if n]\nreturn x[kept], [names[i] for i in kept]",
+        "rows = torch.zeros(3).tolist()\nreturn y[rows]",
+        "return x[at], y[at]",  # a tuple is several indices
+        "return [table[rows] for table in names], y[rows]",
+        "kept = [i for i, n in enumerate(names) if n]\nreturn np.isfinite(x[kept]), np.isnan(y[kept])",
+        "n = x.argmax().item()\nreturn y[n]",
+        "table = {}\nkeys = [n for n in names]\nreturn table[keys], table[keys]",
+    ],
+)
+def test_what_has_to(body):
+    assert told(body) == []
