@@ -267,6 +267,8 @@ _DEVICE_CALLS = {"cuda", "to", "device", "is_available", "set_device", "prepare"
 def _mentions_device(outline: Outline) -> bool:
     if any(last_part(call.callee) in _DEVICE_CALLS for call in outline.calls):
         return True
+    if any(mention.kind == "device" for mention in outline.mentions):
+        return True  # `device=x.device`: whoever asks where a tensor is knows of more than one place
     return any(name.partition(".")[0] in _FRAMEWORKS for name in outline.imports.values())
 
 

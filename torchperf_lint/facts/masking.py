@@ -121,12 +121,12 @@ def _is_through(statement: ast.stmt, mask: str, known: Known) -> bool:
     """Whether a statement changes nothing where the mask is empty."""
     if isinstance(statement, ast.Expr):
         call = statement.value
-        return isinstance(call, ast.Call) and _fills(call, mask, "_") and _is_cheap(call)
+        return isinstance(call, ast.Call) and _fills(call, mask, "_") and is_cheap(call)
     if isinstance(statement, ast.AugAssign):
         if _is_selected(statement.target, mask):
             return _is_picked(statement.value, mask, known)
-        return _is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _is_cheap(statement.value):
+        return is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_cheap(statement.value):
         return False
     filled = _is_selected(statement.targets[0], mask) and _is_picked(statement.value, mask, known)
     return filled or _keeps_the_rest(statement.targets[0], statement.value, mask)
@@ -207,11 +207,11 @@ def _only_prepares(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Assign)
         and all(isinstance(target, ast.Name) for target in statement.targets)
-        and _is_cheap(statement.value)
+        and is_cheap(statement.value)
     )
 
 
-def _is_cheap(node: ast.expr) -> bool:
+def is_cheap(node: ast.expr) -> bool:
     """Only torch's functions and methods of values at hand: a few operations on the device."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
@@ -226,4 +226,4 @@ def _is_cheap(node: ast.expr) -> bool:
     return True
 
 
-_BUILTINS = frozenset({"len", "float", "int", "min", "max", "abs", "range", "tuple", "list"})
+_BUILTINS = frozenset({"cast", "len", "float", "int", "min", "max", "abs", "range", "tuple", "list"})
