@@ -11,7 +11,10 @@ _METER_CLASS = re.compile(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
-METER_METHODS = frozenset({"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"})
+METER_METHODS = frozenset(
+    {"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch", "_compute_tensor"}
+)
+"""Methods that take a batch; `_compute_tensor` is what MONAI's metrics leave to their subclasses."""
 _MEASURED = re.compile(
     r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
 )
