@@ -209,6 +209,13 @@ class Net(nn.Module):
         ("if n > 3:\n            self.bad += 1\n            for p in x: print(p)", RAISES),
         ("if n > 3:\n            self.bad += 1", REPLACES),
         ("if n > 3:\n            warn('bad')\n            self.skip()", DECIDES),
+        ("if n > 3: return\n        raise ValueError(f'{n}')", RAISES),
+        ("if n > 3: return\n        self.replace(x)", DECIDES),
+        ("if n > 3:\n            warn('bad')\n            return\n        self.replace(x)", DECIDES),
+        (
+            "if n < best:\n            best = n\n            best_at = i\n            a = i\n            b = i",
+            REPLACES,
+        ),
     ],
 )
 def test_truths(branch, expected):
@@ -219,7 +226,12 @@ def test_truths(branch, expected):
 
 @pytest.mark.parametrize(
     ("then", "expected"),
-    [("warnings.warn('bad')", RECORDS), ("raise ValueError('bad')", RECORDS), ("return self.other(x)", DECIDES)],
+    [
+        ("warnings.warn('bad')", RECORDS),
+        ("raise ValueError('bad')", RECORDS),
+        ("return self.other(x)", DECIDES),
+        ("kept.append(x)", DECIDES),
+    ],
 )
 def test_an_answer_that_is_kept_for_a_complaint(then, expected):
     source = (

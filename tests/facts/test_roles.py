@@ -83,7 +83,8 @@ HOOKS = {
     ),
     "what MONAI leaves to its metrics": (
         "update",
-        method("class Dice(CumulativeIterationMetric)", "_compute_tensor(self, y)"),
+        "from monai.metrics import CumulativeIterationMetric\n"
+        + method("class Dice(CumulativeIterationMetric)", "_compute_tensor(self, y)"),
     ),
     "a meter in lower case": ("update", method("class average_meter", "update(self, x)")),
     "ignite's function": ("step", "def work(engine, batch):\n    print(batch)  # <-\n"),

@@ -35,13 +35,24 @@ def only_speaks(body: Sequence[ast.stmt]) -> bool:
     return any(said) and all(s or _prepares(statement) for s, statement in zip(said, body, strict=True))
 
 
+def only_complains(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block only speaks, to a person: what it puts into a list may be used."""
+    calls = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call))
+    return only_speaks(body) and not any(last_part(chain(call.func)) in ("append", "write") for call in calls)
+
+
+def complains_otherwise(body: Sequence[ast.stmt], rest: Sequence[ast.stmt]) -> bool:
+    """`if torch.isfinite(x).all(): return`, and all that comes after it words a text and raises."""
+    goes = len(body) == 1 and isinstance(body[0], ast.Return | ast.Continue)
+    words = all(isinstance(statement, ast.Assign | ast.Expr) for statement in rest[:-1])
+    return goes and bool(rest) and words and isinstance(rest[-1], ast.Raise)
+
+
 def only_says(statement: ast.stmt) -> bool:
     """Whether a statement prints, logs or warns, or does so, or raises, in certain cases or for each of several."""
     if isinstance(statement, ast.If | ast.For):
         parts = [*statement.body, *statement.orelse]
         return all(only_says(part) or _prepares(part) or leaves([part]) for part in parts)
-    if isinstance(statement, ast.Return):
-        return statement.value is None
     if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
         return False
     return _SAYING.search(last_part(chain(statement.value.func))) is not None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.complaints import leaves, only_says, only_speaks
+from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
@@ -124,6 +124,8 @@ def _of_test(place: Place, branch: ast.If) -> str:
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
     found = _of_branch(branch)
+    if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
+        return RAISES
     return DIVIDES if found in EXCUSED and _of_divisor(place, branch) else found
 
 

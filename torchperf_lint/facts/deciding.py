@@ -9,10 +9,12 @@ from typing import NamedTuple
 from torchperf_lint.facts import guards
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.complaints import only_speaks
+from torchperf_lint.facts.complaints import only_complains
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
+_KEPT_TOGETHER = 3
+"""The extreme, where it was found, and one thing more; what keeps a whole result beside it chooses between results."""
 _SIZED = api.SIZED_FACTORIES | frozenset("range islice new_zeros new_ones new_empty new_full".split())
 """Functions whose arguments are sizes, counts or bounds."""
 _METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten tile".split())
@@ -88,7 +90,9 @@ def keeps_extreme(node: ast.If) -> bool:
         return False
     sides = {ast.unparse(test.left), ast.unparse(test.comparators[0])}
     keeping = [_gives(statement) == sides for statement in node.body]
-    return sum(keeping) == 1 and all(k or _hands_over(s) for k, s in zip(keeping, node.body, strict=True))
+    if sum(keeping) != 1 or len(node.body) > _KEPT_TOGETHER:
+        return False
+    return all(k or _hands_over(s) for k, s in zip(keeping, node.body, strict=True))
 
 
 def _gives(statement: ast.stmt) -> set[str]:
@@ -142,7 +146,7 @@ def asks_about(node: ast.AST) -> bool:
 def _deciding_parts(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
         return []  # a safety check, not the algorithm
-    if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_speaks(node.body))):
+    if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_complains(node.body))):
         return []
     if isinstance(node, ast.IfExp) and _is_text(node.body) and _is_text(node.orelse):
         return []  # how something is shown: `"{:.3f}".format(x) if x > 1e-3 else "{:.1e}".format(x)`
