@@ -209,6 +209,12 @@ class Net(nn.Module):
         ("if n > 3:\n            self.bad += 1\n            for p in x: print(p)", RAISES),
         ("if n > 3:\n            self.bad += 1", REPLACES),
         ("if n > 3:\n            warn('bad')\n            self.skip()", DECIDES),
+        (
+            "some = (i != x).any()\n        m = best >= x[:, None]\n        if some:\n            best[m] = 0.0",
+            SPARES,
+        ),
+        ("some = (i != x).any()\n        m = best >= n\n        if some:\n            best[m] = 0.0", REPLACES),
+        ("some = (i != x).any()\n        m = best >= x\n        if some:\n            best[m] = self.f(m)", DECIDES),
         ("if n > 3: return\n        raise ValueError(f'{n}')", RAISES),
         ("if n > 3: return\n        self.replace(x)", DECIDES),
         ("if n > 3:\n            warn('bad')\n            return\n        self.replace(x)", DECIDES),
