@@ -28,6 +28,7 @@ from torchperf_lint.facts import (
     outline,
     reach,
     records,
+    shape_hints,
     signatures,
     syntax,
 )
@@ -164,6 +165,7 @@ def _made_by() -> str:
         mentions,
         modes,
         records,
+        shape_hints,
         signatures,
         syntax,
     )

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.consequences import AGAIN, COUNTED, DECIDES, KEEPS, RAISES, RECORDS, SPARES, consequence
+from torchperf_lint.facts.consequences import (
+    AGAIN,
+    COUNTED,
+    DECIDES,
+    DIVIDES,
+    KEEPS,
+    RAISES,
+    RECORDS,
+    REPLACES,
+    SPARES,
+    consequence,
+)
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.truths import truths
@@ -151,3 +162,86 @@ def test_what_is_looked_up_in_a_table_of_words(read, expected):
 def test_the_key_of_an_entry_only_names_it(store, expected):
     code = f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {store}\n        return found\n"
     assert consequence_in(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if n.item() == 0:\n            return 0.0\n        return x.sum() / n", DIVIDES),
+        (
+            "if n.item() > 0:\n            y = (x * m).sum() / n.float()\n        else:\n            y = x.sum() * 0.0",
+            DIVIDES,
+        ),
+        ("y = x.sum() / (n * 3) if n.item() > 1e-6 else torch.zeros(())", DIVIDES),
+        ("if m.sum().item() > 0: y = x.sum() / m.sum()\n        else: y = 0", DIVIDES),
+        ("if n.item() == 0: d = 1\n        else: d = n", DIVIDES),
+        ("if n.item() == 0:\n            return self.other(x)\n        return x.sum() / n", DECIDES),
+        ("if n.item() == 0:\n            return 0.0\n        return x.sum() / m", DECIDES),
+        ("if n.item() > 5:\n            return x / n\n        return x", DECIDES),
+    ],
+)
+def test_divisors_that_may_be_zero(branch, expected):
+    source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor, m, n: torch.Tensor):\n        {}\n"
+    assert consequence_in(source.format(branch)) == expected
+
+
+TRUTHS = """
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, best, best_at, i: int):
+        n = torch.sum(x > 0)
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("branch", "expected"),
+    [
+        ("if n == 0:\n            return 0.0\n        else:\n            return x.sum() / n", DIVIDES),
+        ("if not n > 0:\n            return x.sum() * 0\n        return torch.div(x.sum(), n)", DIVIDES),
+        ("if (x > 0).any():\n            y = x.sum() / (x > 0).sum()\n        else:\n            y = 0", DIVIDES),
+        ("if best is None or n < best:\n            best = n\n            best_at = i", KEEPS),
+        ("if n < best:\n            best = n\n            best_at = self.place(i)", DECIDES),
+        ("if n < best:\n            best = n\n        else:\n            self.bad += 1", REPLACES),
+        (
+            "if n > 3:\n            self.bad += 1\n            warn('bad')\n            if self.bad > 9: raise E()",
+            RAISES,
+        ),
+        ("if n > 3:\n            self.bad += 1\n            for p in x: print(p)", RAISES),
+        ("if n > 3:\n            self.bad += 1", REPLACES),
+        ("if n > 3:\n            warn('bad')\n            self.skip()", DECIDES),
+        (
+            "some = (i != x).any()\n        m = best >= x[:, None]\n        if some:\n            best[m] = 0.0",
+            SPARES,
+        ),
+        ("some = (i != x).any()\n        m = best >= n\n        if some:\n            best[m] = 0.0", REPLACES),
+        ("some = (i != x).any()\n        m = best >= x\n        if some:\n            best[m] = self.f(m)", DECIDES),
+        ("if n > 3: return\n        raise ValueError(f'{n}')", RAISES),
+        ("if n > 3: return\n        self.replace(x)", DECIDES),
+        ("if n > 3:\n            warn('bad')\n            return\n        self.replace(x)", DECIDES),
+        (
+            "if n < best:\n            best = n\n            best_at = i\n            a = i\n            b = i",
+            REPLACES,
+        ),
+    ],
+)
+def test_truths(branch, expected):
+    files = texts(TRUTHS.format(branch))
+    first = min(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
+    assert consequence(first) == expected
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ("warnings.warn('bad')", RECORDS),
+        ("raise ValueError('bad')", RECORDS),
+        ("return self.other(x)", DECIDES),
+        ("kept.append(x)", DECIDES),
+    ],
+)
+def test_an_answer_that_is_kept_for_a_complaint(then, expected):
+    source = (
+        "class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        bad = x.max().item() > 3\n"
+        "        if bad:\n            {}\n        return x\n"
+    )
+    assert consequence_in(source.format(then)) == expected

@@ -39,6 +39,17 @@ OPERATIONS = {
                 box = x[:, :4]
                 m = torch.zeros(3).to(box.device)  # <-
         """,
+    "the work is left to a helper of the file": """
+        def distance(x, y, weights=None, reduction="mean"):
+            d = _one_way(x, y) + _one_way(y, x)
+            if weights is not None:
+                d = d * weights  # <-
+            return d
+
+        def _one_way(x, y):
+            near = torch.arange(x.shape[1], device=x.device)
+            return (x[:, near] - y).norm()
+        """,
     "what such a function calls": """
         def rotate(points, angle):
             return points.to(points.device) @ matrix(angle)

@@ -81,6 +81,11 @@ HOOKS = {
         "update",
         "from torchmetrics import Metric\n" + method("class A(Metric)", "update(self, preds, target)"),
     ),
+    "what MONAI leaves to its metrics": (
+        "update",
+        "from monai.metrics import CumulativeIterationMetric\n"
+        + method("class Dice(CumulativeIterationMetric)", "_compute_tensor(self, y)"),
+    ),
     "a meter in lower case": ("update", method("class average_meter", "update(self, x)")),
     "ignite's function": ("step", "def work(engine, batch):\n    print(batch)  # <-\n"),
     "ignite's function inside another": (
@@ -208,6 +213,10 @@ def test_a_class_that_gets_its_base_from_a_star_import_is_a_module():
         ("class Model(nn.Module)", "prepare_inputs_for_generation(self, input_ids)", "rollout"),
         ("class Ban(transformers.LogitsProcessor)", "__call__(self, input_ids, scores)", "rollout"),
         ("class Ban(object)", "__call__(self, input_ids, scores)", None),
+        ("class Ban(object)", "apply(self, logits: Tensor, tokens: Tensor)", "rollout"),
+        ("class Ban(object)", "process(self, generated, next_token_logits)", "rollout"),
+        ("class Ban(object)", "apply(self, logits, labels)", None),
+        ("class Ban(object)", "apply(self, tokens)", None),
     ],
 )
 def test_what_generate_calls_for_every_token(head, signature, kind):

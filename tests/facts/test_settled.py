@@ -8,6 +8,7 @@ from snippets import texts
 from torchperf_lint.facts.consequences import COUNTED, consequence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.truths import truths
 
 CODE = """\
 class Memory(nn.Module):
@@ -51,3 +52,39 @@ def test_an_entry_that_is_set_once_is_settled():
 )
 def test_what_the_device_computes_is_not(made, then):
     assert not settled(made, then)
+
+
+WHOLE = """\
+class Scaler(nn.Module):
+    def __init__(self, scale, start):
+        super().__init__()
+        self.register_buffer("scale", {made})
+
+    def forward(self, x):
+        x = x.cuda()
+        if {test}:
+            x = x * self.scale
+        {then}
+        return self.other(x)
+"""
+
+
+def settled_whole(made="torch.tensor(scale or 0.0)", test="self.scale > 0", then="pass"):
+    files = texts(WHOLE.format(made=made, test=test, then=then))
+    asked = truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    return [consequence(spot) for spot in asked] == [COUNTED]
+
+
+def test_a_buffer_of_one_number_is_what_the_constructor_had():
+    assert settled_whole()
+    assert settled_whole(made="torch.tensor(scale)", test="self.scale")
+    assert settled_whole(made="torch.as_tensor(2 * scale, dtype=torch.float)", test="self.scale != 1")
+
+
+def test_a_buffer_of_one_number_that_a_pass_sets_is_not():
+    assert not settled_whole(then="self.scale.copy_(x.max())")
+    assert not settled_whole(then="self.scale = x.max()")
+    assert not settled_whole(then="self.scale[0] = x.max()")
+    assert not settled_whole(made="start.max()")
+    assert not settled_whole(made="torch.zeros(scale)")
+    assert not settled_whole(test="self.scale > x.max()")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
@@ -16,11 +17,13 @@ from torchperf_lint.facts.retested import asked_before
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.zero_divisors import asks_a_divisor
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
-SPARES, KEEPS = "spares", "keeps"
-"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers."""
+SPARES, KEEPS, DIVIDES = "spares", "keeps", "divides"
+"""It leaves out writes through a mask that has no element set; it keeps the larger or smaller of two numbers; it
+keeps a division from being one by zero."""
 COUNTED = "counted"
 """Whatever it decides, no wait is needed: only the host ever wrote it."""
 AGAIN = "again"
@@ -35,6 +38,7 @@ EXCUSED = frozenset({DECIDES, REPLACES})
 INSTEAD = {
     SPARES: "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set",
     KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
+    DIVIDES: "do not ask: `total / n.clamp(min=1)`, or `torch.where(n > 0, total / n, 0.0)`, keeps it on the device",
     AGAIN: "ask once: bind `bool(t)` to a name before the first test, and test that",
     READ: "bind what the line before has read to a name, and take it from there",
     SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
@@ -44,10 +48,6 @@ INSTEAD = {
 
 _WANTS_HOST = frozenset({"pack_padded_sequence"})
 """Functions of torch that take anything but their first argument on the host only."""
-_SAYING = re.compile(
-    r"^(?:print|warn|warning|info|error|critical|debug|exception|log|write|append|warn_once|warning_once|"
-    r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
-)
 _WORDS = re.compile(
     r"^(?:i|id|ids|idx|index|int|ix|tok|token|label)_?(?:2|to)_?(?:s|str|w|word|token|char|label|name|cls|class)s?$"
     r"|(?:^|_)(?:itos|vocab|vocabulary|alphabet|class_?names|label_?names|id2\w+|index2\w+|idx2\w+|ix2\w+)$",
@@ -58,7 +58,7 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, COUNTED, SET_UP, READ or AGAIN, for what is read."""
+    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, DIVIDES, COUNTED, SET_UP, READ or AGAIN, for what is read."""
     then = _consequence(place)
     if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
         return COUNTED
@@ -94,7 +94,7 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Assert):
         return RAISES
     if isinstance(parent, ast.IfExp) and parent.test is node:
-        return _of_choice(parent)
+        return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
         return None if _is_key(place, parent) else DECIDES
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
@@ -123,7 +123,15 @@ def _of_test(place: Place, branch: ast.If) -> str:
     asked = place.expression
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
-    return _of_branch(branch)
+    found = _of_branch(branch)
+    if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
+        return RAISES
+    return DIVIDES if found in EXCUSED and _of_divisor(place, branch) else found
+
+
+def _of_divisor(place: Place, branch: ast.If | ast.IfExp) -> bool:
+    known = Known(_bound_in(place), lambda node: place.file.value(node, place).kind == "plain")
+    return asks_a_divisor(branch, known, _rest(place, branch) if isinstance(branch, ast.If) else ())
 
 
 def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
@@ -166,17 +174,9 @@ def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
 def _of_branch(node: ast.If) -> str:
     if keeps_extreme(node):
         return KEEPS
-    if _leaves(node.body) or (not node.orelse and _only_speaks(node.body)):
+    if leaves(node.body) or (not node.orelse and only_speaks(node.body)):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
-
-
-def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
-    last = body[-1]
-    if isinstance(last, ast.Raise):
-        return True
-    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and chain(last.value.func).endswith("exit")
 
 
 def _of_choice(node: ast.IfExp) -> str:
@@ -185,35 +185,10 @@ def _of_choice(node: ast.IfExp) -> str:
     return REPLACES if not any(last_part(chain(call.func)) in _ACTS for call in parts) else DECIDES
 
 
-def _only_says(statement: ast.stmt) -> bool:
-    """Whether a statement prints, logs or warns, or does so in certain cases only."""
-    if isinstance(statement, ast.If):
-        return all(map(_only_says, [*statement.body, *statement.orelse]))
-    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-        return False
-    return _SAYING.search(last_part(chain(statement.value.func))) is not None
-
-
-def _only_speaks(body: Sequence[ast.stmt]) -> bool:
-    """Whether a block says something and, before that, gets the logger or words the text."""
-    said = [_only_says(statement) for statement in body]
-    return any(said) and all(s or _words(statement) for s, statement in zip(said, body, strict=True))
-
-
-def _words(statement: ast.stmt) -> bool:
-    """`logger = get_logger()`, `message = f"..."`."""
-    if not isinstance(statement, ast.Assign):
-        return False
-    value = statement.value
-    if isinstance(value, ast.Call):
-        return "logger" in last_part(chain(value.func)).lower()
-    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
-
-
 def _only_replaces(body: Sequence[ast.stmt]) -> bool:
     """Whether a block only gives names and elements other values: no call that trains, no jump, no loop."""
     for statement in statements(body):
-        if _only_says(statement):
+        if only_says(statement):
             continue
         if not isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
             return False

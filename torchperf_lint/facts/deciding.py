@@ -9,9 +9,12 @@ from typing import NamedTuple
 from torchperf_lint.facts import guards
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.complaints import only_complains
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
+_KEPT_TOGETHER = 3
+"""The extreme, where it was found, and one thing more; what keeps a whole result beside it chooses between results."""
 _SIZED = api.SIZED_FACTORIES | frozenset("range islice new_zeros new_ones new_empty new_full".split())
 """Functions whose arguments are sizes, counts or bounds."""
 _METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten tile".split())
@@ -76,17 +79,43 @@ def _given(target: ast.expr) -> ast.expr:
 
 
 def keeps_extreme(node: ast.If) -> bool:
-    """`if best < x: best = x` and `if x > limit: x = limit`, which `torch.maximum` and `clamp` do on the device."""
-    test = node.test
-    if node.orelse or len(node.body) != 1 or not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    only = node.body[0]
-    if not isinstance(only, ast.Assign) or len(only.targets) != 1:
+    """`if best < x: best = x` and `if x > limit: x = limit`, which `torch.maximum` and `clamp` do on the device.
+
+    So does a `torch.where` with where it was found: `if best is None or x < best: best, best_at = x, i` in two lines.
+    """
+    test = _unless_first(node.test)
+    if node.orelse or not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     if not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         return False
     sides = {ast.unparse(test.left), ast.unparse(test.comparators[0])}
-    return {ast.unparse(only.targets[0]), ast.unparse(only.value)} == sides
+    keeping = [_gives(statement) == sides for statement in node.body]
+    if sum(keeping) != 1 or len(node.body) > _KEPT_TOGETHER:
+        return False
+    return all(k or _hands_over(s) for k, s in zip(keeping, node.body, strict=True))
+
+
+def _gives(statement: ast.stmt) -> set[str]:
+    """Both sides of `best = x`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return set()
+    return {ast.unparse(statement.targets[0]), ast.unparse(statement.value)}
+
+
+def _unless_first(test: ast.expr) -> ast.expr:
+    """The comparison of `best is None or x < best`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) and len(test.values) == 2:
+        first, second = test.values
+        if isinstance(first, ast.Compare) and isinstance(first.ops[0], ast.Is):
+            return second
+    return test
+
+
+def _hands_over(statement: ast.stmt) -> bool:
+    """`best = x`, `best_at = i`: a name gets what another has, beside the extreme itself where it was found."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    return not any(isinstance(part, ast.Call) for part in ast.walk(statement.value))
 
 
 def _values_in(*nodes: ast.AST) -> Iterator[str]:
@@ -117,7 +146,7 @@ def asks_about(node: ast.AST) -> bool:
 def _deciding_parts(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
         return []  # a safety check, not the algorithm
-    if isinstance(node, ast.If) and keeps_extreme(node):
+    if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_complains(node.body))):
         return []
     if isinstance(node, ast.IfExp) and _is_text(node.body) and _is_text(node.orelse):
         return []  # how something is shown: `"{:.3f}".format(x) if x > 1e-3 else "{:.1e}".format(x)`

@@ -32,8 +32,32 @@ def asks_if_empty(node: ast.If, asked: ast.expr, known: Known, rest: Sequence[as
     if len(node.body) == 1 and isinstance(node.body[0], ast.Return | ast.Continue):
         mask = _empty(_resolved(node.test, known.bound)) if _holds(node.test, asked) else ""
         return _does_nothing(_before_same_exit(rest, node.body[0]), mask, known)
-    parts = (part for part in _conjuncts(node.test) if _holds(part, asked))
-    return _does_nothing(node.body, next((_mask(_resolved(part, known.bound)) for part in parts), ""), known)
+    parts = (_resolved(part, known.bound) for part in _conjuncts(node.test) if _holds(part, asked))
+    part = next(parts, None)
+    if part is None:
+        return False
+    return _does_nothing(node.body, _mask(part), known) or _fills_by_the_same(node.body, part, known)
+
+
+def _fills_by_the_same(block: Sequence[ast.stmt], test: ast.expr, known: Known) -> bool:
+    """`ragged = (lengths != n).any()`, `mask = steps >= lengths[:, None]`: a fill by what the test has compared."""
+    asked = known.bound(test) if isinstance(test, ast.Name) else test
+    if _reduced(asked, {"any"}) == "" or not isinstance(asked, ast.Call) or not block:
+        return False
+    compared = next((part for part in ast.walk(asked) if isinstance(part, ast.Compare)), None)
+    own = _names(compared)
+    for statement in block:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Subscript) or not known.is_number(statement.value):  # type: ignore[attr-defined]
+            return False
+        mask = known.bound(target.slice) if isinstance(target.slice, ast.Name) else None
+        if not isinstance(mask, ast.Compare) or not own & _names(mask):
+            return False
+    return True
+
+
+def _names(node: ast.expr | None) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node is not None else set()
 
 
 def _does_nothing(block: Sequence[ast.stmt], mask: str, known: Known) -> bool:
@@ -121,12 +145,12 @@ def _is_through(statement: ast.stmt, mask: str, known: Known) -> bool:
     """Whether a statement changes nothing where the mask is empty."""
     if isinstance(statement, ast.Expr):
         call = statement.value
-        return isinstance(call, ast.Call) and _fills(call, mask, "_") and _is_cheap(call)
+        return isinstance(call, ast.Call) and _fills(call, mask, "_") and is_cheap(call)
     if isinstance(statement, ast.AugAssign):
         if _is_selected(statement.target, mask):
             return _is_picked(statement.value, mask, known)
-        return _is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not _is_cheap(statement.value):
+        return is_cheap(statement.value) and _joins(statement.op, statement.value, mask)
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not is_cheap(statement.value):
         return False
     filled = _is_selected(statement.targets[0], mask) and _is_picked(statement.value, mask, known)
     return filled or _keeps_the_rest(statement.targets[0], statement.value, mask)
@@ -207,11 +231,11 @@ def _only_prepares(statement: ast.stmt) -> bool:
     return (
         isinstance(statement, ast.Assign)
         and all(isinstance(target, ast.Name) for target in statement.targets)
-        and _is_cheap(statement.value)
+        and is_cheap(statement.value)
     )
 
 
-def _is_cheap(node: ast.expr) -> bool:
+def is_cheap(node: ast.expr) -> bool:
     """Only torch's functions and methods of values at hand: a few operations on the device."""
     for call in ast.walk(node):
         if not isinstance(call, ast.Call):
@@ -226,4 +250,4 @@ def _is_cheap(node: ast.expr) -> bool:
     return True
 
 
-_BUILTINS = frozenset({"len", "float", "int", "min", "max", "abs", "range", "tuple", "list"})
+_BUILTINS = frozenset({"cast", "len", "float", "int", "min", "max", "abs", "range", "tuple", "list"})

@@ -12,9 +12,9 @@ _METER_CLASS = re.compile(
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
 METER_METHODS = frozenset(
-    {"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch"} | {"_compute_tensor"}
+    {"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch", "_compute_tensor"}
 )
-"""The last one is MONAI's: what calling a metric runs for a batch."""
+"""Methods that take a batch; `_compute_tensor` is what MONAI's metrics leave to their subclasses."""
 _MEASURED = re.compile(
     r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
 )

@@ -104,15 +104,18 @@ class Operations:
         return Role("forward", because, "in every call", Confidence.LIKELY)
 
     def role_by_part(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
-        """The role of a method that nothing in the project calls, and that leaves the work to methods of its class."""
+        """The role of what nothing in the project calls, and that leaves the work to its class or its file."""
         function = self.index.function(key)
-        if function.class_index < 0 or not self._may_be_one(key) or _RUNS.search(function.qualname):
+        if not self._may_be_one(key) or _RUNS.search(function.qualname):
             return None
         if function.gives and "Tensor" not in function.gives:
             return None  # a number is the result of the whole
         for part in parts:
-            own = part.path == key.path and self.index.function(part).class_index == function.class_index
-            name = self._tensor_asked(part) if own and part != key else None
+            helper = self.index.function(part)
+            own = part.path == key.path and helper.class_index == function.class_index and part != key
+            # Of functions only those that are for this file alone: others are operations themselves.
+            own = own and (function.class_index >= 0 or (helper.name.startswith("_") and helper.parent == 0))
+            name = self._tensor_asked(part) if own else None
             if name is not None:
                 because = (
                     f"is an operation on tensors: it calls `{self.index.function(part).name}`, which asks `{name}` for "

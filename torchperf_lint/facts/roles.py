@@ -8,6 +8,7 @@ from collections.abc import Collection
 from torchperf_lint.facts.batch_transforms import transform_role
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_operation
 from torchperf_lint.facts.records import Function
@@ -310,6 +311,8 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
         if _is_attention_processor(index, cls):
             return _ATTENTION
         return _DENOISER if _is_loop_block(index, cls) else None
+    if name in FILTERS and filters_logits(index, cls, name):
+        return _DECODING
     if name in _TRACKS and _TRACKER.search(index.record(cls).name) and _imports_torch(index, cls.path):
         key = index.method(cls, name)
         given = key is not None and len(index.function(key).parameters) > 1

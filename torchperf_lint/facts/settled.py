@@ -20,6 +20,7 @@ from torchperf_lint.facts.source import Place
 
 _MAKING = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor"})
 _THROUGH = frozenset({"item", "tolist", "data", "detach", "cpu", "clone"})
+_NUMBERS = (ast.Constant, ast.Name, ast.UnaryOp, ast.BinOp)
 _READS = frozenset({"int", "float", "bool"})
 
 
@@ -27,17 +28,54 @@ def settled_entry(place: Place, node: ast.expr) -> bool:
     """Whether an expression reads an entry of such a buffer: `self.params[1].item()`."""
     entry = _entry(node)
     if entry is None:
-        return False
+        return _settled_whole(place, node)
     name, number = entry
     if _after_writing(place, name):
         return False
-    owner = place.file.value(ast.copy_location(ast.Name("self", ast.Load()), node), place).thing
-    if owner is None or owner.kind not in ("class", "instance"):
+    owner = _owner(place, node)
+    if owner is None:
         return False
     made = [value for body, method in _methods(place, owner) for value in _registered(body, method, name)]
     if len(made) != 1 or not _of_numbers(made[0]):
         return False
     return all(_only_once(body, method, name, number) for body, method in _methods(place, owner))
+
+
+def _owner(place: Place, node: ast.expr) -> Thing | None:
+    owner = place.file.value(ast.copy_location(ast.Name("self", ast.Load()), node), place).thing
+    return owner if owner is not None and owner.kind in ("class", "instance") else None
+
+
+def _settled_whole(place: Place, node: ast.expr) -> bool:
+    """`self.limit > 0`, of a buffer of one number that only the constructor sets: `torch.tensor(limit or 0.0)`."""
+    if isinstance(node, ast.Compare) and all(isinstance(part, ast.Constant) for part in node.comparators):
+        node = node.left
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _THROUGH:
+        node = node.func.value
+    if not isinstance(node, ast.Attribute) or chain(node.value) != "self":
+        return False
+    owner = _owner(place, node)
+    made = [v for body, method in _methods(place, owner) for v in _registered(body, method, node.attr)] if owner else []
+    if owner is None or len(made) != 1 or not isinstance(made[0], ast.Call) or len(made[0].args) != 1:
+        return False
+    given = any(isinstance(part, ast.Name) for part in ast.walk(made[0].args[0]))  # else only a checkpoint sets it
+    number = given and isinstance(made[0].args[0], (*_NUMBERS, ast.BoolOp))
+    if last_part(chain(made[0].func)) not in _MAKING or not number:
+        return False
+    return not any(_changes(body.functions.get(method), node.attr) for body, method in _methods(place, owner))
+
+
+def _changes(function: ast.AST | None, name: str) -> bool:
+    """Whether a method may write into an attribute: as a target, by a method that works in place, or elsewhere."""
+    written = f"self.{name}"
+    for node in ast.walk(function) if function is not None else ():
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            target = node.value if isinstance(node, ast.Subscript) else node
+            if chain(target).startswith(written):
+                return True
+        if isinstance(node, ast.Call) and chain(node.func).startswith(f"{written}.") and chain(node.func).endswith("_"):
+            return True
+    return False
 
 
 def _after_writing(place: Place, name: str) -> bool:
@@ -82,7 +120,7 @@ def _of_numbers(made: ast.expr) -> bool:
     listed = made.args[0]
     if not isinstance(listed, ast.List | ast.Tuple):
         return False
-    return all(isinstance(part, ast.Constant | ast.Name | ast.UnaryOp | ast.BinOp) for part in listed.elts)
+    return all(isinstance(part, _NUMBERS) for part in listed.elts)
 
 
 def _only_once(body: Body, method: int, name: str, number: int) -> bool:

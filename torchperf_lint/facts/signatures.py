@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Parameter
+from torchperf_lint.facts.shape_hints import bare_class
 
 _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
 _PROGRESS = re.compile(
@@ -90,6 +91,9 @@ def annotation_chain(node: ast.expr) -> str:
         return annotation_chain(node.left)
     if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
         return annotation_chain(node.slice)
+    bare = bare_class(node)
+    if bare is not None:
+        return annotation_chain(bare)
     if isinstance(node, ast.BinOp) or (isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Union"):
         plain = _plain_alternative(node)
         if plain:

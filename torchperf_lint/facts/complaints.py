@@ -1,0 +1,70 @@
+"""Branches that only complain: they say something, count how often, and may raise; no computation depends on them.
+
+if not torch.isfinite(loss):
+    self.bad += 1
+    logger.warning("loss is %s", loss)
+    if self.bad > self.patience:
+        raise ValueError("no patience left")
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from torchperf_lint.facts.chains import chain, last_part
+
+_SAYING = re.compile(
+    r"^(?:print|warn|warning|info|error|critical|debug|exception|log|write|append|warn_once|warning_once|"
+    r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
+)
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
+    last = body[-1]
+    if isinstance(last, ast.Raise):
+        return True
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and chain(last.value.func).endswith("exit")
+
+
+def only_speaks(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block says something and, beside that, gets the logger, words the text, or counts how often."""
+    said = [only_says(statement) for statement in body]
+    return any(said) and all(s or _prepares(statement) for s, statement in zip(said, body, strict=True))
+
+
+def only_complains(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block only speaks, to a person: what it puts into a list may be used."""
+    calls = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call))
+    return only_speaks(body) and not any(last_part(chain(call.func)) in ("append", "write") for call in calls)
+
+
+def complains_otherwise(body: Sequence[ast.stmt], rest: Sequence[ast.stmt]) -> bool:
+    """`if torch.isfinite(x).all(): return`, and all that comes after it words a text and raises."""
+    goes = len(body) == 1 and isinstance(body[0], ast.Return | ast.Continue)
+    words = all(isinstance(statement, ast.Assign | ast.Expr) for statement in rest[:-1])
+    return goes and bool(rest) and words and isinstance(rest[-1], ast.Raise)
+
+
+def only_says(statement: ast.stmt) -> bool:
+    """Whether a statement prints, logs or warns, or does so, or raises, in certain cases or for each of several."""
+    if isinstance(statement, ast.If | ast.For):
+        parts = [*statement.body, *statement.orelse]
+        return all(only_says(part) or _prepares(part) or leaves([part]) for part in parts)
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return _SAYING.search(last_part(chain(statement.value.func))) is not None
+
+
+def _prepares(statement: ast.stmt) -> bool:
+    """`logger = get_logger()`, `message = f"..."`, `self.bad += 1`."""
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.op, ast.Add) and isinstance(statement.value, ast.Constant)
+    if not isinstance(statement, ast.Assign):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        return "logger" in last_part(chain(value.func)).lower() or last_part(chain(value.func)) == "format"
+    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
