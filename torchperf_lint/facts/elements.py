@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.doubts import doubt
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
@@ -50,7 +51,7 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is None or value is None or not turn.works():
         return None
-    return ElementLoop(iterated, tensor, value, turn.reads(), turn.doubt())
+    return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
 
 
 def _first(loop: Comprehension) -> tuple[ast.expr, ast.expr]:

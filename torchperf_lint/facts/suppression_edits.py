@@ -12,7 +12,6 @@ from torchperf_lint.model import Edit
 
 _NEWLINE = re.compile(NEWLINE)
 _NEXT_COMMENT = re.compile(r"[ \t]+(?=#\s*[A-Za-z])")
-_SEPARATOR = re.compile(r"[,\s]*")
 _BLANK = " \t\f"
 
 

@@ -1,0 +1,152 @@
+"""Elements of different lengths: turns of a loop that take, or make, more of one element than of another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.lookups import counted, looked_up
+from torchperf_lint.facts.rows import is_cut_evenly, picked_whole
+from torchperf_lint.facts.searches import reads_one
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.turns import Turn
+
+_MASK_NAME = re.compile(r"mask|valid|inside", re.IGNORECASE)
+RAGGED = frozenset(
+    "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
+    "pack_padded_sequence multinomial bincount histc randperm split".split()
+)
+_ONE_NUMBER = frozenset("max min sum amax amin any all".split())
+"""Reductions to one number that take a mask just as well."""
+_CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
+_SIZED = frozenset(
+    "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
+    "new_ones new_full topk".split()
+)
+
+
+class Raggedness:
+    """What one turn of a loop says of the lengths of elements."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+
+    def why(self) -> str | None:
+        """Elements of different lengths: lists beside the tensor, slices that end elsewhere each turn, masks."""
+        for node in self.turn.nodes:
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in RAGGED and not self._finds_one(node):
+                return f"`{last_part(chain(node.func))}` gives a different number each turn"
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
+                return "sizes that differ from turn to turn"
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) == "where" and len(node.args) == 1:
+                return "`where` gives a different number each turn"
+            # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and self._varies(node.slice):
+                if self._is_reduced(node) or picked_whole(self.turn, node) or counted(self.turn, node):
+                    continue
+                return "slices of different lengths"
+        for subscript in self.turn.indexed:
+            kind = self.turn.file.value(subscript.value, self.turn.place).kind
+            known = kind in ("tensor", "batch") or (kind == "unknown" and self._may_be_a_tensor(subscript))
+            if not known and not is_cut_evenly(self.turn, subscript.value) and not looked_up(self.turn, subscript):
+                return f"`{self.turn.file.brief(subscript)}` comes from a list"
+        return None
+
+    def _finds_one(self, node: ast.Call) -> bool:
+        """`(schedule == t).nonzero().item()`: one place, and not as many as there happen to be."""
+        return reads_one(node, self.turn.file.enclosing(self.turn.place.function).parents)
+
+    def _is_reduced(self, node: ast.Subscript) -> bool:
+        """Whether what a mask selects becomes one number at once, as `x.masked_fill(~mask, -inf).amax(1)` does."""
+        if not self._is_mask(node.slice):
+            return False
+        parents = self.turn.file.enclosing(self.turn.place.function).parents
+        method = parents.get(node)
+        call = parents.get(method) if isinstance(method, ast.Attribute) else None
+        if isinstance(method, ast.Call) and node in method.args:
+            call, name = method, last_part(self.turn.file.denotes(method.func, self.turn.place) or "")
+        else:
+            name = method.attr if isinstance(method, ast.Attribute) else ""
+        return isinstance(call, ast.Call) and name in _ONE_NUMBER and not call.keywords
+
+    def _sizes_itself(self, node: ast.Call) -> bool:
+        """`frame.expand(durations[i], -1)`: an element says how large the result is."""
+        # What is given first, `torch.topk(x[i], k)`, is the element itself, but for factories.
+        named = (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr == "topk"
+            and not self.turn.is_tensor(node.func.value)
+        )
+        sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
+        parts = [part for argument in sizes for part in ast.walk(argument)]
+        return any(isinstance(part, ast.Subscript) and self.turn.is_index(part.slice) for part in parts)
+
+    def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
+        """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""
+        if not isinstance(subscript.value, ast.Name):
+            return False
+        parent = self.turn.file.enclosing(self.turn.place.function).parents.get(subscript)
+        if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Constant):
+            return False
+        name, parameters = subscript.value.id, self.turn.file.outline.functions[self.turn.place.function].parameters
+        return not any(p.name == name and _CONTAINERS.match(p.annotation) for p in parameters)
+
+    def _varies(self, index: ast.expr) -> bool:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                if part.lower is not None and part.upper is not None and self._is_window(part.lower, part.upper):
+                    continue
+                ends = [end for end in (part.lower, part.upper) if end is not None]
+                if any(not isinstance(n, ast.Constant | ast.UnaryOp) and not self._fixed(n) for n in ends):
+                    return True
+            elif self._is_mask(part) and not self._same_each_turn(part):
+                return True
+        return False
+
+    def _is_window(self, lower: ast.expr, upper: ast.expr) -> bool:
+        """`x[start : start + n]`, with an `n` that is the same each turn: pieces of one length, wherever they begin."""
+        if isinstance(upper, ast.Name) and upper.id in self._set_here:
+            ends = [n.value for n in self._assigned if n.targets and chain(n.targets[0]) == upper.id]
+            upper = ends[0] if len(ends) == 1 else upper
+        if not isinstance(upper, ast.BinOp) or not isinstance(upper.op, ast.Add):
+            return False
+        sides = {ast.unparse(upper.left): upper.right, ast.unparse(upper.right): upper.left}
+        length = sides.get(ast.unparse(lower))
+        return length is not None and self._fixed(length) and not self.turn.mentions(length)
+
+    @cached_property
+    def _assigned(self) -> list[ast.Assign]:
+        return [node for node in self.turn.nodes if isinstance(node, ast.Assign)]
+
+    def _fixed(self, node: ast.expr) -> bool:
+        """A bound that is the same, or as far on, each turn."""
+        taken = any(isinstance(n, ast.Subscript | ast.Call) for n in ast.walk(node))
+        return not taken and not (_all_names(node) & self._set_here)
+
+    def _same_each_turn(self, node: ast.expr) -> bool:
+        """A mask from before the loop: it selects as many of every element."""
+        return isinstance(node, ast.Name) and node.id not in self._set_here | self.turn.variables
+
+    @cached_property
+    def _set_here(self) -> set[str]:
+        return {n.id for n in self.turn.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+    def _is_mask(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Compare):
+            return True
+        if isinstance(node, ast.UnaryOp):
+            return isinstance(node.op, ast.Invert)
+        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self.turn.is_order(node):
+            return False
+        # An element of the tensor that the loop goes over may be a row of a mask, which its name says.
+        taken = isinstance(node, ast.Name) and node.id in self.turn.variables and not _MASK_NAME.search(node.id)
+        return not taken and self.turn.is_tensor(node)
+
+
+def _all_names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
