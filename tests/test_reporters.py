@@ -23,6 +23,8 @@ from torchperf_lint.model import (
     Verdict,
 )
 from torchperf_lint.reporters import View, render
+from torchperf_lint.reporters._diff import departures, of_fix
+from torchperf_lint.reporters._frame import cropped
 
 SOURCE = """\
 loader = DataLoader(dataset, batch_size=256)
@@ -344,3 +346,15 @@ def test_formats_for_programs_do_not_import_rich(name):
         f"r.render({name!r}, Report(), r.View()); sys.exit('rich' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, env=ENVIRONMENT).returncode == 0
+
+
+def test_a_long_line_of_a_fix_is_cut_so_that_the_change_is_seen():
+    text = "result = torch.full(logits.shape, self.smoothing / self.classes_of_this_task + self.eps).to(logits.device)"
+    at = text.index(").to(")
+    fix = Fix(Safety.SAFE, (Edit(at, len(text), ", device=logits.device)"),))
+    changed = of_fix(text + "\n", fix)
+    shown = [cropped(line, where, 60) for (_, line), where in zip(changed, departures(changed), strict=True)]
+    assert len(shown) == 2
+    assert all(len(line) <= 60 and line.startswith("...") for line in shown)
+    assert ").to(logits.device)" in shown[0]
+    assert ", device=logits.device)" in shown[1]

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from torchperf_lint import __version__
 from torchperf_lint.facts import (
+    anomalies,
     chains,
+    conditions,
     expressions,
     guards,
     memo,
@@ -158,6 +160,8 @@ def _made_by() -> str:
         expressions,
         moved_beside,
         notes,
+        anomalies,
+        conditions,
         guards,
         memo,
         once,

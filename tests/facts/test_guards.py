@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts import guards
+from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.once import set_up_once
 
 
@@ -269,10 +269,10 @@ def test_how_often_a_literal_loop_turns_downwards():
 
 
 def test_words_are_cut_to_what_a_message_carries():
-    assert guards.short("a\n  b") == "a b"
-    assert len(guards.short("x" * 500)) == guards.SHORT
-    assert guards.short("x" * guards.SHORT) == "x" * guards.SHORT
-    assert guards.words(expression("a, b")) == "a, b"
+    assert conditions.short("a\n  b") == "a b"
+    assert len(conditions.short("x" * 500)) == conditions.SHORT
+    assert conditions.short("x" * conditions.SHORT) == "x" * conditions.SHORT
+    assert conditions.words(expression("a, b")) == "a, b"
 
 
 def test_a_huge_test_is_cut_off_not_followed():
@@ -291,4 +291,4 @@ def test_a_huge_test_is_cut_off_not_followed():
     ],
 )
 def test_who_prints_what_a_tensor_holds_means_an_anomaly(code, rare):
-    assert guards.tells_of_an_anomaly(statement(code)) is rare
+    assert anomalies.tells_of_an_anomaly(statement(code)) is rare

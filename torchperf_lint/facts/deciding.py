@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torchperf_lint.facts import guards
+from torchperf_lint.facts import anomalies, guards
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
@@ -144,7 +144,7 @@ def asks_about(node: ast.AST) -> bool:
 
 
 def _deciding_parts(node: ast.AST) -> list[ast.AST]:
-    if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or guards.checks_for_nan(node.test)):
+    if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or anomalies.checks_for_nan(node.test)):
         return []  # a safety check, not the algorithm
     if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_complains(node.body))):
         return []

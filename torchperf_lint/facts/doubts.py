@@ -10,7 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.rows import fills_up_to
-from torchperf_lint.facts.searches import is_search
+from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 
@@ -142,14 +142,8 @@ def _is_product(node: ast.expr) -> bool:
 
 def _is_light(file: SourceFile, key: FunctionKey) -> bool:
     """Whether a function of the project does arithmetic only: torch's functions, methods, nothing of the project."""
-    outline = file.project.index.outlines[key.path]
-    record = outline.functions[key.index]
-    if record.end_line - record.header_line > _FEW_LINES:
-        return False
-    if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
-        return False
-    own = [call for call in outline.calls if call.function == key.index]
-    if len(own) > _FEW_CALLS:
+    own = calls_of_short(file.project.index, key, _FEW_LINES)
+    if own is None or len(own) > _FEW_CALLS:
         return False
     for call in own:
         if last_part(call.callee) in RAGGED:
@@ -160,4 +154,4 @@ def _is_light(file: SourceFile, key: FunctionKey) -> bool:
                 return False
         elif thing.kind != "external" or not thing.dotted.startswith(("torch.", "builtins.", "math.")):
             return False
-    return record.name != "forward"
+    return file.project.index.function(key).name != "forward"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import guards
+from torchperf_lint.facts import conditions, guards
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.mentions import appended, handed_over, kept_lambdas
 from torchperf_lint.facts.modes import in_evaluation
@@ -110,6 +110,6 @@ class Expressions:
 
     def _comprehension(self, node: ast.AST, context: Context) -> Context:
         first = node.generators[0]  # type: ignore[attr-defined]
-        detail = guards.short(f"for {guards.words(first.target)} in {guards.words(first.iter)}")
+        detail = conditions.short(f"for {conditions.words(first.target)} in {conditions.words(first.iter)}")
         self.notes.items(first.target, first.iter, context)
         return self.notes.region("comprehension", context, [node], detail, first.iter)

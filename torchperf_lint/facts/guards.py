@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchperf_lint.facts.syntax import children_of
-
-SHORT = 60
+from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
+from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
 
 
 class Guard(NamedTuple):
@@ -48,11 +47,8 @@ _COUNTER_NAME = re.compile(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
-_ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
-"""Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 _PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
-_NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
 
@@ -63,7 +59,7 @@ def guard(test: ast.expr) -> Guard | None:
     waits = _waits_for_a_count(test)
     if waits is not None:
         return Guard("cadence", short(words(test)), otherwise=waits)
-    if _is_finite_check(test):
+    if is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         negated = not negated
@@ -88,28 +84,11 @@ def _waits_for_a_count(test: ast.expr) -> bool | None:
     for part in parts:
         if not isinstance(part, ast.Compare) or not isinstance(part.comparators[0], ast.BinOp):
             continue
-        since, names = part.comparators[0], _names(part.comparators[0])
+        since, names = part.comparators[0], names_in(part.comparators[0])
         counts = isinstance(since.op, ast.Add) and any(map(_SINCE.search, names)) and any(map(_SO_MANY.search, names))
         if counts and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
             return isinstance(part.ops[0], ast.Lt | ast.LtE)
     return None
-
-
-def tells_of_an_anomaly(node: ast.If) -> bool:
-    """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often."""
-    nodes = _walk(node.test)
-    asks = any(
-        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("item", "any", "all")
-        for n in nodes
-    )
-    return asks and not _has_modulus(nodes) and any(map(_prints, node.body))
-
-
-def _prints(statement: ast.stmt) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    function = call.func if isinstance(call, ast.Call) else None
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("print", "warn", "warning", "error", "warning_once", "warn_once")
 
 
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
@@ -181,11 +160,11 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
         return _kind_of_one(test.operand)
-    nodes = _walk(test)
-    told = {_kind_by_name(name) for name in _names_among(nodes)}
+    nodes = walked(test)
+    told = {_kind_by_name(name) for name in names_among(nodes)}
     if _names_another_device(test):
         return "elsewhere"
-    if _has_modulus(nodes) or _is_single_turn(test) or _is_throttle(nodes):
+    if has_modulus(nodes) or _is_single_turn(test) or _is_throttle(nodes):
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 
@@ -199,7 +178,7 @@ def _kind_by_name(name: str) -> str | None:
     """Which kind of test a name in it makes; tests go by the same few names, and four patterns are dear."""
     if _ELSEWHERE_NAME.search(name):
         return "elsewhere"
-    if name in _NOT_FINITE:
+    if name in NOT_FINITE:
         return "except"
     if _CADENCE_NAME.search(name):
         return "cadence"
@@ -237,44 +216,6 @@ def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
 
 
-_INFINITE = re.compile(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
-
-
-def checks_for_nan(test: ast.expr) -> bool:
-    """Whether a test looks for values that are not finite."""
-    return any(name in _NOT_FINITE or name in ("isfinite", "is_finite") for name in _names(test)) or any(
-        isinstance(node, ast.Compare) and _finds_nan(node) for node in ast.walk(test)
-    )
-
-
-def _finds_nan(test: ast.Compare) -> bool:
-    """`x != x`, and `x == float("inf")`."""
-    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
-        return False
-    left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
-    return (left == right and isinstance(test.ops[0], ast.NotEq)) or bool(_INFINITE.match(right))
-
-
-def _is_finite_check(test: ast.expr) -> bool:
-    """`math.isfinite(loss)`, also negated: what happens to a loss that is not finite is rare."""
-    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
-    return isinstance(inner, ast.Call) and any(name in ("isfinite", "is_finite") for name in _names(inner))
-
-
-def _has_modulus(nodes: Sequence[ast.AST]) -> bool:
-    return any(
-        isinstance(node, ast.BinOp)
-        and isinstance(node.op, ast.Mod)
-        and not isinstance(node.left, ast.Constant | ast.JoinedStr)
-        and not _ACCUMULATES.search(_name_of(node.right))
-        for node in nodes
-    )
-
-
-def _name_of(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _is_unequal_modulus(test: ast.expr) -> bool:
     """`x % n != 0`, `x % n > 0` and a bare `x % n` hold on all turns but every n-th."""
     if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
@@ -297,19 +238,19 @@ def _is_single_turn(test: ast.expr) -> bool:
     if not isinstance(operator, ast.Eq | ast.In):
         return False
     if isinstance(left, ast.BinOp):
-        if isinstance(left.op, ast.Mod) and not _has_modulus([left]):
+        if isinstance(left.op, ast.Mod) and not has_modulus([left]):
             return False
         left = left.left
     if isinstance(left, ast.Call) and not left.args and not left.keywords:
         left = left.func  # `trainer.get_num_updates() == 0`
-    if not _COUNTER_NAME.search(_name_of(left)) or _counts_parts(right):
+    if not _COUNTER_NAME.search(name_of(left)) or _counts_parts(right):
         return False
     return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
 
 
 def _counts_parts(node: ast.expr) -> bool:
     """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step."""
-    return bool(_PART_NAME.search(_name_of(node)))
+    return bool(_PART_NAME.search(name_of(node)))
 
 
 def only_counts(test: ast.expr, counters: frozenset[str]) -> bool:
@@ -367,42 +308,3 @@ def literal_turns(iterable: ast.expr) -> int | None:
     if not all(type(bound) is int for bound in bounds) or 0 in bounds[2:] or len(bounds) > 3:
         return None
     return len(range(*bounds))
-
-
-def words(node: ast.expr) -> str:
-    """A test as written, for messages."""
-    try:
-        written = ast.unparse(node)
-        return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written
-    except (RecursionError, ValueError):
-        return "…"
-
-
-def short(text: str) -> str:
-    """`text` on one line, cut to what a message can carry."""
-    text = " ".join(text.split())
-    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
-
-
-def _names(test: ast.expr) -> list[str]:
-    return _names_among(_walk(test))
-
-
-def _names_among(nodes: Sequence[ast.AST]) -> list[str]:
-    found = []
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            found.append(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.append(node.attr)
-    return found
-
-
-def _walk(root: ast.expr, limit: int = 200) -> list[ast.AST]:
-    """The nodes of a test, breadth first; a test with more than `limit` nodes is cut off."""
-    nodes: list[ast.AST] = [root]
-    for node in nodes:
-        if len(nodes) > limit:
-            break
-        nodes.extend(children_of(node))
-    return nodes

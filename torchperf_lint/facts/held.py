@@ -78,11 +78,16 @@ def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
         changed = (
             any(attribute == name for attribute, _, _ in body.self_assignments(index))
             or bool(body.stored_items(index, written))
-            or any(use in CHANGES for use, _ in body.uses(index, written))
+            or any(use in CHANGES or in_place(use) for use, _ in body.uses(index, written))
             or any(target.startswith((written + "[", written + ".")) for target in body.augmented(index))
         )
         if changed:
             yield FunctionKey(cls.path, index)
+
+
+def in_place(method: str) -> bool:
+    """Whether a method of tensors works in place, by its name: `mul_`, and no `__len__`."""
+    return method.endswith("_") and not method.endswith("__")
 
 
 def builds(values: Values, key: FunctionKey) -> bool:

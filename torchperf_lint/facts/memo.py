@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.guards import Guard, short, words
+from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.once import attribute_asked
 
 _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)

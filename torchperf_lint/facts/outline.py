@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import guards
+from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.memo import kept_after
@@ -191,12 +191,12 @@ class _Outliner:
         self.expressions(node.target, context)
         self.expressions(node.iter, context)
         self.notes.items(node.target, node.iter, context)
-        detail = guards.short(f"for {guards.words(node.target)} in {guards.words(node.iter)}")
+        detail = conditions.short(f"for {conditions.words(node.target)} in {conditions.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
         self.inner_block(node.orelse, context)
 
     def while_(self, node: ast.While, context: Context) -> None:
-        inside = self.loop(node, context, guards.short(f"while {guards.words(node.test)}"), None)
+        inside = self.loop(node, context, conditions.short(f"while {conditions.words(node.test)}"), None)
         self.expressions(node.test, inside)
         self.inner_block(node.orelse, context)
 
@@ -227,11 +227,11 @@ class _Outliner:
             if rest and node.orelse:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
-            body = self.notes.region("optional", context, node.body, guards.short(guards.words(node.test)))
+            body = self.notes.region("optional", context, node.body, conditions.short(conditions.words(node.test)))
         elif set_up_once(node) and not self.empties_again(node, context):
-            body = self.notes.region("once", context, node.body, guards.short(guards.words(node.test)))
-        elif guards.tells_of_an_anomaly(node):
-            body = self.notes.region("except", context, node.body, guards.short(guards.words(node.test)))
+            body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
+        elif anomalies.tells_of_an_anomaly(node):
+            body = self.notes.region("except", context, node.body, conditions.short(conditions.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
             body = self.notes.region("evaluation", context, node.body) if trained_not else context

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.guards import literal_turns, short, words
+from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.loop import FEW_TURNS

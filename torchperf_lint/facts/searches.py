@@ -13,7 +13,8 @@ import ast
 from collections.abc import Mapping
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import SourceFile
 
 _FINDS = frozenset("nonzero argwhere where argmin argmax searchsorted bucketize isclose".split())
@@ -25,14 +26,19 @@ _FEW_LINES = 60
 
 def is_search(file: SourceFile, key: FunctionKey) -> bool:
     """Whether a function does nothing but find a number in a tensor, and reads where it stands."""
-    outline = file.project.index.outlines[key.path]
-    record = outline.functions[key.index]
-    if record.end_line - record.header_line > _FEW_LINES:
-        return False
-    if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
-        return False
-    called = {last_part(call.callee) for call in outline.calls if call.function == key.index}
+    calls = calls_of_short(file.project.index, key, _FEW_LINES)
+    called = {last_part(call.callee) for call in calls or ()}
     return bool(called & _FINDS) and bool(called & _READS) and called <= _FINDS | _READS | _PLAIN
+
+
+def calls_of_short(index: Index, key: FunctionKey, most_lines: int) -> list[Call] | None:
+    """The calls of a function without loops that is at most so long, its documentation included; else None."""
+    outline = index.outlines[key.path]
+    record = outline.functions[key.index]
+    loops = any(region.kind == "loop" and region.function == key.index for region in outline.regions)
+    if loops or record.end_line - record.header_line > most_lines:
+        return None
+    return [call for call in outline.calls if call.function == key.index]
 
 
 def reads_one(found: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -14,7 +14,7 @@ import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.held import changed_in, set_from_outside
-from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place
 
 _SETS_UP = re.compile(r"^__init__$|^_?(?:set|setup|init|initiali[sz]e|prepare|configure|make|register)(?:_|$)")
@@ -35,27 +35,14 @@ def set_up_before(place: Place, node: ast.expr) -> bool:
     own = values.index.class_of(place.file.path, place.function)
     if own is None or values.types.is_module_class(own) or values.thing(attribute.value, place.frame) != own:
         return False  # what a module registers is trained, or loaded later
-    setters = [(cls, key) for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
-    return (
-        bool(setters)
-        and all(_sets_up(place, key) for _, key in setters)
-        and not any(_writes_into(place, cls, attribute.attr) for cls, _ in setters)
-        and not set_from_outside(values, own, attribute)
-    )
+    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
+    steady = bool(setters) and all(_sets_up(place, key) for key in setters)
+    return steady and not set_from_outside(values, own, attribute)
 
 
 def _sets_up(place: Place, key: FunctionKey) -> bool:
     project = place.file.project
     return key not in project.hotness.functions and _SETS_UP.search(project.index.function(key).name) is not None
-
-
-def _writes_into(place: Place, cls: Thing, name: str) -> bool:
-    """Whether any method of a class changes the tensor in place: `self.sigmas.mul_(2)`."""
-    project = place.file.project
-    body = project.body(cls.path)
-    methods = project.index.record(cls).methods.values() if body is not None else ()
-    uses = (use for method in methods for use, _ in (body.uses(method, f"self.{name}") if body is not None else ()))
-    return any(use.endswith("_") and not use.endswith("__") for use in uses)
 
 
 def _entry(place: Place, node: ast.expr, hops: int) -> ast.Subscript | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.held import changed_in
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.source import Place
 
@@ -62,20 +63,9 @@ def _settled_whole(place: Place, node: ast.expr) -> bool:
     number = given and isinstance(made[0].args[0], (*_NUMBERS, ast.BoolOp))
     if last_part(chain(made[0].func)) not in _MAKING or not number:
         return False
-    return not any(_changes(body.functions.get(method), node.attr) for body, method in _methods(place, owner))
-
-
-def _changes(function: ast.AST | None, name: str) -> bool:
-    """Whether a method may write into an attribute: as a target, by a method that works in place, or elsewhere."""
-    written = f"self.{name}"
-    for node in ast.walk(function) if function is not None else ():
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            target = node.value if isinstance(node, ast.Subscript) else node
-            if chain(target).startswith(written):
-                return True
-        if isinstance(node, ast.Call) and chain(node.func).startswith(f"{written}.") and chain(node.func).endswith("_"):
-            return True
-    return False
+    project = place.file.project
+    changing = (key for cls in project.index.ancestry(owner) for key in changed_in(project.values, cls, node.attr))
+    return all(project.index.function(key).name == "__init__" for key in changing)
 
 
 def _after_writing(place: Place, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, unified_diff
 
 from torchperf_lint.facts.text import NEWLINE
@@ -26,6 +26,24 @@ def of_fix(text: str, fix: Fix) -> list[tuple[str, str]]:
     """("-", line) and ("+", line) for what a fix changes, in order; empty where that is much."""
     changed = [pair for group in _apart(text, fix) for pair in _of_edits(text, group)]
     return changed if len(changed) <= _LINES else []
+
+
+def departures(changed: Sequence[tuple[str, str]]) -> list[int]:
+    """For each line of a difference the 0-based code point where it departs from the one it replaces, or begins."""
+    found = [0] * len(changed)
+    begin = 0
+    while begin < len(changed):
+        middle = next((n for n in range(begin, len(changed)) if changed[n][0] == "+"), len(changed))
+        end = next((n for n in range(middle, len(changed)) if changed[n][0] == "-"), len(changed))
+        for old, new in zip(range(begin, middle), range(middle, end), strict=False):
+            found[old] = found[new] = _shared(changed[old][1], changed[new][1])
+        begin = end
+    return found
+
+
+def _shared(old: str, new: str) -> int:
+    """How many code points two lines begin with alike."""
+    return next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 
 def _apart(text: str, fix: Fix) -> Iterator[list[Edit]]:

@@ -98,6 +98,15 @@ def _window(lines: Sequence[str], at: Location, last: int, width: int) -> _Windo
     return _Window(max(0, min(start - width // 4, offsets[-1] - width)), width)
 
 
+def cropped(line: str, at: int, width: int) -> str:
+    """A line in at most `width` cells, so that what follows the code point `at`, 0-based, is seen."""
+    offsets = _offsets(line)
+    near = offsets[min(at, len(line))]
+    if offsets[-1] <= width or near <= width // 2:
+        return _crop(line, _Window(0, width))
+    return _crop(line, _Window(max(0, min(near - width // 4, offsets[-1] - width)), width))
+
+
 def _crop(line: str, window: _Window) -> str:
     offsets = _offsets(line)
     cut_left = window.start > 0

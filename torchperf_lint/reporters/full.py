@@ -9,10 +9,11 @@ from rich.text import Text
 
 from torchperf_lint.model import Finding, Fix, Related, Report, Safety
 from torchperf_lint.reporters import View
-from torchperf_lint.reporters._diff import of_fix
+from torchperf_lint.reporters._diff import departures, of_fix
+from torchperf_lint.reporters._frame import cropped
 from torchperf_lint.reporters._page import INDENT, LABEL, STYLES, Page, page
 from torchperf_lint.reporters._run import render_run
-from torchperf_lint.reporters._words import fixable, fixed, place, printable, summary
+from torchperf_lint.reporters._words import fixable, fixed, place, summary
 
 __all__ = ["render", "render_run"]
 
@@ -57,10 +58,10 @@ def _fix(sheet: Page, fix: Fix, view: View, text: str) -> None:
     mark = "[*] " if fix.applies(view.unsafe_fixes) else ""
     sheet.paragraph("fix", "shown only" if fix.safety is Safety.DISPLAY else f"{mark}{flag}")
     room = sheet.width - INDENT - LABEL - 2
-    for sign, line in of_fix(text, fix):
-        shown = printable(line.expandtabs(4))
-        cut = shown if len(shown) <= room else f"{shown[: room - 3]}..."
-        sheet.line(Text.assemble(" " * (INDENT + LABEL), (f"{sign} {cut}", "green" if sign == "+" else "red")))
+    changed = of_fix(text, fix)
+    for (sign, line), at in zip(changed, departures(changed), strict=True):
+        colour = "green" if sign == "+" else "red"
+        sheet.line(Text.assemble(" " * (INDENT + LABEL), (f"{sign} {cropped(line, at, room)}", colour)))
 
 
 def _header(sheet: Page, finding: Finding, style: str) -> None:

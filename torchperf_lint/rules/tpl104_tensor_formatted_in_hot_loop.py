@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.formatting import formatted
-from torchperf_lint.facts.guards import short, words
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.source import Place, SourceFile

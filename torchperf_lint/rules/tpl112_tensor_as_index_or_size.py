@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
-from torchperf_lint.facts.guards import short, words
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.sizing import Sized, sized

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
-from torchperf_lint.facts.guards import short, words
+from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile

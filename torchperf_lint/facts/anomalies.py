@@ -1,0 +1,49 @@
+"""Tests for what should not be: values that are not finite, numbers out of range."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.conditions import has_modulus, names_in, walked
+
+NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
+_INFINITE = re.compile(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
+
+
+def tells_of_an_anomaly(node: ast.If) -> bool:
+    """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often."""
+    nodes = walked(node.test)
+    asks = any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("item", "any", "all")
+        for n in nodes
+    )
+    return asks and not has_modulus(nodes) and any(map(_prints, node.body))
+
+
+def _prints(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("print", "warn", "warning", "error", "warning_once", "warn_once")
+
+
+def checks_for_nan(test: ast.expr) -> bool:
+    """Whether a test looks for values that are not finite."""
+    return any(name in NOT_FINITE or name in ("isfinite", "is_finite") for name in names_in(test)) or any(
+        isinstance(node, ast.Compare) and _finds_nan(node) for node in ast.walk(test)
+    )
+
+
+def _finds_nan(test: ast.Compare) -> bool:
+    """`x != x`, and `x == float("inf")`."""
+    if len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return False
+    left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+    return (left == right and isinstance(test.ops[0], ast.NotEq)) or bool(_INFINITE.match(right))
+
+
+def is_finite_check(test: ast.expr) -> bool:
+    """`math.isfinite(loss)`, also negated: what happens to a loss that is not finite is rare."""
+    inner = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(inner, ast.Call) and any(name in ("isfinite", "is_finite") for name in names_in(inner))
