@@ -113,7 +113,35 @@ def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
                     raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
                 whole = row["stratum"] == "whole"
                 sites.append(Site(place, line, int(row["end_line"]), row["code"], row["label"], whole))
-    return sites
+    return once_each(sites)
+
+
+def once_each(sites: list[Site]) -> list[Site]:
+    """The sites with each place once: one drawn alone may lie in a file that was later labelled as a whole.
+
+    Where the two readings differ the place is BORDERLINE, as wherever readers do.
+    """
+    whole: dict[Place, list[Site]] = defaultdict(list)
+    for site in sites:
+        if site.whole:
+            whole[site.place].append(site)
+    kept: list[Site] = []
+    split: set[Site] = set()
+    for site in sites:
+        if site.whole or site.place not in whole:
+            kept.append(site)
+            continue
+        again = [other for other in whole[site.place] if _same_place(site, other)]
+        if again and site.label not in {other.label for other in again}:
+            split.update(again)
+        elif not again:
+            kept.append(site if site.label == "FP" else site._replace(label="BORDERLINE"))
+    return [site._replace(label="BORDERLINE") if site in split else site for site in kept]
+
+
+def _same_place(one: Site, other: Site) -> bool:
+    overlap = one.line <= other.end_line and other.line <= one.end_line
+    return overlap and bool(families_of(one.code) & families_of(other.code))
 
 
 def _digest(path: Path, line: int) -> str:
