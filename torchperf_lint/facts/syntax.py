@@ -12,6 +12,9 @@ MAX_DEPTH = 1_000
 """Deeper expressions crash libcst's native parser; the cap is the same on every Python. CPython refuses brackets
 nested more than 200 deep by itself."""
 
+SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Assert, ast.Raise, ast.Delete)
+"""Statements without others in them that can hold a call."""
+
 
 def parse(text: str) -> ast.Module:
     """The syntax tree of a file's text.

@@ -1,6 +1,6 @@
 """libcst trees of the parts of a file that matter, with positions, walked without recursion.
 
-A unit is one outermost function, or the module with its functions taken out. Lines and columns are 1-based code
+A unit is one simple statement, one outermost function, or the module with its functions taken out. Lines and columns are 1-based code
 points of the file, whatever part of it was parsed.
 """
 
@@ -170,14 +170,15 @@ def unit_of(outline: Outline, lines: list[str], function: int) -> Unit:
     """Parse one outermost function, or with 0 the module without its functions. Raises CannotCheck."""
     if function > 0:
         record = outline.functions[function]
-        return _function_unit(lines[record.line - 1 : record.end_line], record.line)
+        return unit_of_lines(lines[record.line - 1 : record.end_line], record.line)
     return Unit("\n".join(_hollowed(outline, lines)) + "\n", 1)
 
 
-def _function_unit(lines: list[str], first_line: int) -> Unit:
+def unit_of_lines(lines: list[str], first_line: int) -> Unit:
+    """Parse the lines of one function or statement; `first_line` is the 1-based number of the first."""
     text = "\n".join(lines) + "\n"
     if lines[0][:1] in (" ", "\t"):
-        # An indented function stands below a line that makes its indentation legal.
+        # What is indented stands below a line that makes its indentation legal.
         return Unit("if 1:\n" + text, first_line - 1)
     return Unit(text, first_line)
 
