@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.bound_to import Bound, attribute_bound_to, name_bound_to
@@ -70,7 +69,7 @@ def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, fr
         keywords = [*(k for k in function.keywords if k.arg not in given), *node.keywords]
         made = _external(values, function.args[0], [*function.args[1:], *node.args], keywords, node, home, frame)
         # The call shows only some of the arguments: whoever looks there for the others must not.
-        return replace(made, origins=()) if made is not None else None
+        return made._replace(origins=()) if made is not None else None
     return _external(values, function, node.args, node.keywords, node, home, frame)
 
 

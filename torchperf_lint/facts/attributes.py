@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -197,7 +196,7 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     if buffer:
         return tensor(ANYWHERE, f"the buffer `{name}` of a module (line {expression.lineno})")
     if value.kind in ("tensor", "batch", "module") and value.because:
-        return replace(value, because=told(f"self.{name}", value.because, expression.lineno))
+        return value._replace(because=told(f"self.{name}", value.because, expression.lineno))
     return value
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -172,7 +171,7 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
             return tensor(HOST, f"made by `torch.{name}`")
         where = inner.device if inner.kind == "tensor" else HOST
     given = next((values.of(k.value, frame) for k in node.keywords if k.arg == "device"), None)
-    return replace(tensor(where, f"made by `torch.{name}`"), borrowed=given is not None and given.borrowed)
+    return tensor(where, f"made by `torch.{name}`")._replace(borrowed=given is not None and given.borrowed)
 
 
 def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
@@ -181,7 +180,7 @@ def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     if device is None and node.args:
         source = values.of(node.args[0], frame)
         if source.kind in ("tensor", "batch"):
-            made = replace(made, device=source.device, borrowed=source.borrowed)
+            made = made._replace(device=source.device, borrowed=source.borrowed)
     return made
 
 
@@ -211,7 +210,7 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     # Of a chain of computations the last and what it all began with convince; the links between only fill lines.
     basis = basis.rpartition(_FROM)[2]
     found = tensor(device, because + _FROM + basis if basis else because)
-    found = replace(found, borrowed=any(value.borrowed for value in tensors))
+    found = found._replace(borrowed=any(value.borrowed for value in tensors))
     if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
         return sequence(found, (found, found))
     if last_part(dotted) in api.SEQUENCE_METHODS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -62,7 +61,7 @@ def _own_element(values: Values, value: Value, frame: Frame) -> Value | None:
     if gone_through.kind == "object" and gone_through.thing == value.thing:
         return next_of(values, gone_through, frame)
     if gone_through.kind in ("loader", "sequence"):
-        return element(values, replace(gone_through, thing=None), frame)
+        return element(values, gone_through._replace(thing=None), frame)
     # A loader that goes its own way may have moved the batch already.
     return Value("batch", ANYWHERE, value.because, Confidence.LIKELY) if value.kind == "loader" else UNKNOWN
 
@@ -116,7 +115,7 @@ def prepared(values: Values, node: ast.Call, frame: Frame) -> Value | None:
 
 def _moved(value: Value, argument: ast.expr) -> Value:
     if value.kind in ("loader", "module"):
-        return replace(value, device=DEVICE)
+        return value._replace(device=DEVICE)
     written = chain(argument)
     if value.kind == "unknown" and LOADER_NAME.search(last_part(written)):
         return Value("loader", DEVICE, f"`{written}`, a DataLoader by its name", Confidence.LIKELY)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -163,8 +162,8 @@ def _module_method(values: Values, node: ast.Call, base: Value, name: str, frame
 
 def _moved_module(values: Values, node: ast.Call, base: Value, name: str, frame: Frame) -> Value:
     if name == "to":
-        return replace(base, device=target_device(values, node, frame) or base.device)
-    return replace(base, device={"cuda": DEVICE, "cpu": HOST}.get(name, base.device))
+        return base._replace(device=target_device(values, node, frame) or base.device)
+    return base._replace(device={"cuda": DEVICE, "cpu": HOST}.get(name, base.device))
 
 
 def _part_of_module(base: Value, name: str) -> Value | None:

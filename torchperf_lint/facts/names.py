@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -167,7 +166,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind == "unknown" and d.how in ("assign", "item"):
         value = batch_of_unknown(name, d.value)
     if value.kind in ("tensor", "batch", "module") and value.because:
-        return replace(value, because=told(name, value.because, d.at[0]))
+        return value._replace(because=told(name, value.because, d.at[0]))
     return value
 
 
@@ -201,7 +200,7 @@ def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Valu
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
     if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
         value = value.moved(HOST)
-    return replace(value, borrowed=True) if value.kind == "tensor" else value
+    return value._replace(borrowed=True) if value.kind == "tensor" else value
 
 
 def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
@@ -300,7 +299,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
         return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
-        return replace(value, because=f"passed by the call at {path}:{call.line}: {value.because}")
+        return value._replace(because=f"passed by the call at {path}:{call.line}: {value.because}")
     return value
 
 

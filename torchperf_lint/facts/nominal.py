@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -111,7 +110,7 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     else:
         return UNKNOWN
     return (
-        replace(promised, because=f"`{name}` is annotated `{annotation}` (line {line})")
+        promised._replace(because=f"`{name}` is annotated `{annotation}` (line {line})")
         if promised.because
         else promised
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
@@ -47,7 +46,7 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
         return None
     value = file.value(operand, site)
     if value.kind == "tensor" and value.on_device and value.confidence is Confidence.POSSIBLE:
-        return replace(value, confidence=Confidence.LIKELY)  # a test lets nothing but tensors get here
+        return value._replace(confidence=Confidence.LIKELY)  # a test lets nothing but tensors get here
     if asked == "cpu" and hot.kind not in ("step", "update"):
         return None  # a forward pass or sampler hands containers to the host as well, and parks what it needs later
     return _unknown(file, site, operand, asked) if value.kind == "unknown" else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -148,7 +147,7 @@ def _tensor(file: SourceFile, place: Place, whole: ast.expr) -> Value | None:
         return None
     if _tested(file, place, whole):
         # What a test shows to be a tensor is one; a list of it costs less than its elements wherever it lives.
-        return replace(value, confidence=Confidence.LIKELY)
+        return value._replace(confidence=Confidence.LIKELY)
     return value.weaker(Confidence.LIKELY) if is_one_tensor(file, place, whole) else None
 
 

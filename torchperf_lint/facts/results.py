@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -83,7 +82,7 @@ def _forward_output(inner: Value, whole: Value) -> Value:
     if inner.kind == "sequence" and inner.items:
         items = tuple(_forward_output(item, whole) for item in inner.items)
         known = inner.item is not None and inner.item.kind == "tensor"
-        return replace(inner, items=items, item=join(items) if known else inner.item)
+        return inner._replace(items=items, item=join(items) if known else inner.item)
     if inner.kind in ("plain", "array"):
         return inner
     if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array", "tensor"):
@@ -110,7 +109,7 @@ def made_by_project(values: Values, node: ast.Call, thing: Thing, frame: Frame) 
     if thing.kind == "class":
         instance = Thing("instance", thing.path, thing.index)
         made = from_thing(values, instance, values.index.record(thing).name)
-        return replace(made, origins=origin_of(values, node, frame)) if made.kind == "loader" else made
+        return made._replace(origins=origin_of(values, node, frame)) if made.kind == "loader" else made
     return called(values, node, FunctionKey(thing.path, thing.index), frame)
 
 
@@ -125,7 +124,7 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
     if found.kind == "sequence" or not found.because:
         return found
     where = "" if key.path == frame.path else f" ({key.path})"
-    return replace(found, because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
+    return found._replace(because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
 
 
 def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:
@@ -252,9 +251,9 @@ def _as_annotated(values: Values, key: FunctionKey, hint: ast.expr, frame: Frame
 def _given_back(value: Value, because: str) -> Value:
     if value.kind == "sequence":
         item = _given_back(value.item, because) if value.item is not None else None
-        return replace(value, item=item, items=tuple(_given_back(part, because) for part in value.items))
+        return value._replace(item=item, items=tuple(_given_back(part, because) for part in value.items))
     return (
-        replace(value, because=because, confidence=Confidence.LIKELY, borrowed=True)
+        value._replace(because=because, confidence=Confidence.LIKELY, borrowed=True)
         if value.kind == "tensor"
         else value
     )

@@ -24,8 +24,8 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.suppressions import Suppressions, parse
-from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.syntax import SIMPLE
+from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of, unit_of_lines
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
@@ -14,8 +14,7 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.model import Location
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(NamedTuple):
     """An expression or statement in hot code."""
 
     file: SourceFile

@@ -1,7 +1,7 @@
 """libcst trees of the parts of a file that matter, with positions, walked without recursion.
 
-A unit is one simple statement, one outermost function, or the module with its functions taken out. Lines and columns are 1-based code
-points of the file, whatever part of it was parsed.
+A unit is one simple statement, one outermost function, or the module with its functions taken out. Lines and columns
+are 1-based code points of the file, whatever part of it was parsed.
 """
 
 from __future__ import annotations

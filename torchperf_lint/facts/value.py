@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.index import Thing
@@ -58,8 +57,7 @@ class Frame(NamedTuple):
         return Frame(self.path, self.function, at, 0, self.hops, self.steps + 1 + self.depth // 4)
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """A value as far as the code shows it.
 
     kind: tensor, batch (what a loader yields: a tensor or a container of them), module, optimizer, loader, array
@@ -88,16 +86,16 @@ class Value:
 
     def weaker(self, confidence: Confidence) -> Value:
         """The same with at most `confidence`."""
-        return self if confidence.at_least(self.confidence) else replace(self, confidence=confidence)
+        return self if confidence.at_least(self.confidence) else self._replace(confidence=confidence)
 
     def with_reason(self, because: str) -> Value:
         """The same with another reason."""
-        return replace(self, because=because)
+        return self._replace(because=because)
 
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
         kind = "tensor" if self.kind == "batch" else self.kind
-        return replace(self, kind=kind, device=device, because=because or self.because, borrowed=False)
+        return self._replace(kind=kind, device=device, because=because or self.because, borrowed=False)
 
 
 UNKNOWN = Value()
@@ -146,7 +144,7 @@ def _on_host(value: Value) -> bool:
 
 
 def _tensor_or_batch(found: list[Value]) -> Value:
-    return _same_kind([replace(value, kind="tensor") for value in found if value.kind != "plain"])
+    return _same_kind([value._replace(kind="tensor") for value in found if value.kind != "plain"])
 
 
 def _same_kind(found: list[Value]) -> Value:
@@ -159,8 +157,7 @@ def _same_kind(found: list[Value]) -> Value:
     elements = (
         tuple(join(column) for column in zip(*(value.items for value in found), strict=True)) if len(sizes) == 1 else ()
     )
-    return replace(
-        first,
+    return first._replace(
         device=device,
         confidence=weakest.confidence,
         item=join(items) if items else None,
@@ -185,10 +182,10 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     """What a function returned, for one call: where the device is a parameter's, that of the arguments."""
     if value.kind == "sequence":
         item = as_called(value.item, arguments) if value.item is not None else None
-        return replace(value, item=item, items=tuple(as_called(part, arguments) for part in value.items))
+        return value._replace(item=item, items=tuple(as_called(part, arguments) for part in value.items))
     if value.kind != "tensor" or not value.borrowed:
         return value
     tensors = [argument for argument in arguments if argument.kind in ("tensor", "batch")]
     devices = {argument.device for argument in tensors}
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
-    return replace(value, device=device, borrowed=any(argument.borrowed for argument in tensors))
+    return value._replace(device=device, borrowed=any(argument.borrowed for argument in tensors))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from torchperf_lint.facts import attributes, calls, iteration, names, usage
@@ -187,7 +186,7 @@ class Values:
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr):
             return PLAIN
         if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List):
-            return replace(self.of(node.left, frame), items=())  # `[x] * n`, whatever says how often
+            return self.of(node.left, frame)._replace(items=())  # `[x] * n`, whatever says how often
         # Long sums nest to the left: walk down the spine instead of recursing into it.
         operands = [node.right]
         spine: ast.expr = node.left
@@ -236,7 +235,7 @@ def _element(base: Value, index: ast.expr) -> Value:
     if position is not None and base.items:
         return base.items[position] if -len(base.items) <= position < len(base.items) else UNKNOWN
     if isinstance(index, ast.Slice):
-        return replace(base, items=())
+        return base._replace(items=())
     return base.item or UNKNOWN
 
 
@@ -272,7 +271,7 @@ def _combined(values: list[Value]) -> Value:
         hosts = all(value.device == HOST for value in tensors)
         if best.kind == "batch" and best.device == HOST:
             return best
-        return best if hosts or best.device != HOST else replace(best, device=ANYWHERE)
+        return best if hosts or best.device != HOST else best._replace(device=ANYWHERE)
     if all(value.kind == "plain" for value in values):
         return PLAIN
     if all(value.kind == "sequence" for value in values):
