@@ -13,6 +13,8 @@ from torchperf_lint.facts.syntax import LEAVES, children_of, side_by_side
 
 HANDLER = "except"
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_BINDING = frozenset((ast.NamedExpr, ast.Lambda, ast.Call, ast.IfExp, *_COMPREHENSIONS))
+"""Expressions that may bind a name, or say what one is."""
 BlockPath = tuple[tuple[int, str], ...]
 """The compound statements around a place, each as (line, branch); loops have the branch `loop`."""
 
@@ -250,7 +252,11 @@ class Collector:
         stack: list[ast.AST] = [child for child in children_of(node) if isinstance(child, ast.expr)]
         while stack:
             current = stack.pop()
-            if type(current) in LEAVES:
+            kind = type(current)
+            if kind in LEAVES:
+                continue
+            if kind not in _BINDING:
+                stack += children_of(current)
                 continue
             if isinstance(current, ast.NamedExpr):
                 end = self.at(current, end=True)

@@ -14,6 +14,7 @@ from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_SCOPES = frozenset(_DEFINITIONS)
 
 
 class Body:
@@ -22,6 +23,7 @@ class Body:
     def __init__(self, tree: ast.Module, outline: Outline, text: str) -> None:
         self.outline = outline
         self.ascii = text.isascii()
+        self._may_yield = "yield" in text
         self.lines = text.splitlines(keepends=True) if self.ascii else _lines(text)
         self.classes: dict[int, ast.ClassDef] = {}
         """Line of `class` -> the class."""
@@ -174,7 +176,8 @@ class Body:
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
-            if type(current) in LEAVES:
+            kind = type(current)
+            if kind in LEAVES:
                 continue
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
@@ -183,7 +186,7 @@ class Body:
             elif isinstance(current, ast.Call):
                 line, column = self.at(current)
                 calls[line, column, chain(current.func)] = current
-            elif isinstance(current, _DEFINITIONS):
+            elif kind in _SCOPES:
                 stack += default_lambdas(current)
                 continue
             stack += children_of(current)
@@ -302,7 +305,7 @@ class Body:
         """(value, whether `yield from`) for each yield of a generator, in order; empty for other functions."""
         if function not in self._yields:
             node = self.functions.get(function)
-            found = effects.yields(node.body) if node is not None else ()
+            found = effects.yields(node.body) if node is not None and self._may_yield else ()
             self._yields[function] = sorted(found, key=lambda pair: (pair[0].lineno, pair[0].col_offset))
         return self._yields[function]
 

@@ -8,27 +8,33 @@ quick to make.
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
+from typing import Any
 
 MAX_PARTS = 12
+_NAME, _ATTRIBUTE, _CALL, _SUBSCRIPT = ast.Name, ast.Attribute, ast.Call, ast.Subscript
 
 
 def chain(node: ast.AST) -> str:
     """The chain of an expression. Subscripts by a non-negative integer or a plain word keep it."""
+    # The question asked most often of all: types are compared as they are, which takes half the time.
     found = ""
+    current: Any = node
     for _ in range(MAX_PARTS):
-        if isinstance(node, ast.Name):
-            return node.id + found
-        if isinstance(node, ast.Attribute):
-            found = f".{node.attr}{found}"
-            node = node.value
-        elif isinstance(node, ast.Call):
-            found = "()" + found
-            node = node.func
-        elif isinstance(node, ast.Subscript):
-            found = _index(node.slice) + found
-            node = node.value
-        elif isinstance(node, ast.Await):
-            node = node.value
+        kind = type(current)
+        if kind is _NAME:
+            return f"{current.id}{found}"
+        if kind is _ATTRIBUTE:
+            found = f".{current.attr}{found}"
+            current = current.value
+        elif kind is _CALL:
+            found = f"(){found}"
+            current = current.func
+        elif kind is _SUBSCRIPT:
+            found = _index(current.slice) + found
+            current = current.value
+        elif kind is ast.Await:
+            current = current.value
         else:
             break
     return "?" + found
@@ -41,6 +47,7 @@ def _index(node: ast.AST) -> str:
     return f"[{value}]" if isinstance(value, str) and value.isidentifier() else "[]"
 
 
+@lru_cache(8192)
 def last_part(text: str) -> str:
     """The last name of a chain: `item` for `loss.item`, `DataLoader` for `data.DataLoader()`."""
     while text.endswith(("()", "]")):

@@ -9,7 +9,8 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_SCOPES = (*_DEFINITIONS, ast.Lambda)
+_OWN = frozenset((*_DEFINITIONS, ast.Lambda))
+"""What has a scope of its own."""
 _YIELDS = (ast.Yield, ast.YieldFrom)
 
 
@@ -110,15 +111,16 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
     stack: list[ast.AST] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
-            if not isinstance(node.slice.elts[0], ast.Constant) or len(node.slice.elts) > 2:
-                yield node.value.id, node.lineno
+        if isinstance(node, ast.Subscript):
+            if isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
+                if not isinstance(node.slice.elts[0], ast.Constant) or len(node.slice.elts) > 2:
+                    yield node.value.id, node.lineno
+            elif isinstance(node.slice, ast.Compare):
+                yield from _operand_names(node.slice)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Compare | ast.BinOp):
             yield from _operand_names(node.value)
-        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare):
-            yield from _operand_names(node.slice)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            stack.extend(ast.iter_child_nodes(node))
+        if type(node) not in _OWN:
+            stack += [child for child in children_of(node) if type(child) not in LEAVES]
 
 
 def _operand_names(node: ast.Compare | ast.BinOp) -> Iterator[tuple[str, int]]:
@@ -149,7 +151,7 @@ def yields(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
         node = stack.pop()
         if isinstance(node, _YIELDS) and node.value is not None:
             yield node.value, isinstance(node, ast.YieldFrom)
-        if not isinstance(node, _SCOPES):
+        if type(node) not in _OWN:
             stack += [child for child in children_of(node) if type(child) not in LEAVES]
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torchperf_lint.facts.syntax import LEAVES, children_of
 
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -27,7 +27,7 @@ class Enclosing:
         found: dict[ast.AST, ast.AST] = dict.fromkeys(stack, self.top)
         while stack:
             node = stack.pop()
-            if isinstance(node, _INNER):
+            if type(node) in _INNER:
                 continue
             for child in children_of(node):
                 found[child] = node

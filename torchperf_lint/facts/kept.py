@@ -79,9 +79,8 @@ def _hot_stores(file: SourceFile, body: Body) -> Iterator[tuple[Spot, Store]]:
     for function in hot_functions(file):
         if _is_forward_code(file, function):
             continue
-        nodes = file.enclosing(function).parents
-        storing = [n for n in nodes if isinstance(n, ast.AugAssign | ast.Assign | ast.Expr)]
-        for statement in sorted(storing, key=lambda s: (s.lineno, s.col_offset)):
+        for statement in file.enclosing(function).of_kinds((ast.AugAssign, ast.Assign, ast.Expr)):
+            assert isinstance(statement, ast.stmt)
             store = store_of(statement)
             hot = file.project.hotness.at(file.path, body.at(statement)) if store is not None else None
             if store is not None and hot is not None and hot.kind in ("step", "eval"):

@@ -35,14 +35,24 @@ def parse(text: str) -> ast.Module:
         raise CannotCheck(f"not Python source: {error}") from None
 
 
-def _child_fields(node_type: type[ast.AST]) -> tuple[str, ...]:
+def _child_fields(node_type: type[ast.AST]) -> tuple[tuple[str, bool], ...]:
+    """The fields that may hold nodes, and whether they may hold something else too."""
     skipped = {"ctx", "op", "ops", "kind", "id", "attr", "arg", "conversion", "is_async", "simple", "type_comment"}
-    return tuple(name for name in node_type._fields if name not in skipped)
+    return tuple((name, name not in _NODES_ONLY) for name in node_type._fields if name not in skipped)
+
+
+_NODES_ONLY = frozenset(
+    "body orelse finalbody handlers test value func args keywords elts left right values operand comparators slice "
+    "targets target iter ifs generators items context_expr optional_vars lower upper step elt annotation returns "
+    "decorator_list bases exc cause msg posonlyargs kwonlyargs defaults vararg kwarg cases pattern patterns guard "
+    "format_spec".split()
+)
+"""Fields in which a grammar change alone could put anything but nodes."""
 
 
 LEAVES = frozenset({ast.Name, ast.Constant})
 """What has no children: half of all nodes, which walks need not ask."""
-_CHILDREN: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+_CHILDREN: dict[type[ast.AST], tuple[tuple[str, bool], ...]] = {ast.Constant: (), ast.MatchSingleton: ()}
 _AST = ast.AST
 
 
@@ -54,13 +64,13 @@ def children_of(node: ast.AST) -> list[ast.AST]:
     if fields is None:
         fields = _CHILDREN[kind] = _child_fields(kind)
     found: list[ast.AST] = []
-    for name in fields:
+    for name, mixed in fields:
         value = getattr(node, name, None)
         if value is None:
             continue
         if value.__class__ is list:
-            found += [item for item in value if isinstance(item, _AST)]
-        elif isinstance(value, _AST):
+            found += [item for item in value if isinstance(item, _AST)] if mixed else value
+        elif not mixed or isinstance(value, _AST):
             found.append(value)
     return found
 
