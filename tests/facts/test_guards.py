@@ -288,6 +288,8 @@ def test_a_huge_test_is_cut_off_not_followed():
         ("if (x < 0).any(): x = x.clamp(0)", False),
         ("if chatty: print(loss)", False),
         ("if loss.item() > 1: count = count + 1", False),
+        ("if classes.max() >= n:\n    logger.warning('too many: %d', int(classes.max()))", True),
+        ("if not finite.all():\n    logger.debug('%d dropped', (~finite).sum().item())", True),
     ],
 )
 def test_who_prints_what_a_tensor_holds_means_an_anomaly(code, rare):

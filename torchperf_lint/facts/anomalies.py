@@ -8,16 +8,14 @@ import re
 from torchperf_lint.facts.conditions import has_modulus, names_in, walked
 
 NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
+_ASKS = frozenset("item any all max min amax amin".split())
 _INFINITE = re.compile(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
 
 
 def tells_of_an_anomaly(node: ast.If) -> bool:
     """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often."""
     nodes = walked(node.test)
-    asks = any(
-        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("item", "any", "all")
-        for n in nodes
-    )
+    asks = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _ASKS for n in nodes)
     return asks and not has_modulus(nodes) and any(map(_prints, node.body))
 
 
@@ -25,7 +23,7 @@ def _prints(statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
     function = call.func if isinstance(call, ast.Call) else None
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("print", "warn", "warning", "error", "warning_once", "warn_once")
+    return name in ("print", "warn", "warning", "error", "debug", "warning_once", "warn_once")
 
 
 def checks_for_nan(test: ast.expr) -> bool:

@@ -14,7 +14,7 @@ from torchperf_lint.facts.operations import Operations
 from torchperf_lint.facts.per_input import per_input
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import WHOLE_RUN_NAME
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
@@ -53,11 +53,22 @@ class Doing:
         action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
         if name == "backward" and (action is None or passes_on(self.index, key, action)):
             return combines_losses(self.index, key)
-        if action is None or WHOLE_RUN_NAME.search(name):
+        if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
             return None
+        if self._makes_an_optimizer(key):
+            return None  # its one step shows, or tries, that it runs
         itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
+
+    def _makes_an_optimizer(self, key: FunctionKey) -> bool:
+        """Whether a function makes the optimizer that it steps: it sets up all that it runs, once."""
+        function = self.index.function(key)
+        if function.class_index >= 0:
+            return False
+        made = (call.callee for call in self.loops.calls.directly_in(key.path, function.region))
+        things = (self.types.thing(key.path, key.index, callee) for callee in made if "optim" in callee.lower())
+        return any(thing is not None and thing.dotted.startswith("torch.optim.") for thing in things)
 
     def _runs_itself(self, key: FunctionKey) -> Role | None:
         """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""

@@ -17,6 +17,7 @@ from torchperf_lint.facts.value import (
     UNKNOWN,
     Frame,
     Value,
+    is_mapping,
     sequence,
 )
 from torchperf_lint.model import Confidence
@@ -33,6 +34,8 @@ def element(values: Values, value: Value, frame: Frame) -> Value:
     if value.kind == "loader":
         own = _own_element(values, value, frame)
         return own if own is not None else _batch(value)
+    if is_mapping(value):
+        return PLAIN
     if value.kind == "sequence":
         return value.item or UNKNOWN
     if value.kind in ("tensor", "batch", "array", "module"):

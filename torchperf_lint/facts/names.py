@@ -154,7 +154,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "augmented" and value.kind == "tensor" and _begins_on_host(values, name, d, there, body):
         value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
-        value = _filled(values, name, frame, body)
+        value = _filled(values, name, frame, body)._replace(thing=value.thing)
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":

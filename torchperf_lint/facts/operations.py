@@ -38,6 +38,10 @@ _CALLED_ONCE = re.compile(
 """Functions that are called once, or for a result that leaves the program."""
 MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 """Files with what is computed of a whole evaluation, or of the results of one."""
+_TRANSFORMS = re.compile(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
+_TRANSFORM = re.compile(r"Transforms?$|Augment(?:ation|er)?s?$")
+"""Files and classes of what is done to the items of a data set, on the host; modules that do it to batches are hot
+as modules are."""
 _WHOLE_SET = re.compile(
     r"^(?:test|val|valid|eval|gallery)_(?:\w+_)?(?:features?|feats?|labels?|targets?|data|images|y|x)$"
 )
@@ -175,7 +179,13 @@ def _is_private(function: Function) -> bool:
 
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    return bool(MEASURES.search(key.path) or _CALLED_ONCE.search(function.name))
+    return bool(MEASURES.search(key.path) or _CALLED_ONCE.search(function.name) or _of_items(key, function))
+
+
+def _of_items(key: FunctionKey, function: Function) -> bool:
+    """Whether a method is what a data set calls for each item, in its workers: `transforms.ColorJitter.__call__`."""
+    called = function.class_index >= 0 and function.name == "__call__"
+    return called and bool(_TRANSFORMS.search(key.path) or _TRANSFORM.search(function.qualname.partition(".")[0]))
 
 
 def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:

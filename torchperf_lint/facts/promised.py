@@ -16,7 +16,7 @@ from torchperf_lint.facts.signatures import (
     is_tensor,
     parts_of,
 )
-from torchperf_lint.facts.value import ANYWHERE, PLAIN, UNKNOWN, Value, join, sequence, tensor
+from torchperf_lint.facts.value import ANYWHERE, PLAIN, UNKNOWN, Value, join, mapping, sequence, tensor
 
 _WITH_AXES = ("float[", "int[", "bool[")
 """`x: float["b n d"]`, as files write it that never run their annotations: numbers have no elements."""
@@ -46,5 +46,7 @@ def _promised(node: ast.expr, because: str, depth: int) -> Value:
     items = tuple(_promised(part, because, depth + 1) for part in held(node))
     if name == "Optional":
         return items[0] if len(items) == 1 else UNKNOWN
+    if name in MAPPINGS:
+        return mapping(join(items))
     fixed = name in ("tuple", "Tuple") and not any(is_ellipsis(part) for part in parts_of(node))
     return sequence(join(items), items if fixed else ())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_for
@@ -121,10 +122,18 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
         return found
     arguments = [*node.args[:6], *(keyword.value for keyword in node.keywords[:6])]
     found = as_called(found, [values.of(argument, frame) for argument in arguments])
+    if found.kind == "tensor" and _asked_for_host(values, node, frame):
+        found = found.moved(HOST)
     if found.kind == "sequence" or not found.because:
         return found
     where = "" if key.path == frame.path else f" ({key.path})"
     return found._replace(because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
+
+
+def _asked_for_host(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """`as_tensor_of(x, device="cpu")`: whatever the function makes, this call wants it on the host."""
+    given = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    return given is not None and device_of(values, given, frame) == HOST
 
 
 def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value | None:

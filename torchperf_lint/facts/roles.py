@@ -33,7 +33,8 @@ _EXPORTS = re.compile(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
 
 NOT_TRAINING_NAME = re.compile(
-    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity)(?:_|$)",
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
+    r"dry_?run|(?<!linear_)probe)(?:_|$)",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

@@ -113,6 +113,19 @@ def sequence(item: Value, items: tuple[Value, ...] = ()) -> Value:
     return Value("sequence", item.device, item.because, item.confidence, item=item, items=items)
 
 
+_MAPPING = Thing("external", dotted="builtins.dict()")
+
+
+def mapping(item: Value) -> Value:
+    """A dict of `item`: what a loop over it gets are its keys."""
+    return sequence(item)._replace(thing=_MAPPING)
+
+
+def is_mapping(value: Value) -> bool:
+    """Whether iterating a sequence gives keys."""
+    return value.kind == "sequence" and value.thing == _MAPPING
+
+
 def join(values: Iterable[Value]) -> Value:
     """What is known when any of `values` may be the one.
 

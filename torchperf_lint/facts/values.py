@@ -27,6 +27,7 @@ from torchperf_lint.facts.value import (
     Frame,
     Value,
     join,
+    mapping,
     sequence,
     unpacked,
 )
@@ -141,9 +142,9 @@ class Values:
         return sequence(join(items) if items else UNKNOWN, items if exact else ())
 
     def mapping(self, node: ast.Dict, frame: Frame) -> Value:
-        """A literal dict: a sequence of its values."""
+        """A literal dict."""
         items = [self.of(element, frame) for element in node.values[:8]]
-        return sequence(join(items) if items else UNKNOWN)
+        return mapping(join(items) if items else UNKNOWN)
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
         """What a comprehension yields."""
@@ -151,7 +152,7 @@ class Values:
 
     def dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
         """A dict of what the comprehension yields."""
-        return sequence(self.of(node.value, frame._replace(at=self._place(node.value, frame))))
+        return mapping(self.of(node.value, frame._replace(at=self._place(node.value, frame))))
 
     def _place(self, node: ast.expr, frame: Frame) -> Position:
         body = self.body(frame.path)
