@@ -22,7 +22,7 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
-_MAX_PARTS = 40
+_MAX_PARTS = 80
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
