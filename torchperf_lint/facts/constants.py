@@ -302,7 +302,7 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
         return node.elts
-    if isinstance(node, ast.Dict):
+    if isinstance(node, ast.Dict | ast.BoolOp):  # `weights or [1.0, 1.0]`: either
         return node.values
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]

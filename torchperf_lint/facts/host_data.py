@@ -162,7 +162,9 @@ def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     body = values.body(frame.path)
     assert body is not None
     at = body.at(made.call)
-    if isinstance(bottom, ast.Name) and body.block_of(frame.function, at) != body.block_of(frame.function, frame.at):
+    around, here = body.block_of(frame.function, at), body.block_of(frame.function, frame.at)
+    branched = here[: len(around)] == around and all(part[1] != "loop" for part in here[len(around) :])
+    if isinstance(bottom, ast.Name) and not branched:  # `if x.is_cuda: k = k.cuda()` is a move in each call
         return None
     device, written = destination(values, node, frame)
     return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
