@@ -9,6 +9,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
@@ -22,7 +23,7 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
 
-_MAX_PARTS = 40
+_MAX_PARTS = 80
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
@@ -259,15 +260,26 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
     stored = [value for _, value in written] if new else []
     there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
+    masks = [(m, frame.back(body.at(m))) for target, _ in written if (m := _mask(values, target, body, frame))]
     if new and not all(
-        steady_place(values, part, at, frame.at) if number % 2 == 0 else _is_alike(values, part, at, frame.at)
+        steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
+        if isinstance(part, ast.Subscript) and number % 2 == 0
+        else _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)
     ):
         return None
     seen.update((frame.path, *d.at) for d in new)
     values_of = [(d.value, d.at) for d in new if d.value is not None]
     values_of += [(s, body.at(s)) for s in stored if values.of(s, frame._replace(at=body.at(s))).kind == "tensor"]
-    return [(value, frame.back(at)) for value, at in values_of]
+    return [(value, frame.back(at)) for value, at in values_of] + (masks if new else [])
+
+
+def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.expr | None:
+    """The mask on the host that picks where something is put, `k[kinds == 1] = w`: it is looked at as the rest is."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.slice, ast.Compare | ast.BinOp | ast.Name):
+        return None
+    value = values.of(target.slice, frame.back(body.at(target.slice)))
+    return target.slice if value.kind == "tensor" and value.device == HOST else None
 
 
 def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:

@@ -35,10 +35,13 @@ _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
-    r"freqs?|frequencies|ranges?|limits?|bounds|momentum)$",
+    r"freqs?|frequencies|ranges?|limits?|bounds|momentum|dim|channels?|heads|radius|max_period|theta|sample_rate|"
+    r"n_fft)$",
     re.IGNORECASE,
 )
 """Parameters that hand on what somebody chose once."""
+_OF_VOCABULARY = re.compile(r"(?:^|_)(?:eos|bos|pad|sep|cls|mask|unk|start|stop)_(?:token_?)?ids?$")
+"""Parameters that hand on the ids of a tokenizer's special tokens."""
 _DATA = re.compile(
     r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
     r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|"
@@ -88,12 +91,13 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     if _SIDES.search(name) and scalar_parameter(body, function, name):
         return SHAPE
     tested = body.narrowing(function, name, at)
-    if _DATA.search(name) or (tested is not None and _OTHER.search(tested.classes)):
+    chosen = _OF_VOCABULARY.search(name)
+    if (_DATA.search(name) and not chosen) or (tested is not None and _OTHER.search(tested.classes)):
         return None
     if words is not None and "str" in words and not words & SEQUENCES:
         return None
     unsaid = words is None and not once  # a constructor may be given a tensor to keep
-    if _SETTINGS.search(name) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
+    if (chosen or _SETTINGS.search(name)) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):
         return CONFIGURED
     return CONFIGURED if tested is not None and _stands_in(tested) else None
 

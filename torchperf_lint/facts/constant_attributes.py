@@ -31,7 +31,7 @@ _attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]
 
 def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     """Why an attribute is the same at every step, LITERAL, CONFIGURED or SHAPE; None where it may not be."""
-    if node.attr in ("shape", "ndim"):
+    if node.attr in ("shape", "ndim") and chain(node.value) != "self":
         return SHAPE if look.is_tensor(node.value, node.attr == "shape") else None
     thing = look.values.thing(node, look.frame)
     if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
 from torchperf_lint.facts.constant_attributes import is_of_constants
 from torchperf_lint.facts.index import FunctionKey
@@ -32,6 +32,8 @@ _OF_A_SEQUENCE = frozenset(
 )
 _WITHOUT_NAME = frozenset({"slice", "sorted", "reversed"})
 """Builtins that give what they are given, in one order or another."""
+_OF_NUMBERS = frozenset("arange linspace logspace eye identity hanning hamming blackman kaiser tri".split())
+"""Functions of numpy's that take numbers and make a table of them."""
 _KEEP_ARRAYS = frozenset(
     "astype reshape transpose copy flatten ravel squeeze repeat clip tolist sum mean max min dot cumsum".split()
 )
@@ -93,6 +95,8 @@ def _looked_up(look: Look, node: ast.Call, called: ast.Attribute, depth: int) ->
 
 def _of_array(look: Look, node: ast.Call, depth: int) -> str | None:
     """What numpy makes of its arguments: an array on the host, whatever a constructor was given for it."""
+    if not look.constructs and last_part(chain(node.func)) in _OF_NUMBERS:
+        look = look.inside(tests=True)  # what it is given are numbers, or it would raise: it needs only stay the same
     if not look.constructs:
         return look.all(node.args, depth)
     return CONFIGURED if look.inside(tests=True).all(node.args, depth) is not None else None

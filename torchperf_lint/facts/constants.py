@@ -32,6 +32,7 @@ from torchperf_lint.facts.constant_calls import of_call
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function, Position
 from torchperf_lint.facts.value import Frame
@@ -154,7 +155,7 @@ class Look:
         names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
         over = self.all([g.iter for g in node.generators], depth)
         if over is None:
-            return None
+            return SHAPE if lists_sides(self, node) else None
         made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
         return loosest([over, made]) if made is not None else None
 
@@ -269,7 +270,7 @@ class Look:
             return None
         filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]
         if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
-            return None
+            return SHAPE if filled_with_sides(self, body, scope, reaching, tuple(stored)) else None
         if all(counts_turns(d) for d in reaching):
             return LITERAL
         inner = self.within(scope, frozenset(d.at for d in reaching))
@@ -301,7 +302,7 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     """What an expression takes its numbers from; None where it is not put together of parts."""
     if isinstance(node, ast.List | ast.Tuple):
         return node.elts
-    if isinstance(node, ast.Dict):
+    if isinstance(node, ast.Dict | ast.BoolOp):  # `weights or [1.0, 1.0]`: either
         return node.values
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]

@@ -71,7 +71,7 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
     if (
         head in ("einops", "torchvision")
         and node.args
-        and rest.partition(".")[0] in ("rearrange", "repeat", "reduce", "ops")
+        and (rest.partition(".")[0] in ("rearrange", "repeat", "reduce", "ops") or rest.endswith(".normalize"))
     ):
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:

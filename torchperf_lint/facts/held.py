@@ -49,8 +49,12 @@ def _is_built_once(values: Values, own: Thing) -> bool:
     hot = values.hotness.functions.get(called) if called is not None else None
     if hot is not None and not hot.depth:
         return True
-    methods = values.index.record(own).methods.values()
-    return any(values.hotness.loops.training.trains(FunctionKey(own.path, method), 1) is not None for method in methods)
+    methods = frozenset(values.index.record(own).methods.values())
+    if any(values.hotness.loops.training.trains(FunctionKey(own.path, method), 1) is not None for method in methods):
+        return True
+    # A method that loops over steps itself is one of what lives through them.
+    calls = values.index.outlines[own.path].calls
+    return any(call.function in methods and call.callee.endswith(".backward") for call in calls)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:

@@ -136,10 +136,17 @@ def upload_at(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
     if name in ("to", "cuda", "type_as"):
         return _moved(values, node, frame)
-    listed = name == "new" and len(node.args) == 1 and isinstance(node.args[0], ast.List)
+    listed = name == "new" and len(node.args) == 1 and _is_list(node.args[0])
     if name == "new_tensor" or listed:
         return _beside(values, node, frame)
     return _made_there(values, node, frame)
+
+
+def _is_list(node: ast.expr) -> bool:
+    """`[0, 1]`, and `4 * [0.0]`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
+    return isinstance(node, ast.List)
 
 
 def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
@@ -155,7 +162,9 @@ def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     body = values.body(frame.path)
     assert body is not None
     at = body.at(made.call)
-    if isinstance(bottom, ast.Name) and body.block_of(frame.function, at) != body.block_of(frame.function, frame.at):
+    around, here = body.block_of(frame.function, at), body.block_of(frame.function, frame.at)
+    branched = here[: len(around)] == around and all(part[1] != "loop" for part in here[len(around) :])
+    if isinstance(bottom, ast.Name) and not branched:  # `if x.is_cuda: k = k.cuda()` is a move in each call
         return None
     device, written = destination(values, node, frame)
     return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None

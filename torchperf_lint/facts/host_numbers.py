@@ -58,9 +58,9 @@ def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
 
 
 def _draws_one(node: ast.Call) -> bool:
-    """Whether a function of numpy's draws one number: without a size, which comes third or by its name."""
+    """Whether a function of numpy's draws one number: without a size, which comes first, or third, or by its name."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    sizes = 0 if name in ("rand", "randn") else 2
+    sizes = 0 if name in ("rand", "randn", "random") else 2
     return name in _ONE_NUMBER and len(node.args) <= sizes and all(k.arg not in ("size", None) for k in node.keywords)
 
 
@@ -166,7 +166,26 @@ def _counts_turns(values: Values, node: ast.expr, index: tuple[int, ...], frame:
     """`for i in range(n)`, and the first of `for i, x in enumerate(xs)`."""
     while isinstance(node, ast.Call) and node.args and _SAME_TURNS.search(last_part(chain(node.func))):
         node = node.args[0]  # `for i in tqdm(reversed(range(n)))`
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        return _counts_turns(values, node.value, index, frame)
+    if isinstance(node, ast.Name):
+        return _are_counted(values, node, index, frame)
     thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
-    if thing is None or thing.kind != "external":
+    if thing is None or thing.kind != "external" or not isinstance(node, ast.Call):
         return False
+    if thing.dotted == "builtins.enumerate" and index[:1] == (1,) and node.args:
+        return _counts_turns(values, node.args[0], index[1:], frame)
+    if thing.dotted == "builtins.zip" and index and index[0] < len(node.args):
+        return _counts_turns(values, node.args[index[0]], index[1:], frame)
+    if thing.dotted in ("numpy.arange", "numpy.linspace") and not index:
+        return True
     return (thing.dotted, index) in (("builtins.range", ()), ("builtins.enumerate", (0,)))
+
+
+def _are_counted(values: Values, node: ast.Name, index: tuple[int, ...], frame: Frame) -> bool:
+    """A local name for such turns: `steps = list(range(0, n, k))`, `for t in reversed(steps)`."""
+    value = _only_value(values, node, frame)
+    body = values.body(frame.path)
+    if body is None or not isinstance(value, ast.Call | ast.Subscript):
+        return False
+    return _counts_turns(values, value, index, frame.back(body.at(value)))

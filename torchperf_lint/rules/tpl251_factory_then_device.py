@@ -15,7 +15,10 @@ from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site, SourceFile
-from torchperf_lint.model import Confidence, Finding, Related, Verdict
+from torchperf_lint.facts.tables_given_back import MENTIONED as TABLES
+from torchperf_lint.facts.tables_given_back import tables_given_back
+from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.model import Confidence, Finding, Outcome, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -26,7 +29,8 @@ class FactoryThenDevice(SourceRule):
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
     type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
-    line runs every training step or forward pass.
+    line runs every training step or forward pass. Also the tables that a module's `forward` makes with
+    `torch.arange(n)` on the host and gives back, as rotary embeddings are: whoever computes with them moves them.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -94,7 +98,7 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in MOVERS))
+    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in MOVERS), *TABLES)
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -115,8 +119,26 @@ class FactoryThenDevice(SourceRule):
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
+        for site, beside in tables_given_back(file) if file.mentions(TABLES) else ():
+            yield self._given_back(file, site, beside)
+
+    def _given_back(self, file: SourceFile, site: Site, beside: str) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` fills host memory {site.hot.when}, and what is computed of it is given "
+            f"back there: whoever computes with it beside `{beside}` copies it to the device first",
+            instead=f"make the table on the device, `device={beside}.device`, or once, as a buffer",
+            value=tensor(HOST, "made by a factory without a `device`, and returned without a move", Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.optional else None,
+            root_cause=f"{self.code} tables given back by function {site.function}",
+        )
+
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""
+        if (finding.root_cause or "").startswith(f"{self.code} tables"):
+            return Verdict(Outcome.UNOBSERVABLE, "the tables are copied to the device elsewhere, by who uses them")
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
 

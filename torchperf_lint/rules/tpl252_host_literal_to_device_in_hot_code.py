@@ -15,9 +15,11 @@ from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.multiplied_lists import repeated
+from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
+from torchperf_lint.facts.normalised import normalised
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import HOST, tensor
+from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.facts.written_from_host import written_from_host
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -46,7 +48,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     are literals, were set before the first step, or follow from the shapes of tensors; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, which the device can fill in by itself. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
-    and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`. And numbers
+    and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`; and
+    torchvision's `Normalize(mean, std)`, given an image on the device, which does the same within. And numbers
     that are put into single elements of a tensor on the device, `wh[0] = width`: torch makes a tensor of the number in
     host memory and copies that; into rows and slices it fills the number, without a wait (`possible` only, as no card
     was asked yet).
@@ -114,7 +117,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     """
 
     code, name, since = "TPL252", "host-literal-to-device-in-hot-code", "0.1.0"
-    triggers = (*_MADE, "] = ")
+    triggers = (*_MADE, "] = ", *NORMALISES)
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -130,6 +133,21 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             yield self._finding(file, site, upload)
         for store in element_stores(file):
             yield self._stored(file, store)
+        for site, image in normalised(file) if file.mentions(NORMALISES) else ():
+            yield self._normalised(file, site, image)
+
+    def _normalised(self, file: SourceFile, site: Site, image: Value) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` uploads the mean and the standard deviation, and asks whether one is "
+            f"zero, {site.hot.when}: three waits",
+            instead="hold both as buffers of shape (1, 3, 1, 1) and write `(x - self.mean) / self.std`",
+            value=image.weaker(Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
+            root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+        )
 
     def _stored(self, file: SourceFile, store: ElementStore) -> Finding:
         spot = store.spot
