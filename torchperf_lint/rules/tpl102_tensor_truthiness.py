@@ -143,7 +143,8 @@ class TensorTruthiness(SourceRule):
         if read is None:
             return
         statement = file.enclosing(place.function).statement(place.expression)
-        then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
+        # What `return not t.any()` hands back decides elsewhere; of two tensors the larger one is but a value.
+        then = DECIDES if isinstance(statement, ast.Return) and shown is None else consequence(place)
         assert isinstance(place.expression, ast.expr)
         drawn = then in EXCUSED and is_drawn(file, place, operand)
         excused = then in EXCUSED and read.repeated is None and not drawn
