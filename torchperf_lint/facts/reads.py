@@ -19,7 +19,7 @@ from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, co
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tracing import parts_of
-from torchperf_lint.facts.turn_by_turn import together
+from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
 from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -92,7 +92,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     """The read of `receiver` that a loop repeats for nothing, in code of which nothing else says that it is hot."""
-    found = repeated(file, place, receiver)
+    found = repeated(file, place, receiver) or of_cut_parts(file, place, receiver)
     if found is None:
         return _of_filled_list(file, place, receiver)
     hot = reason(file, place, found)

@@ -30,6 +30,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     """
     if isinstance(node, ast.Call):
         denoted = file.denotes(node.func, place) or ""
+        if denoted in ("copy.deepcopy", "copy.copy") and node.args:
+            return is_one_tensor(file, place, node.args[0], hops)
         if denoted.startswith("torch.") and "()" not in denoted:
             return "._foreach_" not in denoted
         if not isinstance(node.func, ast.Attribute) or node.func.attr in api.SEQUENCE_METHODS | api.PAIR_METHODS:
