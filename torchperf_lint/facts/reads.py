@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
@@ -75,6 +76,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
         again = (
             repeated(file, place, receiver)
             or together(file, place, receiver, value, shown is not None)
+            or asks_each_class(file, place, receiver, value)
             or row_by_row(file, place, receiver, value)
             if not hot.optional
             else None

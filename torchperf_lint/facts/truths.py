@@ -47,11 +47,20 @@ def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:
     regions = file.outline.regions
     # A loop over the elements of something counts its turns, or walks over what `zip` pairs.
     looped = {r.function for r in regions if r.kind == "loop" and r.turns is None and _WALKS.search(r.detail)}
-    functions = [number for number in sorted(looped - hot) if may_run_often(file, number, moved=True)]
+    functions = [
+        number
+        for number in sorted(looped - hot)
+        if may_run_often(file, number, moved=True) and not _is_kernel(file.outline.functions[number].decorators)
+    ]
     return tuple(_leaves_of(file, looped_nodes(file, (ast.If, ast.IfExp), functions)))
 
 
 _WALKS = re.compile(r" in (?:t?range|enumerate|zip|tqdm)\(")
+
+
+def _is_kernel(decorators: Iterable[str]) -> bool:
+    """`@cuda.jit`, `@triton.jit`: what such a function's loops do, they do on the device."""
+    return any(last_part(decorator).startswith("jit") for decorator in decorators)
 
 
 def _leaves_of(file: SourceFile, spots: Iterable[Spot]) -> Iterator[Spot]:
