@@ -1,9 +1,9 @@
 """Loops over classes that ask which of them are there: one count of all classes before the loop tells.
 
-    for c in range(n):                                  counts = torch.bincount(labels.flatten(), minlength=n).tolist()
-        own = (labels == c).float()                     for c in range(n):
-        if own.sum() == 0:  # a wait for each class         if counts[c] == 0:
-            continue                                            continue
+for c in range(n):                                  counts = torch.bincount(labels.flatten(), minlength=n).tolist()
+    own = (labels == c).float()                     for c in range(n):
+    if own.sum() == 0:  # a wait for each class         if counts[c] == 0:
+        continue                                            continue
 """
 
 from __future__ import annotations

@@ -145,7 +145,6 @@ class ElementLoopOverTensor(SourceRule):
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
-
     def _counted_up(self, file: SourceFile, found: CountedUp) -> Finding:
         hot, whole = found.spot.hot, file.brief(found.tensor)
         return self.found(
