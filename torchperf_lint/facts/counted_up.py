@@ -45,7 +45,7 @@ def counted_up(file: SourceFile) -> Iterator[CountedUp]:
         if not isinstance(target.value, ast.Name | ast.Attribute) or spot.hot.kind == "data":
             continue
         loop = next(file.enclosing(spot.function).loops(statement), None)
-        if not isinstance(loop, ast.For) or _is_step_loop(file, spot, loop) or not _varies(file, spot, loop, target):
+        if not isinstance(loop, ast.For) or _is_step_loop(file, spot, loop) or not _varies(loop, target):
             continue
         if not _of_the_host(file, spot, statement.value, True) or not _of_the_host(file, spot, target.slice, False):
             continue
@@ -56,17 +56,16 @@ def counted_up(file: SourceFile) -> Iterator[CountedUp]:
 
 def _is_step_loop(file: SourceFile, spot: Spot, loop: ast.For) -> bool:
     """Whether the loop is the one whose turns are steps, or has a handful of turns."""
-    if spot.hot.loop is not None and spot.hot.loop[0] == file.path:
-        if file.outline.regions[spot.hot.loop[1]].head == loop.lineno:
-            return True
+    around = spot.hot.loop
+    if around is not None and around[0] == file.path and file.outline.regions[around[1]].head == loop.lineno:
+        return True
     turns = literal_turns(loop.iter)
     names = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
     return (turns is not None and turns <= FEW_TURNS) or any(map(HANDFUL.search, names))
 
 
-def _varies(file: SourceFile, place: Place, loop: ast.For, target: ast.Subscript) -> bool:
+def _varies(loop: ast.For, target: ast.Subscript) -> bool:
     """Whether turns choose the element: by the loop's variable, and not by a slice or a mask."""
-    del file, place
     variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
         return False
@@ -74,7 +73,7 @@ def _varies(file: SourceFile, place: Place, loop: ast.For, target: ast.Subscript
 
 
 def _of_the_host(file: SourceFile, place: Place, node: ast.expr, number: bool) -> bool:
-    """Whether nothing in an expression may be a tensor; a `number` has to be shown to be one, or an entry of a table."""
+    """Whether nothing in an expression may be a tensor; a `number` has to be shown to be one, or be an entry."""
     kinds = {file.value(n, place).kind for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute | ast.Call)}
     if not kinds <= {"plain", "unknown", "sequence", "nothing"}:
         return False

@@ -32,6 +32,8 @@ def asks_a_divisor(node: ast.If | ast.IfExp, known: Known, rest: Sequence[ast.st
     if asked is None:
         return False
     divisors, nonzero_first = asked
+    if len(divisors) > 1 and isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return):
+        return False  # one of several cases that a function tells apart, as it does for numbers of the host
     first, second = _sides(node, rest)
     some, none = (first, second) if nonzero_first else (second, first)
     if not all(map(is_cheap, [*some, *none])) or not all(map(_is_simple, none)):

@@ -149,9 +149,9 @@ class ElementLoopOverTensor(SourceRule):
         hot, whole = found.spot.hot, file.brief(found.tensor)
         return self.found(
             found.spot,
-            message=f"a number is added to one element of `{whole}` in each turn of the loop on line {found.line}, with "
-            f"kernels of its own, {hot.when}",
-            instead=f"count in a Python list and add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
+            message=f"a number is added to one element of `{whole}` in each turn of the loop on line {found.line}, "
+            f"with kernels of its own, {hot.when}",
+            instead=f"count in a Python list, add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
             value=found.value,
             hot=hot,
             severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
