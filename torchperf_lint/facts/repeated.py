@@ -74,7 +74,9 @@ def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
 
 def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
     """Why a repeated read matters in code that is not known to be hot; None in code that runs once, or for data."""
-    if not may_run_often(file, place.function, found.stacked or found.value.device != ANYWHERE):
+    if not may_run_often(
+        file, place.function, found.stacked or (found.value.borrowed and found.value.device != ANYWHERE)
+    ):
         return None
     written = short(f"for {words(found.loop.target)} in {words(found.loop.iter)}")
     line = found.loop.target.lineno
