@@ -15,7 +15,7 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.signatures import defaulted
-from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tracing import Loop, changed_in
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
@@ -29,6 +29,8 @@ _HOPS = 2
 def asks_each_class(file: SourceFile, place: Place, read: ast.expr, value: Value) -> Repeated | None:
     """What a loop compares with one class a turn, to ask whether that class is there; None for other reads."""
     loop = next(file.enclosing(place.function).loops(place.expression), None)
+    if isinstance(place, Site):
+        return None  # a number that is read for itself, as the size of each class
     if loop is None or not isinstance(loop.target, ast.Name) or value.confidence is Confidence.POSSIBLE:
         return None
     turns = literal_turns(loop.iter)
