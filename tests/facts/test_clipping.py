@@ -42,8 +42,33 @@ HOT = {
             def get_metrics_dict(self, metrics):
                 print(metrics)  # <-
         """,
+    "a callback that an optimizer runs for each parameter": """
+        def momentum_step(p, lr, grad_avg, **kwargs):
+            print(p)  # <-
+        """,
+    "the rate of one parameter's own": """
+        def layer_rate(param, learning_rate, eps=1e-8):
+            print(param)  # <-
+        """,
+    "a step by a size": """
+        @torch.no_grad()
+        def project_(weight, grad, step_size=0.1):
+            print(weight)  # <-
+        """,
 }
 COLD = {
+    "what makes an optimizer of all parameters": """
+        def Lamb(params, lr, mom=0.9):
+            print(params)  # <-
+        """,
+    "what makes the group of one parameter": """
+        def make_group(param, lr):
+            print(param)  # <-
+        """,
+    "one parameter, whatever for": """
+        def norm_of(p, eps=1e-8):
+            print(p)  # <-
+        """,
     "a function with a loop of its own": """
         def fit(model, data, optimizer):
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -73,3 +73,21 @@ def test_a_random_number_that_the_host_could_draw(bound, drawn):
     file = of(f"print(x[: {bound}])")
     (place,) = [one for one in sized(file) if ast.unparse(one.operand) == bound] or [None]
     assert (place is not None and is_drawn(file, place.place, place.operand)) is drawn
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("x[farthest : farthest + 1]", [True, True]),
+        ("x[:, farthest : 16 + farthest]", [True, True]),
+        ("x[farthest : farthest + len(table)]", [True, True]),
+        ("x[farthest : farthest + ks[i]]", [False, False]),
+        ("x[: farthest + 1]", [False]),
+        ("x[farthest : farthest + 8 : 2]", [False, False]),
+        ("x[farthest : farthest * 2]", [False, False]),
+    ],
+)
+def test_slices_of_a_known_length(statement, expected):
+    found = [one.window for one in sized(of(statement)) if one.operand is not None]
+    assert found[: len(expected)] == expected
+    assert any(found) == any(expected)

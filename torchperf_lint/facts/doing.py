@@ -11,6 +11,7 @@ from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.of_batches import batch_role
 from torchperf_lint.facts.operations import Operations
+from torchperf_lint.facts.parameter_updates import update_role
 from torchperf_lint.facts.per_input import per_input
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.role import Role
@@ -23,6 +24,7 @@ _BY_THEMSELVES: tuple[Callable[[Index, FunctionKey], Role | None], ...] = (
     per_input,
     gradient_role,
     clipping_role,
+    update_role,
 )
 
 

@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 
 _UNWRAPPING = frozenset({"bool", "int", "float"})
 _SHAPING = frozenset("unsqueeze view reshape expand expand_as view_as bool to squeeze type_as repeat".split())
+_ELEMENTWISE = frozenset("clamp clip abs exp log sqrt rsqrt square neg reciprocal sigmoid tanh float detach".split())
 _FILLING = frozenset({"masked_fill", "masked_scatter"})
 
 
@@ -172,7 +173,19 @@ def _is_picked(value: ast.expr, mask: str, known: Known) -> bool:
         return _is_picked(value.operand, mask, known)
     if isinstance(value, ast.Subscript) and _is_selected(value, mask):
         return isinstance(value.value, ast.Name | ast.Attribute)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return _is_picked_by_call(value, value.func, mask, known)
     return known.is_number(value)
+
+
+def _is_picked_by_call(call: ast.Call, method: ast.Attribute, mask: str, known: Known) -> bool:
+    """`(y[m] / z[m].clamp(min=e[m])).view(-1, 1)`: what works element by element, or gives another shape."""
+    if method.attr in _SHAPING:
+        return _is_picked(method.value, mask, known)
+    if method.attr not in _ELEMENTWISE or chain(method.value) == "torch":
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(_is_picked(part, mask, known) for part in (method.value, *given))
 
 
 def _keeps_the_rest(target: ast.expr, value: ast.expr, mask: str) -> bool:

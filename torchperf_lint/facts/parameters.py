@@ -6,6 +6,8 @@ import ast
 import re
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.records import Region
 from torchperf_lint.facts.source import Place, SourceFile
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
@@ -18,6 +20,9 @@ _GRADIENTS = re.compile(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs
 _NAME = re.compile(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
 _MARKS = frozenset({"grad", "data", "requires_grad"})
 """What is asked of parameters, and of little else that is called `params`."""
+_CALLERS = 4
+_HOPS = 2
+"""Calls between the loop and the helper that reads."""
 
 
 def per_parameter(file: SourceFile, place: Place) -> Loop | None:
@@ -26,6 +31,48 @@ def per_parameter(file: SourceFile, place: Place) -> Loop | None:
         if any(_is_parameters(file, place.function, loop, part) for part in _iterated(loop.iter)):
             return loop
     return None
+
+
+def called_per_parameter(file: SourceFile, place: Place) -> str | None:
+    """The loop over parameters, as written, whose turns call the function that a place is in: each of its callers is
+    in such a loop, as in an optimizer that leaves the update of one parameter to a helper."""
+    return _called(file, FunctionKey(file.path, place.function), _HOPS) if place.function > 0 else None
+
+
+def _called(file: SourceFile, key: FunctionKey, hops: int) -> str | None:
+    sites = file.project.hotness.callers.get(key, ())
+    if not sites or len(sites) > _CALLERS:
+        return None
+    found: list[str | None] = []
+    for site in sites:
+        regions, number = file.project.index.outlines[site.path].regions, site.call.region
+        around: str | None = None
+        while around is None and number >= 0 and regions[number].kind != "function":
+            around = _written_loop(file, site.path, regions[number])
+            number = regions[number].parent
+        if around is None and hops > 1:
+            around = _called(file, FunctionKey(site.path, site.call.function), hops - 1)
+        found.append(around)
+    return found[0] if None not in found else None
+
+
+def _written_loop(file: SourceFile, path: str, region: Region) -> str | None:
+    """What a loop goes over, where that are parameters."""
+    if region.kind != "loop":
+        return None
+    written = region.iterable.removesuffix(".items()").removesuffix(".values()")
+    name = last_part(written)
+    target, _, iterated = region.detail.partition(" in ")
+    if written.endswith("()"):
+        return iterated if name in _PARTS else None
+    if written.endswith("[params]") or _GRADIENTS.match(name):
+        return iterated
+    body = file.project.body(path)
+    if body is None or not _NAME.match(name):
+        return None
+    names = re.findall(r"\w+", target.removeprefix("for "))
+    asked = any(use in _MARKS for n in names for use, _line in body.uses(region.function, n))
+    return iterated if asked else None
 
 
 def _iterated(node: ast.expr) -> list[ast.expr]:

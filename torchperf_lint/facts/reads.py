@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
+from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back
 from torchperf_lint.facts.host_only import feeds_host_only
@@ -19,7 +20,7 @@ from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, co
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tracing import parts_of
-from torchperf_lint.facts.turn_by_turn import together
+from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
 from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
@@ -75,6 +76,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
         again = (
             repeated(file, place, receiver)
             or together(file, place, receiver, value, shown is not None)
+            or asks_each_class(file, place, receiver, value)
             or row_by_row(file, place, receiver, value)
             if not hot.optional
             else None
@@ -92,7 +94,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
 
 def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:
     """The read of `receiver` that a loop repeats for nothing, in code of which nothing else says that it is hot."""
-    found = repeated(file, place, receiver)
+    found = repeated(file, place, receiver) or of_cut_parts(file, place, receiver)
     if found is None:
         return _of_filled_list(file, place, receiver)
     hot = reason(file, place, found)

@@ -17,12 +17,13 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.loop import FEW_TURNS
+from torchperf_lint.facts.meters import ONCE_PER_EPOCH
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tracing import Loop, Step, changed_in, parts_of, traced
 from torchperf_lint.facts.turns import HANDFUL
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence
 
 _PREPARES = re.compile(
@@ -72,7 +73,9 @@ def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
 
 def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
     """Why a repeated read matters in code that is not known to be hot; None in code that runs once, or for data."""
-    if not _may_run_often(file, place.function):
+    if not may_run_often(
+        file, place.function, found.stacked or (found.value.borrowed and found.value.device != ANYWHERE)
+    ):
         return None
     written = short(f"for {words(found.loop.target)} in {words(found.loop.iter)}")
     line = found.loop.target.lineno
@@ -159,11 +162,15 @@ def _tested(file: SourceFile, place: Place, whole: ast.expr) -> bool:
     return held is not None and held.holds and "Tensor" in held.classes
 
 
-def _may_run_often(file: SourceFile, function: int) -> bool:
-    """Whether a function may be called again and again: no set-up, no export, nothing that prepares data."""
+def may_run_often(file: SourceFile, function: int, moved: bool = False) -> bool:
+    """Whether a function may be called again and again: no set-up, no export, nothing that prepares data.
+
+    `moved`: whether it is shown to get what has been moved to the device: preparing that is a part of the inference,
+    and what a metric reads of all that it has gathered, it reads element by element.
+    """
     index, outline = file.project.index, file.outline
     key = FunctionKey(file.path, function)
-    if function <= 0 or _is_set_up(file, key):
+    if function <= 0 or _is_set_up(file, key, moved):
         return False
     record = outline.functions[function]
     if record.class_index >= 0 and _handles_data(file, record.class_index):
@@ -191,12 +198,13 @@ def _handles_data(file: SourceFile, number: int) -> bool:
     return named_so or any(base.startswith("torch.utils.data.") for base in bases)
 
 
-def _is_set_up(file: SourceFile, key: FunctionKey) -> bool:
+def _is_set_up(file: SourceFile, key: FunctionKey, moved: bool) -> bool:
     number = key.index
     while number > 0:
         name = file.outline.functions[number].name
-        cold = is_cold(file.project.index, FunctionKey(file.path, number))
-        if cold or NOT_TRAINING_NAME.search(name) or _PREPARES.search(name):
+        once = moved and name in ONCE_PER_EPOCH
+        cold = is_cold(file.project.index, FunctionKey(file.path, number)) and not once
+        if cold or NOT_TRAINING_NAME.search(name) or (_PREPARES.search(name) and not moved):
             return True
         number = file.outline.functions[number].parent
     return False

@@ -28,6 +28,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
 
     A module may return a list, and a parameter may be one, whatever its elements are.
     """
+    node = _uncopied(file, place, node)
     if isinstance(node, ast.Call):
         denoted = file.denotes(node.func, place) or ""
         if denoted.startswith("torch.") and "()" not in denoted:
@@ -58,6 +59,13 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
         parameters = file.outline.functions[place.function].parameters
         return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
+
+
+def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
+    """`x` of `copy.deepcopy(x)`."""
+    if not isinstance(node, ast.Call) or not node.args or last_part(chain(node.func)) not in ("copy", "deepcopy"):
+        return node
+    return node.args[0] if (file.denotes(node.func, place) or "").startswith("copy.") else node
 
 
 def _is_used_as_one(file: SourceFile, place: Place, node: ast.expr, body: Body) -> bool:

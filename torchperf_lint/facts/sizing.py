@@ -15,6 +15,7 @@ from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 from torchperf_lint.facts.tracing import parts_of
+from torchperf_lint.facts.windows import begins_window, window_length
 
 _FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace randint randperm rand randn".split())
 """Functions whose positional arguments are sizes and bounds; of `full` and `linspace` a value too, which is read."""
@@ -40,6 +41,8 @@ class Sized(NamedTuple):
     """Whether that happens several times a step: in a loop inside the step."""
     again: bool = False
     """Whether the same tensor has to be an integer in several places: one read does for all of them."""
+    window: bool = False
+    """Whether it is only where a slice of a known length begins, which the device can gather."""
 
 
 def sized(file: SourceFile) -> list[Sized]:
@@ -64,12 +67,23 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
         assert isinstance(spot.expression, ast.Subscript)
         for operand in _indices(file, spot, spot.expression.slice):
             if may_be_tensor(spot, operand):
-                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand))
+                window = _begins_window(file, spot, spot.expression, operand)
+                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand), window=window)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a)]
         if operands and _takes_sizes(file, site):
             for operand in operands:
                 yield Sized(site, operand, _in_inner_loop(file, site, operand))
+
+
+def _begins_window(file: SourceFile, place: Place, taken: ast.Subscript, bound: ast.expr) -> bool:
+    parts = taken.slice.elts if isinstance(taken.slice, ast.Tuple) else [taken.slice]
+    slices = [part for part in parts if isinstance(part, ast.Slice)]
+    own = next((part for part in slices if part.lower is bound or part.upper is bound), None)
+    length = window_length(own) if own is not None else None
+    if own is None or length is None or file.value(taken.value, place).kind != "tensor":
+        return False
+    return begins_window(own, file.value(length, place).kind == "plain")
 
 
 def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.hot import Hot
@@ -11,7 +11,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Frame
-from torchperf_lint.model import Location
+from torchperf_lint.model import Confidence, Location
 
 
 class Spot(NamedTuple):
@@ -50,6 +50,24 @@ def hot_nodes(file: SourceFile, *kinds: type[ast.AST]) -> Iterator[Spot]:
             found = spot_at(file, node, function)
             if found is not None:
                 yield found
+
+
+def looped_nodes(file: SourceFile, kinds: tuple[type[ast.AST], ...], functions: Iterable[int]) -> Iterator[Spot]:
+    """The expressions and statements of these kinds that a loop repeats in functions that are not known to be hot.
+
+    Why such a spot matters is not known yet: whoever finds a reason puts it in.
+    """
+    hotness, regions = file.project.hotness, file.outline.regions
+    for function in functions:
+        for node in file.enclosing(function).of_kinds(kinds):
+            assert isinstance(node, ast.expr | ast.stmt)
+            start = file.span(node)[0]
+            region = hotness.innermost(file.path, start)
+            if regions[region].function == function and hotness.turns(file.path, region):
+                yield Spot(file, node, function, _NOT_KNOWN, start)
+
+
+_NOT_KNOWN = Hot("elements", "", "", Confidence.POSSIBLE, "", 0)
 
 
 def hot_functions(file: SourceFile) -> list[int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
+from torchperf_lint.facts.repeated import may_run_often
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_nodes, spot_at
+from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes, looped_nodes, spot_at
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ASKING = (ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, ast.UnaryOp, *_COMPREHENSIONS)
@@ -36,6 +37,38 @@ def _truths(file: SourceFile) -> tuple[Spot, ...]:
             if inner is not None and _may_be_truth(inner, leaf):
                 found[leaf] = inner
     return tuple(found.values())
+
+
+def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:
+    """The expressions that a loop asks for their truth in each turn, in code that is not known to be hot."""
+    if not file.mentions(("torch",)):
+        return ()
+    hot = set(hot_functions(file))
+    regions = file.outline.regions
+    # A loop over the elements of something counts its turns, or walks over what `zip` pairs.
+    looped = {r.function for r in regions if r.kind == "loop" and r.turns is None and _WALKS.search(r.detail)}
+    functions = [
+        number
+        for number in sorted(looped - hot)
+        if may_run_often(file, number, moved=True) and not _is_kernel(file.outline.functions[number].decorators)
+    ]
+    return tuple(_leaves_of(file, looped_nodes(file, (ast.If, ast.IfExp), functions)))
+
+
+_WALKS = re.compile(r" in (?:t?range|enumerate|zip|tqdm)\(")
+
+
+def _is_kernel(decorators: Iterable[str]) -> bool:
+    """`@cuda.jit`, `@triton.jit`: what such a function's loops do, they do on the device."""
+    return any(last_part(decorator).startswith("jit") for decorator in decorators)
+
+
+def _leaves_of(file: SourceFile, spots: Iterable[Spot]) -> Iterator[Spot]:
+    for spot in spots:
+        for leaf in _leaves(spot.expression):
+            inner = Spot(file, leaf, spot.function, spot.hot, file.span(leaf)[0])
+            if _may_be_truth(inner, leaf):
+                yield inner
 
 
 def _leaves(node: ast.expr | ast.stmt) -> Iterator[ast.expr]:

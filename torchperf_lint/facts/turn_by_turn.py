@@ -4,7 +4,8 @@ once before the loop.
     sizes = [int(mask.sum()) for mask in masks]          for score, token in zip(*scores[i].topk(k)):
                                                              kept[token.item()] = score.item()
 
-Whatever such reads decide, all of them could be stacked and read together. Asked only of code that is known to be hot.
+Whatever such reads decide, all of them could be stacked and read together. Asked of code that is known to be hot, and
+of loops over the parts that a tensor was cut into.
 """
 
 from __future__ import annotations
@@ -37,6 +38,27 @@ def together(file: SourceFile, place: Place, read: ast.expr, value: Value, shown
     if found is None or (_is_many(place) and file.value(found[0], place).kind != "tensor"):
         return None  # lists of different lengths are not stacked
     return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True)
+
+
+def of_cut_parts(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
+    """What a loop over the parts of one tensor reads of each, in code of which nothing else says that it is hot.
+
+    `for part in x.split(sizes): if part.sum() == 0:` computes on the device what one read would fetch of all parts.
+    """
+    if _is_many(place) or not any(_cuts(loop.iter) for loop in file.enclosing(place.function).loops(read)):
+        return None
+    found = own_each_turn(file, place, read)
+    value = file.value(read, place)
+    if found is None or not _cuts(found[0]) or not value.on_device or not file.project.uses_accelerator:
+        return None
+    return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True)
+
+
+def _cuts(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) and last_part(chain(n.func)) in _CUTTERS for n in ast.walk(node))
+
+
+_CUTTERS = frozenset({"split", "split_with_sizes", "tensor_split"})
 
 
 def _is_many(place: Place) -> bool:

@@ -28,16 +28,31 @@ def asks_a_divisor(node: ast.If | ast.IfExp, known: Known, rest: Sequence[ast.st
 
     `rest`: what runs where a branch without `else` is not taken and leaves its function.
     """
-    asked = _asked(node.test)
+    asked = _all_asked(node.test)
     if asked is None:
         return False
-    divisor, nonzero_first = asked
+    divisors, nonzero_first = asked
+    if len(divisors) > 1 and isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return):
+        return False  # one of several cases that a function tells apart, as it does for numbers of the host
     first, second = _sides(node, rest)
     some, none = (first, second) if nonzero_first else (second, first)
     if not all(map(is_cheap, [*some, *none])) or not all(map(_is_simple, none)):
         return False
-    names = _spellings(divisor, known)
+    names = {name for divisor in divisors for name in _spellings(divisor, known)}
     return any(_divides(value, names) for value in some) or _replaces(none, some, names)
+
+
+def _all_asked(test: ast.expr) -> tuple[list[ast.expr], bool] | None:
+    """What is compared with zero, of `a == 0 or b == 0`, and of `a > 0 and b > 0`, both; and whether the test holds
+    where none of it is zero."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    asked = [found for part in parts if (found := _asked(part)) is not None]
+    if len(asked) < len(parts):
+        return None
+    nonzero = {found[1] for found in asked}
+    if isinstance(test, ast.BoolOp) and nonzero != {isinstance(test.op, ast.And)}:
+        return None
+    return [found[0] for found in asked], nonzero.pop()
 
 
 def _asked(test: ast.expr) -> tuple[ast.expr, bool] | None:

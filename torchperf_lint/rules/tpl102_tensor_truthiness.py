@@ -11,9 +11,10 @@ from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, 
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause, hot_read, on_device, one_copy
+from torchperf_lint.facts.reads import cause, hot_read, on_device, one_copy, repeated_read
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.truths import truths
+from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.truths import truths, truths_in_loops
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -135,6 +136,25 @@ class TensorTruthiness(SourceRule):
                 yield from self._judged(file, site, operand)
         for site, operand, value in extremes(file):
             yield from self._judged(file, site, operand, value)
+        for spot in truths_in_loops(file):
+            assert isinstance(spot.expression, ast.expr)
+            yield from self._in_a_loop(file, spot, spot.expression)
+
+    def _in_a_loop(self, file: SourceFile, spot: Spot, asked: ast.expr) -> Iterator[Finding]:
+        """One copy before a loop answers what each of its turns asks, whatever calls the function."""
+        read = repeated_read(file, spot, asked)
+        if read is None:
+            return
+        yield self.found(
+            spot,
+            message=f"`{file.brief(asked)}` is decided on the host, which waits for the device {read.hot.when}",
+            instead=one_copy(file, read) or _instead(DECIDES),
+            value=read.value,
+            hot=read.hot,
+            severity=read.severity,
+            root_cause=cause(spot),
+            leads=False,
+        )
 
     def _judged(
         self, file: SourceFile, place: Place, operand: ast.expr, shown: Value | None = None
@@ -143,7 +163,8 @@ class TensorTruthiness(SourceRule):
         if read is None:
             return
         statement = file.enclosing(place.function).statement(place.expression)
-        then = DECIDES if isinstance(statement, ast.Return) else consequence(place)
+        # What `return not t.any()` hands back decides elsewhere; of two tensors the larger one is but a value.
+        then = DECIDES if isinstance(statement, ast.Return) and shown is None else consequence(place)
         assert isinstance(place.expression, ast.expr)
         drawn = then in EXCUSED and is_drawn(file, place, operand)
         excused = then in EXCUSED and read.repeated is None and not drawn

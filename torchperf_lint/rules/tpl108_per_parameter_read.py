@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
 from torchperf_lint.facts.finite import checks
-from torchperf_lint.facts.parameters import Loop, per_parameter
+from torchperf_lint.facts.parameters import called_per_parameter, per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, SourceFile
@@ -23,7 +23,8 @@ class PerParameterRead(SourceRule):
 
     ## What it does
     Flags `.item()`, `float(t)`, `.cpu()`, `if t:` and checks for NaN inside a loop over `parameters()`,
-    `named_parameters()`, `group["params"]` or gradients, where that loop runs every training step.
+    `named_parameters()`, `group["params"]` or gradients, where that loop runs every training step; also in a helper
+    that nothing but such loops call.
 
     ## Why it is slow
     Each read copies one number to the host and waits until everything queued on the device before it has run. A model
@@ -103,10 +104,11 @@ class PerParameterRead(SourceRule):
         del project
         for place, operand in _reads(file):
             loop = per_parameter(file, place)
-            if loop is not None:
-                yield from self._judged(file, place, operand, loop)
+            over = file.brief(loop.iter) if loop is not None else called_per_parameter(file, place)
+            if over is not None:
+                yield from self._judged(file, place, operand, over)
 
-    def _judged(self, file: SourceFile, place: Place, operand: ast.expr, loop: Loop) -> Iterator[Finding]:
+    def _judged(self, file: SourceFile, place: Place, operand: ast.expr, over: str) -> Iterator[Finding]:
         value, hot = on_device(file, place, operand), place.hot
         if value is None or hot is None or hot.kind == "data":
             return
@@ -116,7 +118,7 @@ class PerParameterRead(SourceRule):
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
-            f"`{file.brief(loop.iter)}`, {hot.when}",
+            f"`{over}`, {hot.when}",
             instead=_CHOOSE if then == REPLACES else _STACK,
             value=value,
             hot=hot,

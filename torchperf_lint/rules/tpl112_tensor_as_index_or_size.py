@@ -24,8 +24,8 @@ class TensorAsIndexOrSize(SourceRule):
     Flags device tensors that Python turns into an integer: bounds of slices, indices that are one number, sizes of
     factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
-    tensor in several places, or for three tensors or more in one statement; and random numbers that are drawn on
-    the device only to be read.
+    tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
+    begins there, `x[i : i + 1]`; and random numbers that are drawn on the device only to be read.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -114,7 +114,7 @@ class TensorAsIndexOrSize(SourceRule):
         place, hot = found.place, found.place.hot
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
-        disputable = hot.optional or not (found.several or found.again or together or drawn)
+        disputable = hot.optional or not (found.several or found.again or found.window or together or drawn)
         written = short(words(found.operand))
         return self.found(
             place,
@@ -128,6 +128,8 @@ class TensorAsIndexOrSize(SourceRule):
             if found.again
             else _AT_ONCE
             if together
+            else _WINDOW
+            if found.window
             else _ONCE,
             value=value,
             hot=hot,
@@ -160,6 +162,10 @@ _AT_ONCE = (
 _SEVERAL = (
     "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
+)
+_WINDOW = (
+    "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
+    "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"
 )
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"

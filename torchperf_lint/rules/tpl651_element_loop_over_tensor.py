@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import cast
 
+from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -23,7 +24,8 @@ class ElementLoopOverTensor(SourceRule):
     `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
     turns do a few operations on the element. Where a turn runs a module, needs the turn before it, or works on
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
-    `sorted` of one tensor, which walk over its elements: `max(lengths)`.
+    `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
+    host has, in a loop over something the host has.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -111,6 +113,9 @@ class ElementLoopOverTensor(SourceRule):
             yield self._found(file, spot, found)
         for walk in taken_apart(file):
             yield self._taken_apart(file, walk)
+        for found_up in counted_up(file):
+            if not any(outer in told for outer in _around(file, found_up.spot)):
+                yield self._counted_up(file, found_up)
 
     def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
         doubtful = found.doubt is not None or spot.hot.optional
@@ -135,6 +140,19 @@ class ElementLoopOverTensor(SourceRule):
             message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {does} {hot.when}",
             instead=f"ask the tensor, which does it at once: `{file.brief(walk.tensor)}.{walk.method}`",
             value=walk.value,
+            hot=hot,
+            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
+
+    def _counted_up(self, file: SourceFile, found: CountedUp) -> Finding:
+        hot, whole = found.spot.hot, file.brief(found.tensor)
+        return self.found(
+            found.spot,
+            message=f"a number is added to one element of `{whole}` in each turn of the loop on line {found.line}, "
+            f"with kernels of its own, {hot.when}",
+            instead=f"count in a Python list, add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
+            value=found.value,
             hot=hot,
             severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if hot.optional else None,
