@@ -1,0 +1,275 @@
+"""What becomes of the elements that a mask selects: whether there is a way to write it that needs no size."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.complaints import leaves, only_complains
+from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, key_of
+from torchperf_lint.facts.spots import Spot
+
+REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
+"""A sum or mean is taken of it; a loss; it is written back by the same mask; its indices only fill in a number; it only
+raises or is told; only how many there are is computed with."""
+_GUARD, _OTHER = "guard", "other"
+_STEPS = 12
+_HOPS = 3
+
+_ELEMENTWISE = frozenset(
+    "abs acos asin atan atan2 ceil clamp clamp_min clamp_max clip cos cosh detach clone div divide exp expm1 float "
+    "double half long int bool bfloat16 to type type_as floor frac lerp log log10 log1p log2 maximum minimum mul "
+    "multiply neg negative pow reciprocal relu round rsqrt sigmoid sign sin sqrt square sub subtract add tan tanh "
+    "true_divide logical_not logical_and logical_or isnan isinf isfinite isclose eq ne lt le gt ge softplus logit "
+    "nan_to_num where contiguous unsqueeze cuda softsign elu silu gelu logsigmoid huber xlogy erf".split()
+)
+_REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
+_SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
+_LOSSES = re.compile(
+    r"^(?:cross_entropy|nll_loss|kl_div|l1_loss|mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy\w*|"
+    r"gaussian_nll_loss|poisson_nll_loss|cosine_similarity)$"
+)
+_LOSS_CLASSES = re.compile(
+    r"^torch\.nn\.(?:modules\.loss\.)?(?:CrossEntropy|NLL|KLDiv|L1|MSE|SmoothL1|Huber|BCE|BCEWithLogits|GaussianNLL|"
+    r"PoissonNLL)Loss\(\)$"
+)
+
+
+def purpose(selection: Selection) -> str | None:
+    """What a selection is for, where that needs no size; None where it does, or where nobody knows."""
+    spot, node = selection.spot, selection.spot.expression
+    assert isinstance(node, ast.expr)
+    if selection.form in (STORE, CHANGE):
+        statement = spot.file.enclosing(spot.function).statement(node)
+        assert isinstance(statement, ast.Assign | ast.AugAssign)
+        return WRITTEN if _Uses(selection).fits(statement.value, _HOPS) else None
+    ends = _Uses(selection).ends(node, _HOPS)
+    return _decided(ends, selection.form)
+
+
+def _decided(ends: set[str], form: str) -> str | None:
+    if _OTHER in ends or not ends or ends == {_GUARD}:
+        return None
+    if form == DISTINCT:
+        return CHECKED if ends <= {CHECKED, _GUARD} else None
+    return next((end for end in (WRITTEN, LOST, REDUCED, FILLED, COUNTED, CHECKED) if end in ends), None)
+
+
+class _Uses:
+    """Follows what one selection gives to where it ends."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.spot: Spot = selection.spot
+        self.around = self.spot.file.enclosing(self.spot.function)
+        index = selection.spot.expression
+        parts = index.slice.elts if isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Tuple) else []
+        self.axis = next((n for n, part in enumerate(parts) if part is selection.mask), 0)
+        """The dimension that the mask shrinks."""
+
+    def ends(self, node: ast.expr, hops: int) -> set[str]:
+        """Where the value of an expression goes."""
+        current: ast.AST = node
+        counts = False
+        for _ in range(_STEPS):
+            parent = self.around.parents.get(current)
+            if isinstance(parent, ast.keyword):
+                current, parent = parent, self.around.parents.get(parent)
+            if isinstance(parent, ast.Assign):
+                return self._bound(parent, current, hops, counts)
+            found = self._step(parent, current, counts)
+            if isinstance(found, str):
+                return {found}
+            if found is None or parent is None:
+                return {_OTHER}
+            counts = counts or self._is_size(parent, current)
+            current = found
+        return {_OTHER}
+
+    def _step(self, parent: ast.AST | None, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        """One node up: the node that holds the value now, how it ended, or None."""
+        if isinstance(parent, ast.Raise | ast.Assert | ast.FormattedValue):
+            return CHECKED
+        if isinstance(parent, ast.If | ast.IfExp | ast.While):
+            return self._tested(parent, node, counts)
+        if isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp):
+            if counts and isinstance(parent, ast.BinOp):
+                return COUNTED
+            return parent
+        if isinstance(parent, ast.Attribute):
+            return self._method(parent, counts)
+        if isinstance(parent, ast.Call):
+            return self._argument(parent, node, counts)
+        if isinstance(parent, ast.Subscript):
+            return self._indexed(parent, node, counts)
+        if isinstance(parent, ast.AugAssign) and node is parent.value:
+            return WRITTEN if self._same_mask(parent.target) else _OTHER
+        return None
+
+    def _tested(self, parent: ast.If | ast.IfExp | ast.While, node: ast.AST, counts: bool) -> str | ast.AST:
+        if isinstance(parent, ast.IfExp) and node is not parent.test:
+            return parent
+        if isinstance(parent, ast.If) and (leaves(parent.body) or only_complains(parent.body)):
+            return CHECKED
+        return _GUARD if counts else _OTHER
+
+    def _method(self, parent: ast.Attribute, counts: bool) -> str | ast.AST | None:
+        if parent.attr == "shape":
+            return parent
+        call = self.around.parents.get(parent)
+        if not isinstance(call, ast.Call) or call.func is not parent:
+            return parent if parent.attr in ("data", "T") else None
+        name = parent.attr.rstrip("_")
+        if name in _SIZES or name in _ELEMENTWISE or (counts and name == "item"):
+            return call
+        if name in _REDUCING:
+            return self._reduced(call, call.args)
+        if self.selection.form == DISTINCT and name in ("tolist", "cpu", "item"):
+            return call
+        return None
+
+    def _reduced(self, call: ast.Call, dims: list[ast.expr]) -> str | ast.AST | None:
+        """A reduction over the selected elements ends them; one over another dimension is no more than arithmetic."""
+        if self.selection.form == DISTINCT:
+            return call
+        dim = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), dims[0] if dims else None)
+        if dim is None or not isinstance(dim, ast.Constant | ast.UnaryOp):
+            return REDUCED if dim is None else None
+        written = ast.unparse(dim)
+        return REDUCED if self.axis or written == "0" else call
+
+    def _argument(self, call: ast.Call, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        if call.func is node:
+            return None
+        written = chain(call.func)
+        name = last_part(written)
+        if name in ("len", "int", "float", "bool"):
+            return call
+        if name == "print":
+            return CHECKED
+        denoted = self.spot.file.denotes(call.func, self.spot) or ""
+        if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
+            return LOST
+        of_torch = denoted.startswith("torch.") and "()" not in denoted
+        own_method = isinstance(call.func, ast.Attribute) and not denoted
+        if of_torch and name in _REDUCING:
+            return self._reduced(call, call.args[1:])
+        if (of_torch or own_method) and name in _ELEMENTWISE and not written.startswith("self."):
+            return call
+        return None
+
+    def _indexed(self, parent: ast.Subscript, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        if node is parent.value:
+            if self.selection.form == INDICES and isinstance(parent.slice, ast.Constant):
+                return parent  # `torch.where(m)[0]`
+            if counts:
+                return parent  # `x.shape[0]`
+            return parent if not self.axis and _keeps_first(parent.slice) else None
+        if self.selection.form != INDICES:
+            return None
+        if isinstance(parent.ctx, ast.Load):
+            return parent
+        statement = self.around.statement(parent)
+        if not isinstance(statement, ast.Assign):
+            return None
+        return FILLED if self.spot.file.value(statement.value, self.spot).kind == "plain" else None
+
+    def _is_size(self, parent: ast.AST, node: ast.AST) -> bool:
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _SIZES
+        return isinstance(parent, ast.Call) and parent.func is not node and last_part(chain(parent.func)) == "len"
+
+    # -- names ---------------------------------------------------------------------------------------
+
+    def _bound(self, statement: ast.Assign, value: ast.AST, hops: int, counts: bool) -> set[str]:
+        """Where all uses of a name for the value end."""
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or statement.value is not value:
+            return {_OTHER}
+        if isinstance(target, ast.Subscript):
+            fits = self._same_mask(target) and self.fits(statement.value, _HOPS)
+            return {WRITTEN} if fits else {_OTHER}
+        name = self._name_of(target)
+        if name is None or hops <= 0 or counts:
+            return {_OTHER}
+        body = self.spot.file.project.body(self.spot.file.path)
+        assert body is not None
+        found: set[str] = set()
+        for use in self.around.of_kinds((ast.Name,)):
+            if not isinstance(use, ast.Name) or use.id != name or not isinstance(use.ctx, ast.Load):
+                continue
+            reaching = body.reaching(self.spot.function, name, body.at(use)) or ()
+            if any(d.value is statement.value for d in reaching):
+                found |= self.ends(use, hops - 1)
+                if _OTHER in found:
+                    break
+        return found or {_OTHER}
+
+    def _name_of(self, target: ast.expr) -> str | None:
+        """The one name that is bound; also of `rows, = torch.where(m)`."""
+        if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
+            target = target.elts[0]
+        return target.id if isinstance(target, ast.Name) else None
+
+    # -- stores --------------------------------------------------------------------------------------
+
+    def _same_mask(self, target: ast.expr) -> bool:
+        if not isinstance(target, ast.Subscript):
+            return False
+        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+        written = ast.unparse(self.selection.mask)
+        return any(ast.unparse(p) == written and key_of(self.spot, p) == self.selection.key for p in parts)
+
+    def fits(self, value: ast.expr, hops: int) -> bool:
+        """Whether a value is computed, element by element, from what the same mask picks, and from numbers."""
+        if isinstance(value, ast.BinOp):
+            return self.fits(value.left, hops) and self.fits(value.right, hops)
+        if isinstance(value, ast.UnaryOp):
+            return self.fits(value.operand, hops)
+        if isinstance(value, ast.Subscript) and self._same_mask(value):
+            return True
+        if isinstance(value, ast.Call):
+            return self._call_fits(value, hops)
+        known = self.spot.file.value(value, self.spot)
+        if known.kind == "plain":
+            return True
+        if isinstance(value, ast.Attribute) and chain(value).startswith("self."):
+            return known.kind == "tensor"  # a parameter or buffer: one row for all of them
+        if isinstance(value, ast.Name) and hops > 0:
+            return self._name_fits(value, hops)
+        return False
+
+    def _name_fits(self, value: ast.Name, hops: int) -> bool:
+        body = self.spot.file.project.body(self.spot.file.path)
+        assert body is not None
+        reaching = body.reaching(self.spot.function, value.id, body.at(value)) or ()
+        made = [d.value for d in reaching if d.how == "assign" and d.value is not None]
+        return bool(made) and len(made) == len(reaching) and all(self.fits(one, hops - 1) for one in made)
+
+    def _call_fits(self, call: ast.Call, hops: int) -> bool:
+        name = last_part(chain(call.func)).rstrip("_")
+        denoted = self.spot.file.denotes(call.func, self.spot) or ""
+        of_torch = denoted.startswith("torch.") and "()" not in denoted
+        dims = call.args[1:] if of_torch else call.args
+        if name in ("mean", "sum", "max", "min", "item") and not dims and not call.keywords:
+            return True  # one number for all of them
+        if name in ("view", "reshape", "expand") and isinstance(call.func, ast.Attribute) and not of_torch:
+            return self.fits(call.func.value, hops)
+        if name not in _ELEMENTWISE or not isinstance(call.func, ast.Attribute):
+            return False
+        operands = [*call.args, *(k.value for k in call.keywords)]
+        if not of_torch:
+            operands.append(call.func.value)
+        return all(_is_dtype(operand) or self.fits(operand, hops) for operand in operands)
+
+
+def _is_dtype(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and (chain(node).startswith("torch.") or node.attr in ("dtype", "device"))
+
+
+def _keeps_first(index: ast.expr) -> bool:
+    """`sel[:, 0]`, `sel[..., None]`: the selected elements stay one beside the other."""
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    whole = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
+    return whole or (isinstance(first, ast.Constant) and first.value is ...)
