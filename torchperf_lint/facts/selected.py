@@ -9,6 +9,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, key_of
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.written_into import written_into
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it; a loss; it is written back by the same mask; its indices only fill in a number; it only
@@ -68,10 +69,9 @@ class _Uses:
         self.axis = next((n for n, part in enumerate(parts) if part is selection.mask), 0)
         """The dimension that the mask shrinks."""
 
-    def ends(self, node: ast.expr, hops: int) -> set[str]:
-        """Where the value of an expression goes."""
+    def ends(self, node: ast.expr, hops: int, counts: bool = False) -> set[str]:
+        """Where the value of an expression goes; `counts`: it is only how many elements there are."""
         current: ast.AST = node
-        counts = False
         for _ in range(_STEPS):
             parent = self.around.parents.get(current)
             if isinstance(parent, ast.keyword):
@@ -160,6 +160,8 @@ class _Uses:
         return None
 
     def _indexed(self, parent: ast.Subscript, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        if node is parent.value and not isinstance(parent.ctx, ast.Load):
+            return None  # what is written into parts of a selection depends on its size
         if node is parent.value:
             if self.selection.form == INDICES and isinstance(parent.slice, ast.Constant):
                 return parent  # `torch.where(m)[0]`
@@ -191,7 +193,7 @@ class _Uses:
             fits = self._same_mask(target) and self.fits(statement.value, _HOPS)
             return {WRITTEN} if fits else {_OTHER}
         name = self._name_of(target)
-        if name is None or hops <= 0 or counts:
+        if name is None or hops <= 0:
             return {_OTHER}
         body = self.spot.file.project.body(self.spot.file.path)
         assert body is not None
@@ -201,7 +203,7 @@ class _Uses:
                 continue
             reaching = body.reaching(self.spot.function, name, body.at(use)) or ()
             if any(d.value is statement.value for d in reaching):
-                found |= self.ends(use, hops - 1)
+                found |= self.ends(use, hops - 1, counts)
                 if _OTHER in found:
                     break
         return found or {_OTHER}
@@ -245,6 +247,8 @@ class _Uses:
         assert body is not None
         reaching = body.reaching(self.spot.function, value.id, body.at(value)) or ()
         made = [d.value for d in reaching if d.how == "assign" and d.value is not None]
+        if any(True for _ in written_into(body, self.spot.function, value.id)):
+            return False  # `sel[1:] = sel[1:] - sel[:-1]`: its elements are neighbours
         return bool(made) and len(made) == len(reaching) and all(self.fits(one, hops - 1) for one in made)
 
     def _call_fits(self, call: ast.Call, hops: int) -> bool:

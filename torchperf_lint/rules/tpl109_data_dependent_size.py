@@ -188,7 +188,8 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
 
 
 _RESULTS = re.compile(
-    r"nms|post_?process|(?:^|[._])(?:predict|infer|detect|decode|get_(?:bboxes|boxes|results|proposals))(?:_|$)|Detector\."
+    r"nms|post_?process|(?:^|[._])(?:predict|infer|detect|decode|get_(?:bboxes|boxes|results|proposals))(?:_|$)|Detector\.",
+    re.IGNORECASE,
 )
 """Functions that turn outputs into what a user gets; the size of that is read in the end."""
 _AGAIN = "again"
