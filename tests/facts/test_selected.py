@@ -7,7 +7,8 @@ from snippets import texts
 
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, WRITTEN, purpose
-from torchperf_lint.facts.selections import base_of, selections, together
+from torchperf_lint.facts.selections import base_of, selections
+from torchperf_lint.facts.selections_again import together
 from torchperf_lint.facts.source import SourceFile
 
 CODE = """

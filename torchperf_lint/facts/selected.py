@@ -7,9 +7,9 @@ import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
-from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection, key_of
+from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
+from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
 from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.written_into import written_into
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it; a loss; it is written back by the same mask; its indices only fill in a number; it only
@@ -18,13 +18,6 @@ _GUARD, _OTHER = "guard", "other"
 _STEPS = 12
 _HOPS = 3
 
-_ELEMENTWISE = frozenset(
-    "abs acos asin atan atan2 ceil clamp clamp_min clamp_max clip cos cosh detach clone div divide exp expm1 float "
-    "double half long int bool bfloat16 to type type_as floor frac lerp log log10 log1p log2 maximum minimum mul "
-    "multiply neg negative pow reciprocal relu round rsqrt sigmoid sign sin sqrt square sub subtract add tan tanh "
-    "true_divide logical_not logical_and logical_or isnan isinf isfinite isclose eq ne lt le gt ge softplus logit "
-    "nan_to_num where contiguous unsqueeze cuda softsign elu silu gelu logsigmoid huber xlogy erf".split()
-)
 _REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
 _LOSSES = re.compile(
@@ -44,7 +37,7 @@ def purpose(selection: Selection) -> str | None:
     if selection.form in (STORE, CHANGE):
         statement = spot.file.enclosing(spot.function).statement(node)
         assert isinstance(statement, ast.Assign | ast.AugAssign)
-        return WRITTEN if _Uses(selection).fits(statement.value, _HOPS) else None
+        return WRITTEN if fits(selection, statement.value) else None
     ends = _Uses(selection).ends(node, _HOPS)
     return _decided(ends, selection.form)
 
@@ -104,7 +97,7 @@ class _Uses:
         if isinstance(parent, ast.Subscript):
             return self._indexed(parent, node, counts)
         if isinstance(parent, ast.AugAssign) and node is parent.value:
-            return WRITTEN if self._same_mask(parent.target) else _OTHER
+            return WRITTEN if is_by_mask(self.selection, parent.target) else _OTHER
         return None
 
     def _tested(self, parent: ast.If | ast.IfExp | ast.While, node: ast.AST, counts: bool) -> str | ast.AST:
@@ -121,7 +114,7 @@ class _Uses:
         if not isinstance(call, ast.Call) or call.func is not parent:
             return parent if parent.attr in ("data", "T") else None
         name = parent.attr.rstrip("_")
-        if name in _SIZES or name in _ELEMENTWISE or (counts and name == "item"):
+        if name in _SIZES or name in ELEMENTWISE or (counts and name == "item"):
             return call
         if name in _REDUCING:
             return self._reduced(call, call.args)
@@ -155,7 +148,7 @@ class _Uses:
         own_method = isinstance(call.func, ast.Attribute) and not denoted
         if of_torch and name in _REDUCING:
             return self._reduced(call, call.args[1:])
-        if (of_torch or own_method) and name in _ELEMENTWISE and not written.startswith("self."):
+        if (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self."):
             return call
         return None
 
@@ -190,8 +183,8 @@ class _Uses:
         if len(statement.targets) != 1 or statement.value is not value:
             return {_OTHER}
         if isinstance(target, ast.Subscript):
-            fits = self._same_mask(target) and self.fits(statement.value, _HOPS)
-            return {WRITTEN} if fits else {_OTHER}
+            by_mask = is_by_mask(self.selection, target) and fits(self.selection, statement.value)
+            return {WRITTEN} if by_mask else {_OTHER}
         name = self._name_of(target)
         if name is None or hops <= 0:
             return {_OTHER}
@@ -213,63 +206,6 @@ class _Uses:
         if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
             target = target.elts[0]
         return target.id if isinstance(target, ast.Name) else None
-
-    # -- stores --------------------------------------------------------------------------------------
-
-    def _same_mask(self, target: ast.expr) -> bool:
-        if not isinstance(target, ast.Subscript):
-            return False
-        parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-        written = ast.unparse(self.selection.mask)
-        return any(ast.unparse(p) == written and key_of(self.spot, p) == self.selection.key for p in parts)
-
-    def fits(self, value: ast.expr, hops: int) -> bool:
-        """Whether a value is computed, element by element, from what the same mask picks, and from numbers."""
-        if isinstance(value, ast.BinOp):
-            return self.fits(value.left, hops) and self.fits(value.right, hops)
-        if isinstance(value, ast.UnaryOp):
-            return self.fits(value.operand, hops)
-        if isinstance(value, ast.Subscript) and self._same_mask(value):
-            return True
-        if isinstance(value, ast.Call):
-            return self._call_fits(value, hops)
-        known = self.spot.file.value(value, self.spot)
-        if known.kind == "plain":
-            return True
-        if isinstance(value, ast.Attribute) and chain(value).startswith("self."):
-            return known.kind == "tensor"  # a parameter or buffer: one row for all of them
-        if isinstance(value, ast.Name) and hops > 0:
-            return self._name_fits(value, hops)
-        return False
-
-    def _name_fits(self, value: ast.Name, hops: int) -> bool:
-        body = self.spot.file.project.body(self.spot.file.path)
-        assert body is not None
-        reaching = body.reaching(self.spot.function, value.id, body.at(value)) or ()
-        made = [d.value for d in reaching if d.how == "assign" and d.value is not None]
-        if any(True for _ in written_into(body, self.spot.function, value.id)):
-            return False  # `sel[1:] = sel[1:] - sel[:-1]`: its elements are neighbours
-        return bool(made) and len(made) == len(reaching) and all(self.fits(one, hops - 1) for one in made)
-
-    def _call_fits(self, call: ast.Call, hops: int) -> bool:
-        name = last_part(chain(call.func)).rstrip("_")
-        denoted = self.spot.file.denotes(call.func, self.spot) or ""
-        of_torch = denoted.startswith("torch.") and "()" not in denoted
-        dims = call.args[1:] if of_torch else call.args
-        if name in ("mean", "sum", "max", "min", "item") and not dims and not call.keywords:
-            return True  # one number for all of them
-        if name in ("view", "reshape", "expand") and isinstance(call.func, ast.Attribute) and not of_torch:
-            return self.fits(call.func.value, hops)
-        if name not in _ELEMENTWISE or not isinstance(call.func, ast.Attribute):
-            return False
-        operands = [*call.args, *(k.value for k in call.keywords)]
-        if not of_torch:
-            operands.append(call.func.value)
-        return all(_is_dtype(operand) or self.fits(operand, hops) for operand in operands)
-
-
-def _is_dtype(node: ast.expr) -> bool:
-    return isinstance(node, ast.Attribute) and (chain(node).startswith("torch.") or node.attr in ("dtype", "device"))
 
 
 def _keeps_first(index: ast.expr) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.masks import is_mask, may_be_mask
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
@@ -139,34 +138,6 @@ def _for_the_host(spot: Spot) -> bool:
                 return True
         inner = parent
     return False
-
-
-def together(one: Selection, other: Selection) -> bool:
-    """Whether one call of the function may run both: not in two branches of one `if`, nor after one that leaves."""
-    around = one.spot.file.enclosing(one.spot.function)
-    first, second = sorted((one, other), key=lambda s: s.spot.file.span(s.spot.expression)[0])
-    branches = {id(p): n for p, n in _branches(first, around)}
-    for parent, number in _branches(second, around):
-        if branches.get(id(parent), number) != number:
-            return False
-    holders = {id(p) for p, _ in _branches(second, around)}
-    for parent, number in _branches(first, around):
-        block = parent.body if number == 0 else parent.orelse
-        leaves = isinstance(block, list) and isinstance(block[-1], ast.Return | ast.Raise | ast.Continue)
-        if leaves and id(parent) not in holders:
-            return False
-    return True
-
-
-def _branches(selection: Selection, around: Enclosing) -> Iterator[tuple[ast.If | ast.IfExp, int]]:
-    """The `if`s around a selection, with the branch that it is in."""
-    inner: ast.AST = selection.spot.expression
-    for parent in around.around(inner):
-        if isinstance(parent, ast.If) and inner is not parent.test:
-            yield parent, 0 if any(inner is s for s in parent.body) else 1
-        elif isinstance(parent, ast.IfExp) and inner is not parent.test:
-            yield parent, 0 if inner is parent.body else 1
-        inner = parent
 
 
 def key_of(spot: Spot, mask: ast.expr) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,13 +13,12 @@ from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCE
 from torchperf_lint.facts.selections import (
     CHANGE,
     DISTINCT,
-    LOAD,
     STORE,
     Selection,
     base_of,
     selections,
-    together,
 )
+from torchperf_lint.facts.selections_again import is_used_again
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -121,7 +119,7 @@ class DataDependentSize(SourceRule):
         causes: dict[object, str] = {}
         for selection in found:
             what = purpose(selection)
-            if what is None and selection.form == LOAD and _is_used_again(selection, found):
+            if what is None and is_used_again(selection, found):
                 what = _AGAIN
             for finding in self._judged(file, selection, what):
                 yield replace(finding, root_cause=_cause(selection, causes))
@@ -161,20 +159,6 @@ def _cause(selection: Selection, causes: dict[object, str]) -> str:
     return cause
 
 
-def _is_used_again(selection: Selection, found: list[Selection]) -> bool:
-    """Whether the same mask selects from something else beside; of what is shown to a user that is left alone."""
-    spot = selection.spot
-    if _RESULTS.search(spot.file.outline.functions[spot.function].qualname):
-        return False
-    return any(
-        other is not selection
-        and other.form == LOAD
-        and (other.spot.function, other.key) == (spot.function, selection.key)
-        and together(selection, other)
-        for other in found
-    )
-
-
 def _told(file: SourceFile, selection: Selection, mask: str) -> str:
     assert selection.spot.expression is not None
     written = file.brief(selection.spot.expression)
@@ -187,11 +171,6 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
     return f"`{written}` is as large as `{mask}` has elements set, which has to be counted"
 
 
-_RESULTS = re.compile(
-    r"nms|post_?process|(?:^|[._])(?:predict|infer|detect|decode|get_(?:bboxes|boxes|results|proposals))(?:_|$)|Detector\.",
-    re.IGNORECASE,
-)
-"""Functions that turn outputs into what a user gets; the size of that is read in the end."""
 _AGAIN = "again"
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
