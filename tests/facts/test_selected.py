@@ -37,6 +37,7 @@ def found(*statements):
         (("return x[m].log().sum(0)",), REDUCED),
         (("z = x[m] * 2", "return torch.sum(z)"), REDUCED),
         (("return x[:, m].sum(1)",), REDUCED),
+        (("z = x[m] * 3 + 1", "return torch.bincount(z, minlength=9)"), REDUCED),
         (("return F.l1_loss(x[m], 1)",), LOST),
         (("return self.criterion(x.masked_select(m), 1)",), LOST),
         (("x[m] = x.mean()",), WRITTEN),

@@ -12,8 +12,8 @@ from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Se
 from torchperf_lint.facts.spots import Spot
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
-"""A sum or mean is taken of it; a loss; it is written back by the same mask; its indices only fill in a number; it only
-raises or is told; only how many there are is computed with."""
+"""A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
+only fill in a number; it only raises or is told; only how many there are is computed with."""
 _GUARD, _OTHER = "guard", "other"
 _STEPS = 12
 _HOPS = 3
@@ -146,6 +146,8 @@ class _Uses:
             return LOST
         of_torch = denoted.startswith("torch.") and "()" not in denoted
         own_method = isinstance(call.func, ast.Attribute) and not denoted
+        if of_torch and name == "bincount" and node is call.args[0]:
+            return REDUCED
         if of_torch and name in _REDUCING:
             return self._reduced(call, call.args[1:])
         if (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self."):

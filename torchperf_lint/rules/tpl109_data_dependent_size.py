@@ -176,7 +176,7 @@ _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
     REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {mask}.sum()`; for an extreme, fill the others "
-    "with what never wins",
+    "with what never wins; of a `bincount`, set the `weights` of the others to 0",
     LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {mask}.sum()`; in a '
     "cross entropy, `ignore_index`",
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
