@@ -1,0 +1,67 @@
+"""What becomes of what a mask selects."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, WRITTEN, purpose
+from torchperf_lint.facts.selections import base_of, selections
+from torchperf_lint.facts.selections_again import together
+from torchperf_lint.facts.source import SourceFile
+
+CODE = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+            self.criterion = nn.L1Loss()
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor, other: bool):
+            x = x.cuda()
+            m = x > 0
+            {statements}
+"""
+
+
+def found(*statements):
+    files = texts(CODE.format(statements="\n            ".join(statements)))
+    return list(selections(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+
+
+@pytest.mark.parametrize(
+    ("statements", "why"),
+    [
+        (("return x[m].mean()",), REDUCED),
+        (("return x[m].log().sum(0)",), REDUCED),
+        (("z = x[m] * 2", "return torch.sum(z)"), REDUCED),
+        (("return x[:, m].sum(1)",), REDUCED),
+        (("z = x[m] * 3 + 1", "return torch.bincount(z, minlength=9)"), REDUCED),
+        (("return F.l1_loss(x[m], 1)",), LOST),
+        (("return self.criterion(x.masked_select(m), 1)",), LOST),
+        (("x[m] = x.mean()",), WRITTEN),
+        (("x[m] *= 2",), WRITTEN),
+        (("x[torch.where(m)] = 0",), FILLED),
+        (("return x.sum() / x[m].numel()",), COUNTED),
+        (("if len(x[m]) > 3: raise ValueError",), CHECKED),
+        (("return self.proj(x[m])",), None),
+        (("return x[m]",), None),
+        (("return x[m].std()",), None),
+        (("return x[m].sum(1)",), None),
+        (("x[m] = self.proj(y)",), None),
+        (("return m.nonzero()",), None),
+        (("return x.unique()",), None),
+    ],
+)
+def test_a_selection_has_a_purpose(statements, why):
+    (one,) = found(*statements)
+    assert base_of(one) is not None
+    assert purpose(one) == why
+
+
+def test_selections_in_two_branches_do_not_meet():
+    one, other = found("if other: return x[m]", "return y[m]")
+    assert not together(one, other)
+    one, other = found("if other: x = x[m]", "return y[m]")
+    assert together(one, other)

@@ -1,0 +1,217 @@
+"""What becomes of the elements that a mask selects: whether there is a way to write it that needs no size."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.complaints import leaves, only_complains
+from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
+from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
+from torchperf_lint.facts.spots import Spot
+
+REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
+"""A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
+only fill in a number; it only raises or is told; only how many there are is computed with."""
+_GUARD, _OTHER = "guard", "other"
+_STEPS = 12
+_HOPS = 3
+
+_REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
+_SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
+_LOSSES = re.compile(
+    r"^(?:cross_entropy|nll_loss|kl_div|l1_loss|mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy\w*|"
+    r"gaussian_nll_loss|poisson_nll_loss|cosine_similarity)$"
+)
+_LOSS_CLASSES = re.compile(
+    r"^torch\.nn\.(?:modules\.loss\.)?(?:CrossEntropy|NLL|KLDiv|L1|MSE|SmoothL1|Huber|BCE|BCEWithLogits|GaussianNLL|"
+    r"PoissonNLL)Loss\(\)$"
+)
+
+
+def purpose(selection: Selection) -> str | None:
+    """What a selection is for, where that needs no size; None where it does, or where nobody knows."""
+    spot, node = selection.spot, selection.spot.expression
+    assert isinstance(node, ast.expr)
+    if selection.form in (STORE, CHANGE):
+        statement = spot.file.enclosing(spot.function).statement(node)
+        assert isinstance(statement, ast.Assign | ast.AugAssign)
+        return WRITTEN if fits(selection, statement.value) else None
+    ends = _Uses(selection).ends(node, _HOPS)
+    return _decided(ends, selection.form)
+
+
+def _decided(ends: set[str], form: str) -> str | None:
+    if _OTHER in ends or not ends or ends == {_GUARD}:
+        return None
+    if form == DISTINCT:
+        return CHECKED if ends <= {CHECKED, _GUARD} else None
+    return next((end for end in (WRITTEN, LOST, REDUCED, FILLED, COUNTED, CHECKED) if end in ends), None)
+
+
+class _Uses:
+    """Follows what one selection gives to where it ends."""
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.spot: Spot = selection.spot
+        self.around = self.spot.file.enclosing(self.spot.function)
+        index = selection.spot.expression
+        parts = index.slice.elts if isinstance(index, ast.Subscript) and isinstance(index.slice, ast.Tuple) else []
+        self.axis = next((n for n, part in enumerate(parts) if part is selection.mask), 0)
+        """The dimension that the mask shrinks."""
+
+    def ends(self, node: ast.expr, hops: int, counts: bool = False) -> set[str]:
+        """Where the value of an expression goes; `counts`: it is only how many elements there are."""
+        current: ast.AST = node
+        for _ in range(_STEPS):
+            parent = self.around.parents.get(current)
+            if isinstance(parent, ast.keyword):
+                current, parent = parent, self.around.parents.get(parent)
+            if isinstance(parent, ast.Assign):
+                return self._bound(parent, current, hops, counts)
+            found = self._step(parent, current, counts)
+            if isinstance(found, str):
+                return {found}
+            if found is None or parent is None:
+                return {_OTHER}
+            counts = counts or self._is_size(parent, current)
+            current = found
+        return {_OTHER}
+
+    def _step(self, parent: ast.AST | None, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        """One node up: the node that holds the value now, how it ended, or None."""
+        if isinstance(parent, ast.Raise | ast.Assert | ast.FormattedValue):
+            return CHECKED
+        if isinstance(parent, ast.If | ast.IfExp | ast.While):
+            return self._tested(parent, node, counts)
+        if isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp):
+            if counts and isinstance(parent, ast.BinOp):
+                return COUNTED
+            return parent
+        if isinstance(parent, ast.Attribute):
+            return self._method(parent, counts)
+        if isinstance(parent, ast.Call):
+            return self._argument(parent, node, counts)
+        if isinstance(parent, ast.Subscript):
+            return self._indexed(parent, node, counts)
+        if isinstance(parent, ast.AugAssign) and node is parent.value:
+            return WRITTEN if is_by_mask(self.selection, parent.target) else _OTHER
+        return None
+
+    def _tested(self, parent: ast.If | ast.IfExp | ast.While, node: ast.AST, counts: bool) -> str | ast.AST:
+        if isinstance(parent, ast.IfExp) and node is not parent.test:
+            return parent
+        if isinstance(parent, ast.If) and (leaves(parent.body) or only_complains(parent.body)):
+            return CHECKED
+        return _GUARD if counts else _OTHER
+
+    def _method(self, parent: ast.Attribute, counts: bool) -> str | ast.AST | None:
+        if parent.attr == "shape":
+            return parent
+        call = self.around.parents.get(parent)
+        if not isinstance(call, ast.Call) or call.func is not parent:
+            return parent if parent.attr in ("data", "T") else None
+        name = parent.attr.rstrip("_")
+        if name in _SIZES or name in ELEMENTWISE or (counts and name == "item"):
+            return call
+        if name in _REDUCING:
+            return self._reduced(call, call.args)
+        if self.selection.form == DISTINCT and name in ("tolist", "cpu", "item"):
+            return call
+        return None
+
+    def _reduced(self, call: ast.Call, dims: list[ast.expr]) -> str | ast.AST | None:
+        """A reduction over the selected elements ends them; one over another dimension is no more than arithmetic."""
+        if self.selection.form == DISTINCT:
+            return call
+        dim = next((k.value for k in call.keywords if k.arg in ("dim", "axis")), dims[0] if dims else None)
+        if dim is None or not isinstance(dim, ast.Constant | ast.UnaryOp):
+            return REDUCED if dim is None else None
+        written = ast.unparse(dim)
+        return REDUCED if self.axis or written == "0" else call
+
+    def _argument(self, call: ast.Call, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        if call.func is node:
+            return None
+        written = chain(call.func)
+        name = last_part(written)
+        if name in ("len", "int", "float", "bool"):
+            return call
+        if name == "print":
+            return CHECKED
+        denoted = self.spot.file.denotes(call.func, self.spot) or ""
+        if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
+            return LOST
+        of_torch = denoted.startswith("torch.") and "()" not in denoted
+        own_method = isinstance(call.func, ast.Attribute) and not denoted
+        if of_torch and name == "bincount" and node is call.args[0]:
+            return REDUCED
+        if of_torch and name in _REDUCING:
+            return self._reduced(call, call.args[1:])
+        if (of_torch or own_method) and name in ELEMENTWISE and not written.startswith("self."):
+            return call
+        return None
+
+    def _indexed(self, parent: ast.Subscript, node: ast.AST, counts: bool) -> str | ast.AST | None:
+        if node is parent.value and not isinstance(parent.ctx, ast.Load):
+            return None  # what is written into parts of a selection depends on its size
+        if node is parent.value:
+            if self.selection.form == INDICES and isinstance(parent.slice, ast.Constant):
+                return parent  # `torch.where(m)[0]`
+            if counts:
+                return parent  # `x.shape[0]`
+            return parent if not self.axis and _keeps_first(parent.slice) else None
+        if self.selection.form != INDICES:
+            return None
+        if isinstance(parent.ctx, ast.Load):
+            return parent
+        statement = self.around.statement(parent)
+        if not isinstance(statement, ast.Assign):
+            return None
+        return FILLED if self.spot.file.value(statement.value, self.spot).kind == "plain" else None
+
+    def _is_size(self, parent: ast.AST, node: ast.AST) -> bool:
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _SIZES
+        return isinstance(parent, ast.Call) and parent.func is not node and last_part(chain(parent.func)) == "len"
+
+    # -- names ---------------------------------------------------------------------------------------
+
+    def _bound(self, statement: ast.Assign, value: ast.AST, hops: int, counts: bool) -> set[str]:
+        """Where all uses of a name for the value end."""
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or statement.value is not value:
+            return {_OTHER}
+        if isinstance(target, ast.Subscript):
+            by_mask = is_by_mask(self.selection, target) and fits(self.selection, statement.value)
+            return {WRITTEN} if by_mask else {_OTHER}
+        name = self._name_of(target)
+        if name is None or hops <= 0:
+            return {_OTHER}
+        body = self.spot.file.project.body(self.spot.file.path)
+        assert body is not None
+        found: set[str] = set()
+        for use in self.around.of_kinds((ast.Name,)):
+            if not isinstance(use, ast.Name) or use.id != name or not isinstance(use.ctx, ast.Load):
+                continue
+            reaching = body.reaching(self.spot.function, name, body.at(use)) or ()
+            if any(d.value is statement.value for d in reaching):
+                found |= self.ends(use, hops - 1, counts)
+                if _OTHER in found:
+                    break
+        return found or {_OTHER}
+
+    def _name_of(self, target: ast.expr) -> str | None:
+        """The one name that is bound; also of `rows, = torch.where(m)`."""
+        if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
+            target = target.elts[0]
+        return target.id if isinstance(target, ast.Name) else None
+
+
+def _keeps_first(index: ast.expr) -> bool:
+    """`sel[:, 0]`, `sel[..., None]`: the selected elements stay one beside the other."""
+    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    whole = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
+    return whole or (isinstance(first, ast.Constant) and first.value is ...)

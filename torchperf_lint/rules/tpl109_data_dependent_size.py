@@ -1,0 +1,188 @@
+"""TPL109."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, WRITTEN, purpose
+from torchperf_lint.facts.selections import (
+    CHANGE,
+    DISTINCT,
+    STORE,
+    Selection,
+    base_of,
+    selections,
+)
+from torchperf_lint.facts.selections_again import is_used_again
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class DataDependentSize(SourceRule):
+    """`x[mask]`, `nonzero`, `unique` on a device tensor in code that runs every step.
+
+    ## What it does
+    Flags operations on device tensors whose result is as large as the data say: `x[mask]` with a boolean tensor,
+    `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
+    argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
+    size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask, a
+    check that only raises, one mask that selects from several tensors.
+
+    ## Why it is slow
+    The result can be allocated only when its size is known: the device counts, and the host waits for the count and
+    for everything queued before it. `x[mask] = tensor` counts as well, `x[mask] *= c` counts twice, and the backward
+    pass counts again.
+
+    ## Example
+    ```python
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, target: torch.Tensor):
+            out = self.proj(x.to("cuda"))
+            out[out < 0] *= 0.1
+            known = ~torch.isnan(target)
+            return F.mse_loss(out[known], target[known])
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, target: torch.Tensor):
+            out = self.proj(x.to("cuda"))
+            out = torch.where(out < 0, out * 0.1, out)
+            known = ~torch.isnan(target)
+            error = torch.where(known, out - target, 0.0)
+            return error.square().sum() / known.sum()
+    ```
+    In a cross entropy, `ignore_index`: `F.cross_entropy(logits, target.masked_fill(~known, -100))`.
+
+    ## When it is fine
+    Numbers are filled in without a count; indices that are integers have a size; so have masks on the host:
+    ```python
+    import torch
+    from torch import nn
+
+    class Filled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(64, 64)
+
+        def forward(self, x: torch.Tensor, order: torch.Tensor):
+            out = self.proj(x.to("cuda"))
+            out[out < 0] = 0.0
+            return torch.where(out > 6, out.sqrt(), out)[order.argsort()]
+    ```
+    Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
+    gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`.
+
+    ## Fix safety
+    There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
+    gradient of that has to be kept out.
+
+    ## Confirmed by
+    A synchronisation at the line in at least half of the recorded steps; or several in a row, in a loop of its own.
+
+    ## References
+    - PyTorch's documentation of `torch.nonzero`: on CUDA it causes host-device synchronisation.
+    - PyTorch performance tuning guide, "Avoid unnecessary CPU-GPU synchronization".
+    - NVIDIA, "Writing sync-free code".
+    """
+
+    code, name, since = "TPL109", "data-dependent-size", "0.1.0"
+    triggers = ("[", ".nonzero(", ".argwhere(", ".masked_select(", ".unique(", ".unique_consecutive(", "where(")
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot selection; those by one mask share a root cause."""
+        del project
+        found = list(selections(file))
+        causes: dict[object, str] = {}
+        for selection in found:
+            what = purpose(selection)
+            if what is None and is_used_again(selection, found):
+                what = _AGAIN
+            for finding in self._judged(file, selection, what):
+                yield replace(finding, root_cause=_cause(selection, causes))
+
+    def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
+        spot = selection.spot
+        disputable = what is None or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
+        if disputable and file.weakest is not Confidence.POSSIBLE:
+            return
+        value = base_of(selection)
+        if value is None:
+            return
+        mask = short(words(selection.mask))
+        yield self.found(
+            spot,
+            message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
+            instead=_INSTEAD[what].format(mask=mask),
+            value=value,
+            hot=spot.hot,
+            severity=Severity.INFO if disputable or what == _AGAIN else None,
+            confidence=Confidence.POSSIBLE if disputable else None,
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the selection."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _cause(selection: Selection, causes: dict[object, str]) -> str:
+    """What findings by one mask share, and those of one statement."""
+    spot = selection.spot
+    statement = spot.file.enclosing(spot.function).statement(spot.expression)
+    places = ((spot.function, selection.key), statement)
+    known = next((causes[place] for place in places if place in causes), None)
+    cause = known or f"TPL109 of {selection.key} in function {spot.function}"
+    causes.update(dict.fromkeys(places, cause))
+    return cause
+
+
+def _told(file: SourceFile, selection: Selection, mask: str) -> str:
+    assert selection.spot.expression is not None
+    written = file.brief(selection.spot.expression)
+    if selection.form == CHANGE:
+        return f"`{written}` is read and written by a mask: how many elements of `{mask}` are set is counted twice"
+    if selection.form == STORE:
+        return f"`{written} = ...` writes a tensor by a mask: how many elements of `{mask}` are set has to be counted"
+    if selection.form == DISTINCT:
+        return f"how many values `{written}` gives has to be counted on the device"
+    return f"`{written}` is as large as `{mask}` has elements set, which has to be counted"
+
+
+_AGAIN = "again"
+_INSTEAD: dict[str | None, str] = {
+    WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
+    "with 0 or a constant, `masked_fill`",
+    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {mask}.sum()`; for an extreme, fill the others "
+    "with what never wins; of a `bincount`, set the `weights` of the others to 0",
+    LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {mask}.sum()`; in a '
+    "cross entropy, `ignore_index`",
+    FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
+    CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
+    COUNTED: "count on the device: `{mask}.sum()`",
+    _AGAIN: "find the elements once and take them by their indices: `rows = {mask}.nonzero(as_tuple=True)`, then "
+    "`x[rows]`, `y[rows]`, which wait no more",
+    None: "keep the full size and a mask beside it, where the algorithm allows that",
+}
