@@ -70,7 +70,7 @@ class Doing:
             return False
         made = (call.callee for call in self.loops.calls.directly_in(key.path, function.region))
         things = (self.types.thing(key.path, key.index, callee) for callee in made if "optim" in callee.lower())
-        return any(thing is not None and thing.dotted.startswith("torch.optim.") for thing in things)
+        return any(t is not None and t.dotted.startswith("torch.optim.") and "()" not in t.dotted for t in things)
 
     def _runs_itself(self, key: FunctionKey) -> Role | None:
         """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
