@@ -32,7 +32,7 @@ class DataDependentSize(SourceRule):
     `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask, a
-    check that only raises, one mask that selects from several tensors.
+    check that only raises.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -93,7 +93,8 @@ class DataDependentSize(SourceRule):
             return torch.where(out > 6, out.sqrt(), out)[order.argsort()]
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
-    gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`.
+    gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`; and so is one
+    mask that selects from several tensors, where one search for its elements would do for all.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -126,7 +127,7 @@ class DataDependentSize(SourceRule):
 
     def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
         spot = selection.spot
-        disputable = what is None or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
+        disputable = what in (None, _AGAIN) or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_of(selection)
@@ -139,7 +140,7 @@ class DataDependentSize(SourceRule):
             instead=_INSTEAD[what].format(mask=mask),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or what == _AGAIN else None,
+            severity=Severity.INFO if disputable else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
