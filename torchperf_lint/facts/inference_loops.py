@@ -31,6 +31,8 @@ _DECODES = re.compile(
     r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
     r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
 )
+_GIVES_LOGITS = re.compile(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
+"""`self.inference.logits(tokens, features)`: whatever runs the network, it hands out what the next token is drawn of."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
@@ -105,6 +107,9 @@ class InferenceLoops:
             )
             if inner is not None:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
+                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+            if _GIVES_LOGITS.search(call.callee):
+                because = f"asks for the logits of the next token each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
 
