@@ -1,4 +1,4 @@
-"""Objects that are handed a batch and then told to train on it: `model.feed_data(batch)`, `model.optimize_parameters()`.
+"""Objects that are handed a batch and then told to train on it: `model.feed_data(x)`, `model.optimize_parameters()`.
 
 BasicSR, CycleGAN and what follows them train in this way, each step in two calls. The loop stands in a script, or in
 the package that such a class is written for.

@@ -32,7 +32,7 @@ _DECODES = re.compile(
     r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
 )
 _GIVES_LOGITS = re.compile(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
-"""`self.inference.logits(tokens, features)`: whatever runs the network, it hands out what the next token is drawn of."""
+"""`self.inference.logits(tokens)`: whatever runs the network, it hands out what the next token is drawn of."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
