@@ -38,6 +38,27 @@ HOT = {
                     logits = self.inference.logits(tokens, features)
                     tokens = logits.argmax(-1)  # <-
         """,
+    "a rollout with whatever acts": """
+        class Runner:
+            def learn(self, obs):
+                with torch.inference_mode():
+                    for i in range(self.num_steps):
+                        obs, rewards = self.env.step(self.alg.act(obs))
+                        print(rewards)  # <-
+        """,
+    "every n-th sample of a data set": """
+        class Trainer:
+            def test(self):
+                with torch.no_grad():
+                    self.output = self.run(self.x)
+
+            def validation(self, loader, rank, world):
+                dataset = loader.dataset
+                for i in range(rank, len(dataset), world):
+                    sample = dataset[i]
+                    self.test()
+                    print(sample)  # <-
+        """,
     "a loop up to a greatest length": """
         def sample(engine, tokens, max_new_tokens):
             for _ in range(max_new_tokens):
@@ -108,6 +129,11 @@ HOT = {
         """,
 }
 COLD = {
+    "an environment outside of any loop without gradients": """
+        def record(env, actions):
+            for action in actions:
+                print(env.step(action))  # <-
+        """,
     "logits of texts one after the other": """
         def compare(engine, texts):
             for text in texts:
