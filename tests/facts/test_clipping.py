@@ -55,6 +55,37 @@ HOT = {
         def project_(weight, grad, step_size=0.1):
             print(weight)  # <-
         """,
+    "a function that clips in its own way": """
+        def clip_grad_value_by_rms(parameters, threshold):
+            for p in parameters:
+                print(p.grad.norm())  # <-
+        """,
+    "a function that measures gradients": """
+        def get_grad_norm(parameters, norm_type=2):
+            for p in parameters:
+                print(p.grad.norm(norm_type))  # <-
+        """,
+    "what measures the gradients of a model": """
+        def compute_global_grad_norm(model):
+            print(model)  # <-
+        """,
+    "what feeds a model its batch": """
+        class Restoration:
+            def feed_data(self, data):
+                self.lq = data["lq"].cuda()  # <-
+
+            def optimize_parameters(self, step):
+                self.backward_g()
+        """,
+    "what trains on the batch that a base class takes": """
+        class Base:
+            def set_input(self, data):
+                self.x = data
+
+        class Restoration(Base):
+            def optimize_parameters(self):
+                self.steps.do()  # <-
+        """,
 }
 COLD = {
     "what makes an optimizer of all parameters": """
@@ -68,6 +99,15 @@ COLD = {
     "one parameter, whatever for": """
         def norm_of(p, eps=1e-8):
             print(p)  # <-
+        """,
+    "what makes a clipper": """
+        def clip_grad_factory(name):
+            print(name)  # <-
+        """,
+    "what feeds what is not trained": """
+        class Form:
+            def set_input(self, data):
+                self.x = data  # <-
         """,
     "a function with a loop of its own": """
         def fit(model, data, optimizer):

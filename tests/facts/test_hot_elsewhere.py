@@ -31,6 +31,51 @@ HOT = {
                     logits = self.decoder(tokens)
                     tokens = logits.argmax(-1)  # <-
         """,
+    "a decoder that asks whoever runs the network": """
+        class DecodingTask:
+            def _loop(self, tokens, features):
+                for _ in range(self.sample_len):
+                    logits = self.inference.logits(tokens, features)
+                    tokens = logits.argmax(-1)  # <-
+        """,
+    "a rollout with whatever acts": """
+        class Runner:
+            def learn(self, obs):
+                with torch.inference_mode():
+                    for i in range(self.num_steps):
+                        obs, rewards = self.env.step(self.alg.act(obs))
+                        print(rewards)  # <-
+        """,
+    "every n-th sample of a data set": """
+        class Trainer:
+            def test(self):
+                with torch.no_grad():
+                    self.output = self.run(self.x)
+
+            def validation(self, loader, rank, world):
+                dataset = loader.dataset
+                for i in range(rank, len(dataset), world):
+                    sample = dataset[i]
+                    self.test()
+                    print(sample)  # <-
+        """,
+    "a loop up to a greatest length": """
+        def sample(engine, tokens, max_new_tokens):
+            for _ in range(max_new_tokens):
+                tokens = engine.get_logits(tokens).argmax(-1)  # <-
+        """,
+    "what a loop without gradients takes of a loader": """
+        def extract(net_of, data_loader):
+            found = []
+            with torch.no_grad():
+                for images, names in data_loader:
+                    found.append(run_on(net_of, images))
+            return found
+
+        def run_on(net_of, images):
+            images = images.cuda()  # <-
+            return images
+        """,
     "a private helper of what runs without gradients": """
         class Generator:
             @torch.no_grad()
@@ -84,6 +129,16 @@ HOT = {
         """,
 }
 COLD = {
+    "an environment outside of any loop without gradients": """
+        def record(env, actions):
+            for action in actions:
+                print(env.step(action))  # <-
+        """,
+    "logits of texts one after the other": """
+        def compare(engine, texts):
+            for text in texts:
+                print(engine.logits(text))  # <-
+        """,
     "an optimizer of many": """
         class Adam8bitOptimizer:
             def tune(self, x):

@@ -40,6 +40,8 @@ def read(code, imports=None):
         ("losses = compute(batch)\nkept.append({k: float(v) for k, v in losses.items()})", ["v"]),
         ("kept.append({k: float(v) for k, v in compute.batch_metrics.items()})", ["v"]),
         ("cpu = torch.device('cpu')\nkept.append(loss.to(cpu))", ["loss"]),
+        ("out = model(batch)\nkept.append(float(out['perplexity']))", ["out['perplexity']"]),
+        ("out = compute.policy(**batch)\nkept.update({k: float(out[k]) for k in names if k in out})", ["out[k]"]),
     ],
 )
 def test_a_tensor_is_read(code, expected):
@@ -57,6 +59,9 @@ def test_a_tensor_is_read(code, expected):
         "kept.append(found.text_model.cpu())",
         "settings = compute(batch)\nkept.append({k: float(v) for k, v in settings.items()})",
         "losses = {'a': len(found), 'b': compute.a}\nkept.append({k: float(v) for k, v in losses.items()})",
+        "out = compute(batch)\nkept.append(float(out['rate']))",
+        "out = model(batch)\nout['rate'] = 3\nkept.append(float(out['rate']))",
+        "out = model(batch) if batch else compute.last\nkept.append(float(out['rate']))",
         "cpu = compute.device\nkept.append(found.to(cpu))",
     ],
 )

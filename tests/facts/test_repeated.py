@@ -26,6 +26,10 @@ def found(code, head="def measure(x: torch.Tensor, y: torch.Tensor, names, model
         ("for i in range(len(x)):\n    out.append(x[i].item())", "x"),
         ("for row in x:\n    out.append(row.max().item())", "x"),
         ("for i, row in enumerate(x):\n    out[i] = row.cpu()", "x"),
+        (
+            "kept = names['y'].masked_select(x)\nfor a, t in zip(x, names['y']):\n    out.append(t[t != 0].cpu())",
+            "names['y']",
+        ),
         ("for name, row in zip(names, x):\n    out[name] = row.item()", "x"),
         ("for i, name in enumerate(names):\n    out[name] = x[i].item()", "x"),
         ("for i in range(n):\n    for j in range(m):\n        out.append(x[i, j].item())", "x"),

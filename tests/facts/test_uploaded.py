@@ -55,3 +55,38 @@ def test_it_was_there_before(code):
 )
 def test_it_is_new_to_the_host(code):
     assert not uploaded(code)
+
+
+FED = """
+class Restoration:
+    def feed_data(self, data):
+        self.lq = data["lq"].cuda()
+        self.gt, self.mask = data["gt"].to("cuda"), data["mask"].to("cuda")
+
+    def optimize_parameters(self):
+        self.out = self.net(self.lq)
+        self.lq = self.lq * 2
+        self.mask.clamp_(0)
+        self.criterion(self.out, self.gt).backward()
+        self.optimizer.step()
+
+    def visuals(self):
+        return {expression}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "was_there"),
+    [
+        ("self.gt.detach().cpu()", True),
+        ("self.gt[0].cpu()", True),
+        ("self.lq.detach().cpu()", False),
+        ("self.mask.cpu()", False),
+        ("self.out.cpu()", False),
+    ],
+)
+def test_attributes_that_are_only_ever_uploaded(expression, was_there):
+    files = texts(FED.format(expression=expression))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    site = next(s for s in file.calls_among(file.outline.calls) if s.record.callee.endswith("cpu"))
+    assert (uploaded_on(file, site, site.receiver) is not None) is was_there

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.role import Role
@@ -9,6 +11,12 @@ from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.model import Confidence
 
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "unscale_"})
+_BY_NAME = re.compile(
+    r"^_?(?:\w+_)?clip_(?:\w+_)?grad(?:ient)?s?(?:_|$)|"
+    r"^_?(?:get|compute|calc|calculate)_(?:total_|global_|model_)?grad(?:ient)?_norms?_?$"
+)
+"""Functions that clip gradients, or measure them, themselves: `clip_grad_value_by_rms`, `get_grad_norm`."""
+_OF_PARAMETERS = re.compile(r"(?:^|_)(?:param(?:eter)?s?|grad(?:ient)?s?|model|net|module|tensors)$")
 _TRAINS = frozenset({"backward", "step", "zero_grad", "manual_backward"})
 """What a function does that takes the step itself, in a loop of its own perhaps: that says how often what runs."""
 
@@ -19,6 +27,9 @@ def clipping_role(index: Index, key: FunctionKey) -> Role | None:
     if WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
         return None
     own = [call for call in index.outlines[key.path].calls if call.function == key.index]
+    given = index.function(key).parameters[index.function(key).bound :]
+    if _BY_NAME.search(name) and given and _OF_PARAMETERS.search(given[0].name):
+        return Role("update", _NAMED, "every optimizer step", Confidence.LIKELY)
     clips = next((call for call in own if last_part(call.callee) in _CLIPS), None)
     if clips is None or any(last_part(call.callee) in _TRAINS for call in own):
         return None
@@ -27,3 +38,9 @@ def clipping_role(index: Index, key: FunctionKey) -> Role | None:
         "and nothing in the project calls it: a training loop elsewhere does"
     )
     return Role("update", because, "every optimizer step", Confidence.LIKELY)
+
+
+_NAMED = (
+    "clips or measures gradients by its name, as is done before each step of an optimizer, and nothing in the project "
+    "calls it: a training loop elsewhere does"
+)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.clipping import clipping_role
+from torchperf_lint.facts.fed import fed_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.of_batches import batch_role
@@ -39,7 +40,7 @@ class Doing:
 
     def called_or_not(self, key: FunctionKey) -> Role | None:
         """What holds though callers are known: a training step, a run of the own module."""
-        return self._steps_itself(key) or self._runs_itself(key)
+        return self._steps_itself(key) or self._runs_itself(key) or fed_role(self.index, key)
 
     def uncalled(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
         """What holds where no caller is in sight; `parts`: the functions it calls."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -19,6 +20,7 @@ from torchperf_lint.facts.value import Value
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter", "set", "list", "tuple"})
 _MOVES = frozenset("to cuda type_as float long int half double bool type requires_grad_".split())
+_CHANNELS = re.compile(r"^_?(?:num|n)_?(?:classes|class|cls|labels|categories|channels)$|^nclass$|^nc$", re.IGNORECASE)
 _MAKERS = frozenset("zeros ones empty full new_zeros new_ones new_empty new_full".split())
 
 
@@ -81,12 +83,20 @@ def _by_index(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) ->
     bound = ranged.args[0] if len(ranged.args) == 1 else ranged.args[1]
     if len(ranged.args) == 1 and not turn.indexed:
         return _filled(file, place, turn, bound)
-    if not turn.indexed or not is_length(file, place, bound):
+    if not turn.indexed or not (is_length(file, place, bound) or _counts_channels(turn, bound)):
         return None
     found = (s for s in turn.indexed if isinstance(s.slice, ast.Tuple) or is_one_tensor(file, place, s.value))
     filled = (node.value for node in turn.nodes if isinstance(node, ast.Subscript) and fills_up_to(turn, node))
     candidates = (*(s.value for s in found), *filled)
     return next((whole for whole in candidates if on_device(file, place, whole) is not None), None)
+
+
+def _counts_channels(turn: Turn, bound: ast.expr) -> bool:
+    """`for c in range(self.num_classes)`, where turns take `x[:, c]`: that many channels has what they take from."""
+    if not _CHANNELS.search(last_part(chain(bound))):
+        return False
+    behind = [s for s in turn.indexed if isinstance(s.slice, ast.Tuple) and not turn.is_index(s.slice.elts[0])]
+    return any(isinstance(s.slice, ast.Tuple) and isinstance(s.slice.elts[0], ast.Slice) for s in behind)
 
 
 def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.expr | None:

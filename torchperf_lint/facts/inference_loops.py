@@ -31,10 +31,14 @@ _DECODES = re.compile(
     r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
     r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
 )
+_GIVES_LOGITS = re.compile(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
+"""`self.inference.logits(tokens)`: whatever runs the network, it hands out what the next token is drawn of."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
+_A_SAMPLE = re.compile(r"(?:^|[._])data_?set\[\]$", re.IGNORECASE)
+_ENV_STEP = re.compile(r"(?:^|[._])(?:env|envs|environment)\.step$")
 
 
 def _turns_of_inference(iterable: str) -> tuple[str, str]:
@@ -60,7 +64,7 @@ class InferenceLoops:
     def over_data_set(self, path: str, index: int) -> Loop | None:
         """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
         region = self.index.outlines[path].regions[index]
-        if not _DATA_SET.search(region.detail):
+        if not _DATA_SET.search(region.detail) and not self._takes_samples(path, index):
             return None
         for call in self.calls.directly_in(path, index):
             for target in self.types.targets(path, call.function, call.callee):
@@ -68,6 +72,16 @@ class InferenceLoops:
                     because = f"goes through a data set and calls `{call.callee}()` (line {call.line}) for each sample"
                     return Loop("eval", because, Confidence.LIKELY, region.head, "every sample that is evaluated")
         return None
+
+    def _takes_samples(self, path: str, index: int) -> bool:
+        """Whether each turn takes one sample of a data set: `sample = dataset[i]`, for every n-th `i` as well."""
+        region = self.index.outlines[path].regions[index]
+        if " in range(" not in region.detail:
+            return False
+        return any(
+            _A_SAMPLE.search(b.value) and b.function == region.function and region.start[0] <= b.line <= region.end[0]
+            for b in self.index.outlines[path].bindings
+        )
 
     def denoising(self, path: str, index: int) -> Loop | None:
         """A loop over the timesteps of a diffusion scheduler that steps it each turn, wherever gradients are off."""
@@ -105,6 +119,12 @@ class InferenceLoops:
             )
             if inner is not None:
                 because = f"calls `{call.callee}()` each turn (line {call.line}), which runs `{inner}()`"
+                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+            if _GIVES_LOGITS.search(call.callee):
+                because = f"asks for the logits of the next token each turn: `{call.callee}()` (line {call.line})"
+                return Loop(kind, because, Confidence.LIKELY, region.head, when)
+            if _ENV_STEP.search(call.callee):
+                because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
 

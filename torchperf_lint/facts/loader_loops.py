@@ -76,6 +76,7 @@ class LoaderLoops:
         steps = steps or any(
             self.without_grad.function(t) for c in calls for t in self.types.targets(path, c.function, c.callee)
         )
+        steps = steps or (bool(calls) and self.without_grad.around(path, index))
         if named is not None and confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):

@@ -7,9 +7,12 @@ for i in range(len(y)): matrix[y[i]][p[i]] += 1      torch.bincount(y * n + p, m
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.tracing import parts_of
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.turns import Turn
@@ -43,6 +46,55 @@ def names_a_count(file: SourceFile, place: Place, index: ast.expr) -> bool:
     entries = ast.walk(statement.target) if isinstance(statement, ast.AugAssign) else ()
     of_one = (n for n in entries if isinstance(n, ast.Subscript) and index in _parts(n.slice))
     return isinstance(statement, ast.AugAssign) and any(_is_in_target(statement, entry) for entry in of_one)
+
+
+def names_an_entry(file: SourceFile, place: Place, index: ast.expr) -> bool:
+    """Whether an index is an element of a tensor of labels, by whose entry a table is brought up to date, turn by turn.
+
+    `for x, y in zip(inputs, targets): self.bank[y] = m * self.bank[y] + (1 - m) * x`: each row belongs to one label.
+    """
+    if not isinstance(index, ast.Name):
+        return False
+    loop = next(file.enclosing(place.function).loops(index), None)
+    if not isinstance(loop, ast.For) or not isinstance(loop.target, ast.Tuple):
+        return False
+    whole = next((part for name, part in parts_of(loop.target, loop.iter) if name == index.id), None)
+    if whole is None or not _LABELS.search(last_part(chain(_as_it_came(whole)))):
+        return False
+    return any(_changes_entry(file, place, loop, change, index.id) for change in loop.body)
+
+
+_LABELS = re.compile(r"(?:^|_)(?:targets?|labels?|y|gts?|pids?|ids|indexes|indices|inds|idxs?|clusters)(?:_|$)")
+"""Names of tensors with one number for each sample."""
+
+
+def _as_it_came(node: ast.expr) -> ast.expr:
+    """What a tensor is without methods that leave its numbers: `labels.detach()`, `ids.long()`, `y.cuda()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+        node = node.func.value
+    return node
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AugAssign) else []
+
+
+def _changes_entry(file: SourceFile, place: Place, loop: ast.For, change: ast.stmt, index: str) -> bool:
+    """Whether a statement changes the entry of a tensor: of one that is known, or by what a turn has of another."""
+    for target in _targets(change):
+        if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Name) and target.slice.id == index:
+            table = file.value(target.value, place)
+            return table.kind == "tensor" or (table.kind == "unknown" and _from_rows(file, place, loop, change, index))
+    return False
+
+
+def _from_rows(file: SourceFile, place: Place, loop: ast.For, change: ast.stmt, index: str) -> bool:
+    given = change.value if isinstance(change, ast.Assign | ast.AugAssign) else None
+    others = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} - {index}
+    rows = (n for n in ast.walk(given) if isinstance(n, ast.Name) and n.id in others) if given is not None else ()
+    return any(file.value(row, place).kind == "tensor" for row in rows)
 
 
 def _is_in_target(change: ast.AugAssign, node: ast.Subscript) -> bool:

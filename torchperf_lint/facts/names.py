@@ -12,6 +12,7 @@ from torchperf_lint.facts.attributes import told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -250,7 +251,9 @@ def _is_there_to_be_given(values: Values, function: Function, frame: Frame) -> b
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:
-    """The batch that Lightning hands to `training_step` is on the device already."""
+    """The batch that Lightning hands to `training_step` is on the device already; what a model is fed is not."""
+    if function.name in FEEDS and is_fed(values.index, FunctionKey(frame.path, frame.function), parameter.name):
+        return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
     hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
     if hot is None or hot.depth or function.class_index < 0 or parameter.name != "batch":
         return None

@@ -12,6 +12,7 @@ import re
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
@@ -40,8 +41,10 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
     hot = site.hot
     if hot is None or hot.optional or hot.kind not in _COMPUTES or not file.project.uses_accelerator:
         return None
-    if asked == "float" and hot.kind == "step":
+    if asked == "float" and hot.kind == "step" and isinstance(operand, ast.Name):
         return _loss_item(file, site, operand)
+    if asked == "float":
+        return _entry_of_output(file, site, operand)
     if asked not in _ASKED:
         return None
     value = file.value(operand, site)
@@ -72,6 +75,23 @@ def _loss_item(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
         return None
     because = f"`{operand.id}` is one of some losses, by their name (line {operand.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY) if walked else None
+
+
+def _entry_of_output(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
+    """`float(output["perplexity"])` of `output = model(**batch)`: what a pass of the model has computed."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(operand, ast.Subscript) or not isinstance(operand.value, ast.Name):
+        return None
+    if isinstance(operand.slice, ast.Slice) or file.value(operand, site).kind != "unknown":
+        return None
+    if _is_put_there(file, site, body, operand):
+        return None
+    reaching = body.reaching(site.function, operand.value.id, file.span(operand)[0]) or ()
+    passes = [d.value for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
+    if not passes or len(passes) != len(reaching) or not all(MODEL_NAME.search(chain(p.func)) for p in passes):
+        return None
+    because = f"`{file.brief(operand)}` is of the output of `{chain(passes[0].func)}(...)` (line {passes[0].lineno})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
 
 
 def _is_put_there(file: SourceFile, site: Site, body: Body, entry: ast.Subscript) -> bool:

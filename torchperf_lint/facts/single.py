@@ -43,6 +43,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     if isinstance(node, ast.Subscript):
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         named = isinstance(key, str) and _ENTRY.search(key) is not None
+        named = named or (isinstance(key, str) and _is_asked_as_one(file, place, node))
         return named or isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
     if isinstance(node, ast.Attribute) and node.attr in api.PAIR_NAMES and is_tensor(file, place, node):
         return True
@@ -66,6 +67,12 @@ def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
     if not isinstance(node, ast.Call) or not node.args or last_part(chain(node.func)) not in ("copy", "deepcopy"):
         return node
     return node.args[0] if (file.denotes(node.func, place) or "").startswith("copy.") else node
+
+
+def _is_asked_as_one(file: SourceFile, place: Place, entry: ast.Subscript) -> bool:
+    """Whether the function asks of an entry with a name what no list allows: `sample["target"].size(0)`."""
+    body = file.project.body(file.path)
+    return body is not None and any(attribute in _MARKS for attribute, _ in body.uses(place.function, chain(entry)))
 
 
 def _is_used_as_one(file: SourceFile, place: Place, node: ast.expr, body: Body) -> bool:

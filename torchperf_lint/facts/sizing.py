@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.looks import may_be_tensor
-from torchperf_lint.facts.lookups import names_a_count
+from torchperf_lint.facts.lookups import names_a_count, names_an_entry
 from torchperf_lint.facts.one_number import is_element, is_one, picks_one
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -128,6 +128,8 @@ def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0
         dotted = file.denotes(node.func, place) or ""
         of_module = dotted.startswith("torch.") and "()" not in dotted
         return len(node.args) == (1 if of_module else 0) and not node.keywords
+    if names_an_entry(file, place, node):
+        return True
     if isinstance(node, ast.Subscript):
         asked = isinstance(node.slice, ast.Name) and (picks_one(file, place, node) or is_one(file, place, node))
         return asked or is_element(file, place, node) or names_a_count(file, place, node)

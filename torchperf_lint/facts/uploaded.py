@@ -40,17 +40,20 @@ def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
     None as well where the function may have changed it since.
     """
     body = file.project.body(file.path)
-    return _Search(file, place, body).line(node, place.frame.at, _HOPS) if body is not None else None
+    return _Search(file, place.frame, body).line(node, place.frame.at, _HOPS) if body is not None else None
 
 
 class _Search:
-    def __init__(self, file: SourceFile, place: Place, body: Body) -> None:
+    def __init__(self, file: SourceFile, frame: Frame, body: Body) -> None:
         self.file = file
-        self.place = place
+        self.frame = frame
         self.body = body
 
     def line(self, node: ast.expr, at: tuple[int, int], hops: int) -> int | None:
         """The line of the upload that an expression comes from."""
+        held = _own_attribute(node)
+        if held is not None:
+            return self._of_attribute(held) if hops == _HOPS else None
         node = _core(node)
         if isinstance(node, ast.Call):
             return node.lineno if self._uploads(node, at) else None
@@ -62,8 +65,21 @@ class _Search:
             return lines[0] if None not in lines else None
         if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
             return None
-        reaching = self.body.reaching(self.place.function, node.id, at) or ()
+        reaching = self.body.reaching(self.frame.function, node.id, at) or ()
         lines = [self._of_binding(d, hops) for d in reaching]
+        return lines[0] if lines and None not in lines else None
+
+    def _of_attribute(self, name: str) -> int | None:
+        """`self.gt`, where the methods of the class bind it to nothing but what they upload."""
+        own = self.file.project.index.class_of(self.frame.path, self.frame.function)
+        record = self.file.project.index.record(own) if own is not None else None
+        lines: list[int | None] = []
+        for function in sorted(record.methods.values()) if record is not None else ():
+            there = _Search(self.file, self.frame._replace(function=function), self.body)
+            made = [value for n, value, _ in self.body.self_assignments(function) if n == name]
+            lines += [there.line(value, self.body.at(value), _HOPS - 1) for value in made]
+            if there._changed(f"self.{name}") or f"self.{name}[" in self.body.augmented(function):
+                return None
         return lines[0] if lines and None not in lines else None
 
     def _of_binding(self, d: Definition, hops: int) -> int | None:
@@ -78,7 +94,7 @@ class _Search:
 
     def _uploads(self, node: ast.Call, at: tuple[int, int]) -> bool:
         """`x.to(device)`, `x.cuda()`, `to_device(x, device)` of what is on the host."""
-        frame = self.place.frame._replace(at=at)
+        frame = self.frame._replace(at=at)
         if last_part(chain(node.func)) in MOVERS:
             moved = moved_by_function(self.file.project.values, node, frame)
             return moved is not None and self._is_on_host(moved.data, frame)
@@ -96,7 +112,7 @@ class _Search:
         if value.kind in ("tensor", "batch"):
             return value.device == HOST
         if isinstance(node, ast.Name) and value.kind == "unknown":
-            reaching = self.body.reaching(self.place.function, node.id, frame.at) or ()
+            reaching = self.body.reaching(self.frame.function, node.id, frame.at) or ()
             calls = [d.value.func for d in reaching if d.how == "assign" and isinstance(d.value, ast.Call)]
             return len(calls) == len(reaching) > 0 and all(
                 _ENCODERS.search(last_part(chain(call)).lower()) for call in calls
@@ -105,9 +121,22 @@ class _Search:
 
     def _changed(self, name: str) -> bool:
         """Whether the function writes into what a name stands for."""
-        if self.body.stored_items(self.place.function, name):
+        if self.body.stored_items(self.frame.function, name):
             return True
-        return any(_CHANGES.search(used) for used, _ in self.body.uses(self.place.function, name))
+        return any(_CHANGES.search(used) for used, _ in self.body.uses(self.frame.function, name))
+
+
+def _own_attribute(node: ast.expr) -> str | None:
+    """The name of the attribute of `self` that an expression shows another view of."""
+    while True:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+            node = node.func.value
+        else:
+            break
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return node.attr if own and isinstance(node, ast.Attribute) else None
 
 
 def _core(node: ast.expr) -> ast.expr:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.copy_fixes import without_blocking
+from torchperf_lint.facts.fed import is_fed
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
@@ -130,7 +132,9 @@ def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
 
 
 def _may_be_a_container(file: SourceFile, site: Site) -> bool:
-    """A whole batch of a library whose batches are objects with a `to` of their own."""
+    """A whole batch of a library whose batches are objects with a `to` of their own, or of which only that is known."""
     if not isinstance(site.receiver, ast.Name):
         return False
+    if is_fed(file.project.index, FunctionKey(file.path, site.function), site.receiver.id):
+        return True
     return any(name.partition(".")[0] in _OWN_CONTAINERS for name in file.outline.imports.values())
