@@ -30,7 +30,8 @@ class FactoryThenDevice(SourceRule):
     through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
     type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
     line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`. And the tables that a
-    module's `forward` makes with `torch.arange(n)` on the host and gives back, as rotary embeddings are: whoever computes with them moves them.
+    module's `forward` makes with `torch.arange(n)` on the host and gives back, as rotary embeddings are:
+    whoever computes with them moves them.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
