@@ -33,6 +33,15 @@ OPERATIONS = {
             m = torch.zeros(3, 3).to(points.device)  # <-
             return points @ m
         """,
+    "a tensor is made beside a parameter": """
+        def overlap(signal, step):
+            out = signal.new_zeros(step)
+            return out.index_add_(-1, torch.arange(step), signal)  # <-
+        """,
+    "by new_tensor": """
+        def noise(real, n):
+            return real.new_tensor(torch.rand(n)) * real  # <-
+        """,
     "what is taken of a parameter is": """
         def suppress(prediction, threshold=0.5):
             for x in prediction:

@@ -144,8 +144,15 @@ class Operations:
     def _tensor_asked(self, key: FunctionKey) -> str | None:
         """What a function asks for its device, and which may be a tensor."""
         function, imports = self.index.function(key), self.index.outlines[key.path].imports
-        asked = self._asked.get(key, ())
+        asked = self._asked.get(key, {})
+        if all(kind == "beside" for kind, _ in asked.values()) and self._leaves(key):
+            return None
         return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
+
+    def _leaves(self, key: FunctionKey) -> bool:
+        """Whether a function copies to the host: what is made for people or files does, as an operation does not."""
+        calls = self.index.outlines[key.path].calls
+        return any(c.function == key.index and c.callee.endswith((".cpu", ".numpy")) for c in calls)
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""
@@ -167,7 +174,7 @@ class Operations:
         return (
             f"asks `{name}` for its device (line {line})"
             if kind == "device"
-            else f"makes tensors beside `{name}` (line {line})"
+            else f"makes tensors on the device of `{name}` (line {line})"
         )
 
     @cached_property
