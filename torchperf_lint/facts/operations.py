@@ -150,7 +150,9 @@ class Operations:
         return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
 
     def _leaves(self, key: FunctionKey) -> bool:
-        """Whether a function copies to the host: what is made for people or files does, as an operation does not."""
+        """Whether what a function makes is for people or files, or of samples, which augmentations get on the host."""
+        if _TRANSFORMS.search(key.path):
+            return True
         calls = self.index.outlines[key.path].calls
         return any(c.function == key.index and c.callee.endswith((".cpu", ".numpy")) for c in calls)
 
