@@ -34,6 +34,7 @@ class Model(nn.Module):
     def __init__(self):
         super().__init__()
         self.encode = nn.Linear(4, 4)
+        self.pad = 0
 
     def forward(self, x: torch.Tensor, y: torch.Tensor, lengths, boxes, pairs: list):
         x = x.to("cuda")
@@ -86,6 +87,10 @@ SURE = [
     "for i, t in enumerate(x):\n    places[i] = nearest(t, schedule=y)",
     "places = [(y == t).nonzero().item() for t in x]",
     "places = [int((y == t).nonzero()[0]) for t in x]",
+    "mask = torch.zeros(k, k, device=x.device)\nfor i in range(k):\n    mask[i, : i + 1] = 1",
+    "mask = x.new_zeros(k, k)\nfor i in range(k):\n    low = max(i - 3, 0)\n    mask[i, low:i] = True",
+    "for i, n in enumerate(lengths):\n    y[i][:n] = -100",
+    "for i, n in enumerate(lengths):\n    y[i, n:] = self.pad",
     "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
 DOUBTFUL = [
@@ -99,6 +104,8 @@ DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].mean())", "different lengths"),
     ("for i in range(x.size(0)):\n    out.append(x[i].nonzero().sum())", "a different number"),
     ("for i in range(x.size(0)):\n    out.append(x[i].sum().expand(y[i]))", "sizes that differ"),
+    ("for t, h in x:\n    out.append(torch.arange(h) * 2)", "sizes that differ"),
+    ("for n in x:\n    total += y[0].repeat(n).sum()", "sizes that differ"),
     ("rows = [kept(t, y) for t in x]", "each turn calls `kept`"),
     ("rows = [(y == t).nonzero()[0] for t in x]", "a different number"),
     ("for i in range(x.size(0)):\n    out.append(x[i] * pairs[i])", "comes from a list"),
@@ -111,6 +118,9 @@ DOUBTFUL = [
 ]
 NONE = [
     "for i in range(x.size(0)):\n    mask[i, pairs[i]:] = 0",
+    "for i, n in enumerate(lengths):\n    y[i][:n] = other[i]",
+    "for i, n in enumerate(lengths):\n    y[n][:i] = 0",
+    "for i, n in enumerate(lengths):\n    pairs[i][:n] = 0",
     "for i in range(3):\n    total += x[:, i].sum()",
     "for i in range(n):\n    total += x[:, i].sum()",
     "for layer in self.layers:\n    x = layer(x)",

@@ -40,6 +40,10 @@ RARE = [
     ("i + 1 == len(loader)", "cadence", False),
     ("self.num_updates == 1", "cadence", False),
     ("epoch in (1, 2)", "cadence", False),
+    ("input_ids.shape[1] == self.begin_index", "cadence", False),
+    ("len(tokens) == self.prompt_length", "cadence", False),
+    ("ids.size(-1) == start_len", "cadence", False),
+    ("cur_len == self.max_length - 1", "cadence", False),
     ("should_log", "cadence", False),
     ("not should_log", "cadence", True),
     ("not not should_log", "cadence", False),
@@ -86,6 +90,10 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "x.shape[1] == self.channels",
+    "len(tokens) == n",
+    "input_ids.shape[1] > self.begin_index",
+    "x.size(0) == self.start_dim",
     "(step + 1) % accumulation_steps == 0",
     "i % args.gradient_accumulation_steps == 0",
     "not (i + 1) % self.cfg.grad_accum",

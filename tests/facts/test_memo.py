@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from torchperf_lint.facts.memo import kept_after
+from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 
 KEPT = [
     "if n in self.grids: return self.grids[n]\nmade = f(n)\nself.grids[n] = made",
@@ -43,3 +43,35 @@ def test_what_is_put_away_is_made_once(code):
 @pytest.mark.parametrize("code", NOT_KEPT)
 def test_what_is_not_put_away_is_made_anew(code):
     assert kept_after(*blocks(code)) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if c == self.c:\n    w = self.w\nelse:\n    w = f(c)\n    self.w = w\n    self.c = c",
+        "if self.w is not None and self.w.shape == x.shape:\n    w = self.w\nelse:\n    w = self.w = f(x)",
+        "if c != self.c:\n    self.w = f(c)\n    self.c = c\n    w = self.w\nelse:\n    w = self.w",
+        "if self.w.type() == x.type():\n    return self.w\nelse:\n    self.w = f(x)",
+    ],
+)
+def test_a_branch_makes_what_the_other_takes_as_it_was_kept(code):
+    node = ast.parse(code).body[0]
+    assert makes_what_it_keeps(node.body, node.orelse, node.test) or makes_what_it_keeps(
+        node.orelse, node.body, node.test
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if c == self.c:\n    w = self.w\nelse:\n    w = f(c)",
+        "if self.training:\n    w = self.w\nelse:\n    w = f(c)\n    self.w = w",
+        "if self.step == step:\n    w = self.w\nelse:\n    self.w = w = f(c)\n    self.step = step",
+        "if c == self.c:\n    w = g(self.w)\nelse:\n    w = f(c)\n    self.c = c",
+        "if c == self.c:\n    w = self.w",
+    ],
+)
+def test_other_branches_make_something_in_each_call(code):
+    node = ast.parse(code).body[0]
+    assert not makes_what_it_keeps(node.orelse, node.body, node.test)
+    assert not makes_what_it_keeps(node.body, node.orelse, node.test)

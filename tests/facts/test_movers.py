@@ -7,7 +7,7 @@ import ast
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.movers import moved_by_function
+from torchperf_lint.facts.movers import copied_beside, moved_by_function
 
 MOVER = """
     from accelerate.utils import send_to_device
@@ -54,3 +54,19 @@ def moved(call):
 )
 def test_what_a_function_moves(call, expected):
     assert moved(call) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("x.new_tensor(torch.rand(3))", ("torch.rand(3)", "x.device")),
+        ("x.new_tensor(torch.rand(3), dtype=x.dtype)", ("torch.rand(3)", "x.device")),
+        ("x.new_tensor(torch.rand(3), device='cpu')", None),
+        ("x.cpu().new_tensor(torch.rand(3))", None),
+        ("thing.new_tensor()", None),
+    ],
+)
+def test_what_a_tensor_copies_beside_itself(call, expected):
+    site = site_of(MOVER.format(call), call)
+    found = copied_beside(site.file.project.values, site.call, site.frame)
+    assert ((ast.unparse(found.data), found.device) if found is not None else None) == expected

@@ -33,6 +33,15 @@ OPERATIONS = {
             m = torch.zeros(3, 3).to(points.device)  # <-
             return points @ m
         """,
+    "a tensor is made beside a parameter": """
+        def overlap(signal, step):
+            out = signal.new_zeros(step)
+            return out.index_add_(-1, torch.arange(step), signal)  # <-
+        """,
+    "by new_tensor": """
+        def noise(real, n):
+            return real.new_tensor(torch.rand(n)) * real  # <-
+        """,
     "what is taken of a parameter is": """
         def suppress(prediction, threshold=0.5):
             for x in prediction:
@@ -65,6 +74,10 @@ OPERATIONS = {
 }
 
 OTHERS = {
+    "a tensor is made beside what is copied to the host": """
+        def blur(x, s):
+            return F.conv2d(x, x.new_ones(1, 1, s, s)).cpu()  # <-
+        """,
     "what goes through a whole set": """
         def communities(embeddings, threshold=0.5, batch_size: int = 64):
             threshold = torch.tensor(threshold, device=embeddings.device)  # <-
@@ -120,3 +133,13 @@ def test_an_operation_is_hot(code):
 @pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
 def test_other_functions_are_not(code):
     assert hot_at(code) is None
+
+
+@pytest.mark.parametrize(("path", "hot"), [("ops.py", True), ("layers/augmentation.py", False)])
+def test_augmentations_of_samples_make_tensors_beside_them_too(path, hot):
+    code = """
+        def clipped(wave, low, high):
+            q = wave.new_tensor([low, high])  # <-
+            return torch.quantile(wave, q)
+        """
+    assert (hot_at({path: code}) is not None) is hot

@@ -41,6 +41,11 @@ def found(code, head="def measure(x: torch.Tensor, y: torch.Tensor, names, model
         ("for i in range(n):\n    out.append((1.0 - 2 * x[i]).item())", "x"),
         ("for t in x:\n    y = model.step(model(y), t, y)[0]\n    out.append(t.item())", "x"),
         ("best = x.max(dim=1)\nfor i in range(n):\n    out.append(best.values[i].item())", "best.values"),
+        (
+            "k = 0\nfor name in names:\n    t, h = x[k][0], x[k][1]\n    k += 1\n    out.append(h.item())",
+            "x",
+        ),
+        ("k = 0\nfor name in names:\n    if name:\n        out.append(x[k].item())\n        k += 1", "x"),
         ("return {name: x[i].item() for i, name in enumerate(names)}", "x"),
         ("if isinstance(names, torch.Tensor):\n    for item in names:\n        out.append(item.item())", "names"),
     ],
@@ -80,6 +85,8 @@ def test_the_same_numbers_are_read_once(code, whole):
         "for part in [x, y]:\n    out.append(part.item())",
         "for part in x.split(4):\n    out.append(part.cpu())",
         "for i in names:\n    out.append(x[i].item())",
+        "k = 0\nfor name in names:\n    k = place(name, k)\n    out.append(x[k].item())",
+        "k = 0\nfor name in names:\n    k += len(name)\n    out.append(x[k].item())",
         "x = x.cpu()\nfor i in range(n):\n    out.append(x[i].item())",
     ],
 )

@@ -9,7 +9,7 @@ from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.ragged import RAGGED, Raggedness
-from torchperf_lint.facts.rows import fills_up_to
+from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
@@ -72,8 +72,11 @@ class _Doubts:
         handed_on = set(carried(self.turn.loop.body))
         if handed_on:
             return f"`{sorted(handed_on)[0]}` goes from turn to turn"
+        filled = {n.targets[0] for n in self.turn.nodes if isinstance(n, ast.Assign) and fills_row(self.turn, n)}
         for node in self.turn.nodes:
-            if not isinstance(node, ast.Subscript) or self._is_flat(node.slice) or fills_up_to(self.turn, node):
+            if not isinstance(node, ast.Subscript) or self._is_flat(node.slice):
+                continue
+            if node in filled or fills_up_to(self.turn, node):
                 continue
             if self._is_offset(node.slice):
                 return "turns that look at their neighbours"

@@ -11,7 +11,7 @@ from torchperf_lint.facts.doubts import doubt
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
-from torchperf_lint.facts.rows import fills_up_to
+from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.turns import Comprehension, Turn
@@ -51,9 +51,28 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     turn = Turn(file, place, loop, target)
     tensor = _by_index(file, place, turn, iterated) if _is_range(iterated) else _by_row(file, place, iterated)
     value = on_device(file, place, tensor) if tensor is not None else None
-    if tensor is None or value is None or not turn.works():
+    if tensor is not None and value is not None and turn.works():
+        return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
+    return _row_filler(file, place, turn, iterated)
+
+
+def _row_filler(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ElementLoop | None:
+    """`for i, n in enumerate(lengths): labels[i, :n] = -100`: a loop that does nothing but fill parts of rows."""
+    if not isinstance(turn.loop, ast.For) or not _numbers_turns(iterated):
         return None
-    return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
+    filled = [whole for node in turn.loop.body if (whole := fills_row(turn, node)) is not None]
+    if not filled or any(isinstance(node, ast.For | ast.While) for node in turn.nodes):
+        return None
+    kept = {ast.dump(whole) for whole in filled}
+    value = on_device(file, place, filled[0]) if len(kept) == 1 else None
+    if value is None or value.kind != "tensor" or not is_one_tensor(file, place, filled[0]):
+        return None
+    return ElementLoop(iterated, filled[0], value, turn.reads(), doubt(turn))
+
+
+def _numbers_turns(node: ast.expr) -> bool:
+    """`range(n)`, and `enumerate(x)`."""
+    return _is_range(node) or (isinstance(node, ast.Call) and chain(node.func) == "enumerate")
 
 
 def _first(loop: Comprehension) -> tuple[ast.expr, ast.expr]:

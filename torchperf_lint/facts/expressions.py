@@ -15,6 +15,8 @@ from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.signatures import DEFAULT, defaulted
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
 
+_MAKES_BESIDE = frozenset({"new_zeros", "new_ones", "new_tensor", "new_full", "new_empty"})
+"""Methods that make a tensor where another one is."""
 _COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
 
 
@@ -61,12 +63,17 @@ class Expressions:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
     def _attribute(self, node: ast.Attribute, read: bool, context: Context) -> None:
-        """`self.name`, which may run a property, and `tensor.device`. `read`: whether it is not called itself."""
+        """`self.name`, which may run a property, `tensor.device`, `tensor.new_zeros(n)`.
+
+        `read`: whether it is not called itself.
+        """
         name = node.value.id  # type: ignore[attr-defined]
         if name == "self" and read and type(node.ctx) is ast.Load and self.notes.names.may_be_property(node.attr):
             self.notes.mention(("property", f"self.{node.attr}", ""), node, context)
         elif node.attr == "device":
             self.notes.mention(("device", name, ""), node, context)
+        elif node.attr in _MAKES_BESIDE and not read:
+            self.notes.mention(("beside", name, ""), node, context)
 
     def _call(self, node: ast.AST, context: Context) -> Call:
         assert isinstance(node, ast.Call)

@@ -203,8 +203,9 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
     """The first factory of `torch.cat((torch.zeros(3), torch.ones(2)))`, where every part is fresh."""
     thing = values.thing(node.func, frame)
-    grid = thing is not None and _makes_grid(thing.dotted)
-    if thing is None or not (grid or thing.dotted in _JOINS) or not node.args or frame.depth > _STEPS:
+    dotted = thing.dotted if thing is not None else chain(node.func)  # a helper may stand where nobody can look
+    grid = _makes_grid(dotted)
+    if not (grid or dotted in _JOINS) or not node.args or frame.depth > _STEPS:
         return None
     first = node.args[0]
     if isinstance(first, ast.List | ast.Tuple):

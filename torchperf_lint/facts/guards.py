@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
+from torchperf_lint.facts.reached_lengths import is_one_length
 
 
 class Guard(NamedTuple):
@@ -164,7 +165,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if _names_another_device(test):
         return "elsewhere"
-    if has_modulus(nodes) or _is_single_turn(test) or _is_throttle(nodes):
+    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or _is_throttle(nodes):
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.hints import SEQUENCES, annotation_words, default_of
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.roles import is_cold
 from torchperf_lint.facts.value import Frame
@@ -106,3 +107,20 @@ def set_from_outside(values: Values, own: Thing, attribute: ast.Attribute) -> bo
     """`module.table = ...` through another name than `self`, somewhere in the same file."""
     bindings = values.index.outlines[own.path].bindings
     return any(b.target.endswith(f".{attribute.attr}") and not b.target.startswith("self.") for b in bindings)
+
+
+def given_as_list(values: Values, own: Thing, name: str) -> bool:
+    """Whether a constructor puts away what its annotation says to be a list of numbers: `tokens: List[int]`.
+
+    One that need not be given is not there for most.
+    """
+    for cls in values.index.ancestry(own):
+        body = values.body(cls.path) if cls.kind == "class" else None
+        number = values.index.record(cls).methods.get("__init__") if body is not None else None
+        for attribute, value, _ in body.self_assignments(number) if body is not None and number is not None else ():
+            if attribute == name and isinstance(value, ast.Name) and number is not None and body is not None:
+                words = annotation_words(body, number, value.id) or frozenset()
+                if default_of(body.functions.get(number), value.id) is not None:
+                    return False
+                return bool(words & SEQUENCES) and "int" in words
+    return False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.fresh import Fresh, is_random
-from torchperf_lint.facts.held import CHANGES, builds, changed_in, set_from_outside
+from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
@@ -135,7 +135,9 @@ def _list(spot: Spot, index: ast.Attribute) -> Source | None:
     """`x[:, self.kept]`, where the constructor was given the list, and nothing changes it."""
     values = spot.file.project.values
     own = values.index.class_of(spot.file.path, spot.function)
-    if own is None or values.thing(index.value, spot.frame) != own or spot.file.value(index, spot).kind != "sequence":
+    if own is None or values.thing(index.value, spot.frame) != own:
+        return None
+    if spot.file.value(index, spot).kind != "sequence" and not given_as_list(values, own, index.attr):
         return None
     setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
     if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):

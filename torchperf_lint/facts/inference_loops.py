@@ -33,6 +33,8 @@ _DECODES = re.compile(
 )
 _GIVES_LOGITS = re.compile(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
 """`self.inference.logits(tokens)`: whatever runs the network, it hands out what the next token is drawn of."""
+_OF_A_SAMPLER = re.compile(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
+"""Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
 _SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
@@ -99,6 +101,7 @@ class InferenceLoops:
         region = self.index.outlines[path].regions[index]
         # A sampler that hands out what each turn gives has the `with` inside: no gradient is kept across a `yield`.
         drawn = (path, index) in self.generators.yielding or region.iterable == IN_BATCHES
+        drawn = drawn or bool(_OF_A_SAMPLER.search(self.index.outlines[path].functions[region.function].name))
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self.without_grad.around(path, index)

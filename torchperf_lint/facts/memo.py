@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.guards import Guard
-from torchperf_lint.facts.once import attribute_asked
+from torchperf_lint.facts.once import COUNTS, attribute_asked
 
 _STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
@@ -43,6 +43,25 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     else:
         found = name in kept if "." in name else any(_STORE.search(target) and "[]" in target for target in kept)
     return Guard("once", short(words(statement.test))) if found else None
+
+
+def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether one branch of an `if` makes anew, and keeps, what the other takes as it was kept.
+
+    if channel == self.channel:
+        window = self.window
+    else:
+        window = self.window = make_window(channel)
+        self.channel = channel
+    """
+    if not made or not taken or not all(isinstance(s, ast.Assign | ast.Return) for s in taken):
+        return False
+    kept = {name for name in _kept(made) if name.startswith("self.")}
+    asked = {chain(n) for n in ast.walk(test) if isinstance(n, ast.Attribute)} & kept
+    if not asked or any(map(COUNTS.search, asked)):
+        return False
+    found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
+    return bool(found & kept) and not _kept(taken) & kept
 
 
 def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:

@@ -50,7 +50,8 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     if base.kind == "array":
         return PLAIN if name == "item" else Value("array", HOST)
     if base.kind == "sequence":
-        return _sequence_method(base, name)
+        # An entry that was set anew, `tokens["ids"] = torch.stack(tokens["ids"])`, no longer is the list it was.
+        return _of_unknown(values, node, function, frame) if name in api.TENSOR_MARKS else _sequence_method(base, name)
     if base.kind == "plain":
         return PLAIN
     if base.kind == "object" and base.thing is not None:

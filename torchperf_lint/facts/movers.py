@@ -62,3 +62,16 @@ def _moves_its_first(values: Values, node: ast.Call, frame: Frame) -> bool:
     if len(targets) > 1 or body is None or not names:
         return False
     return any(attribute in _MOVES for attribute, _ in body.uses(key.index, names[0]))
+
+
+COPIERS = ("new_tensor",)
+"""Methods that copy what they are given to where their tensor is."""
+
+
+def copied_beside(values: Values, node: ast.Call, frame: Frame) -> Moved | None:
+    """What `x.new_tensor(t)` copies to where `x` is; None where that is the host, or a device is named."""
+    if not isinstance(node.func, ast.Attribute) or len(node.args) != 1 or any(k.arg != "dtype" for k in node.keywords):
+        return None
+    base = values.of(node.func.value, frame)
+    there = base.kind == "tensor" and base.device != HOST
+    return Moved(node.args[0], f"{ast.unparse(node.func.value)}.device") if there else None

@@ -16,7 +16,7 @@ _DONE = re.compile(
     r"^self\.(?:_?\w+_)?_?(?:is_)?(?:initiali[sz]ed|inited|prepared|built|ready|set_?up|warmed_up|registered|compiled|loaded)(?:_\w+)?$"
 )
 """Flags that say of an object that it is complete."""
-_COUNTS = re.compile(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
+COUNTS = re.compile(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
 """What changes with every step."""
 _RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
 
@@ -117,7 +117,7 @@ def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
     if len(asked) != 1 or not all(isinstance(part, ast.Attribute) for part in others):
         return False
     key, other = chain(asked[0].left), chain(asked[0].comparators[0])
-    if not isinstance(asked[0].ops[0], ast.NotEq) or not key.startswith("self.") or _COUNTS.search(key):
+    if not isinstance(asked[0].ops[0], ast.NotEq) or not key.startswith("self.") or COUNTS.search(key):
         return False
     return any(
         isinstance(s, ast.Assign) and chain(s.value) == other and key in {chain(target) for target in s.targets}

@@ -102,7 +102,7 @@ class Operations:
         if name is None:
             return None
         because = (
-            f"is an operation on tensors, as it asks `{name}` for its device (line {self._asked[key][name]}), and "
+            f"is an operation on tensors, as it {self._asking(key, name)}, and "
             "nothing in the project calls it: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
@@ -122,8 +122,8 @@ class Operations:
             name = self._tensor_asked(part) if own else None
             if name is not None:
                 because = (
-                    f"is an operation on tensors: it calls `{self.index.function(part).name}`, which asks `{name}` for "
-                    f"its device (line {self._asked[part][name]}), and nothing in the project calls it: who uses it "
+                    f"is an operation on tensors: it calls `{self.index.function(part).name}`, which "
+                    f"{self._asking(part, name)}, and nothing in the project calls it: who uses it "
                     "does so in every step"
                 )
                 return Role("forward", because, "in every call", Confidence.LIKELY)
@@ -144,8 +144,17 @@ class Operations:
     def _tensor_asked(self, key: FunctionKey) -> str | None:
         """What a function asks for its device, and which may be a tensor."""
         function, imports = self.index.function(key), self.index.outlines[key.path].imports
-        asked = self._asked.get(key, ())
+        asked = self._asked.get(key, {})
+        if all(kind == "beside" for kind, _ in asked.values()) and self._leaves(key):
+            return None
         return next((n for n in asked if n not in imports and self._is_a_tensor(n, function)), None)
+
+    def _leaves(self, key: FunctionKey) -> bool:
+        """Whether what a function makes is for people or files, or of samples, which augmentations get on the host."""
+        if _TRANSFORMS.search(key.path):
+            return True
+        calls = self.index.outlines[key.path].calls
+        return any(c.function == key.index and c.callee.endswith((".cpu", ".numpy")) for c in calls)
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""
@@ -161,14 +170,24 @@ class Operations:
             return False
         return _is_inherited(self.index, Thing("class", key.path, function.class_index), function)
 
+    def _asking(self, key: FunctionKey, name: str) -> str:
+        """How a function asks a tensor where it is, in words."""
+        kind, line = self._asked[key][name]
+        return (
+            f"asks `{name}` for its device (line {line})"
+            if kind == "device"
+            else f"makes tensors on the device of `{name}` (line {line})"
+        )
+
     @cached_property
-    def _asked(self) -> dict[FunctionKey, dict[str, int]]:
-        """Function -> the names that it asks for their device, with the first line of each."""
-        found: dict[FunctionKey, dict[str, int]] = {}
+    def _asked(self) -> dict[FunctionKey, dict[str, tuple[str, int]]]:
+        """Function -> the names that it asks for their device, or makes tensors beside, with the first line of each."""
+        found: dict[FunctionKey, dict[str, tuple[str, int]]] = {}
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
-                if mention.kind == "device" and mention.function > 0:
-                    found.setdefault(FunctionKey(path, mention.function), {}).setdefault(mention.chain, mention.line)
+                if mention.kind in ("device", "beside") and mention.function > 0:
+                    asked = found.setdefault(FunctionKey(path, mention.function), {})
+                    asked.setdefault(mention.chain, (mention.kind, mention.line))
         return found
 
 

@@ -14,7 +14,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.expressions import Expressions
-from torchperf_lint.facts.memo import kept_after
+from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
@@ -228,8 +228,12 @@ class _Outliner:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
             body = self.notes.region("optional", context, node.body, conditions.short(conditions.words(node.test)))
-        elif set_up_once(node) and not self.empties_again(node, context):
+        elif (set_up_once(node) and not self.empties_again(node, context)) or makes_what_it_keeps(
+            node.body, node.orelse, node.test
+        ):
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
+        elif makes_what_it_keeps(node.orelse, node.body, node.test):
+            orelse = self.notes.region("once", context, node.orelse, conditions.short(conditions.words(node.test)))
         elif anomalies.tells_of_an_anomaly(node):
             body = self.notes.region("except", context, node.body, conditions.short(conditions.words(node.test)))
         else:

@@ -27,6 +27,8 @@ _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
     "new_ones new_full topk".split()
 )
+_OF_SIZES_ALONE = frozenset("expand repeat zeros ones empty arange range reshape view new_zeros new_ones".split())
+"""Of those, what takes nothing else: `torch.arange(h)` for `t, h, w in grids`."""
 
 
 class Raggedness:
@@ -74,7 +76,7 @@ class Raggedness:
         return isinstance(call, ast.Call) and name in _ONE_NUMBER and not call.keywords
 
     def _sizes_itself(self, node: ast.Call) -> bool:
-        """`frame.expand(durations[i], -1)`: an element says how large the result is."""
+        """`frame.expand(durations[i], -1)`, `torch.arange(h)`: an element says how large the result is."""
         # What is given first, `torch.topk(x[i], k)`, is the element itself, but for factories.
         named = (
             isinstance(node.func, ast.Attribute)
@@ -83,7 +85,10 @@ class Raggedness:
         )
         sizes = [*node.args[int(named) :], *(keyword.value for keyword in node.keywords)]
         parts = [part for argument in sizes for part in ast.walk(argument)]
-        return any(isinstance(part, ast.Subscript) and self.turn.is_index(part.slice) for part in parts)
+        if any(isinstance(part, ast.Subscript) and self.turn.is_index(part.slice) for part in parts):
+            return True
+        factory = last_part(chain(node.func)) in _OF_SIZES_ALONE
+        return factory and any(isinstance(part, ast.Name) and part.id in self.turn.variables for part in parts)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""

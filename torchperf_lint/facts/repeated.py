@@ -21,7 +21,7 @@ from torchperf_lint.facts.meters import ONCE_PER_EPOCH
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.tracing import Loop, Step, changed_in, parts_of, traced
+from torchperf_lint.facts.tracing import Loop, Step, changed_in, counted_in, parts_of, traced
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence
@@ -62,7 +62,7 @@ def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
         if (turns is not None and turns <= FEW_TURNS) or _handful(loop) or _in_one_turn(file, place, loop):
             continue
         steps = traced(file, place, read, loop)
-        for whole, element in _candidates(loop, steps):
+        for whole, element in _candidates(file, place, loop, steps):
             if changed_in(file, place.function, loop, whole):
                 continue
             value = _tensor(file, place, whole)
@@ -106,7 +106,7 @@ def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
     return False
 
 
-def _candidates(loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]]:
+def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]]:
     """(what a copy would fetch, whether turns read elements of it), for what a read is made of."""
     variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     for step in steps:
@@ -116,6 +116,9 @@ def _candidates(loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]
                 yield whole, True
             return
         if isinstance(step.node, ast.Subscript) and _counts(loop) and _by(step.node.slice, _counter(loop)):
+            yield step.node.value, True
+            return
+        if isinstance(step.node, ast.Subscript) and counted_in(file, place.function, loop, step.node.slice):
             yield step.node.value, True
             return
     bottom = steps[-1] if steps else None

@@ -14,6 +14,7 @@ from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_ope
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.wrapped_models import wraps_a_model
 from torchperf_lint.model import Confidence
 
 COLD_NAME = re.compile(
@@ -61,6 +62,12 @@ _ATTENTION = Role(
     "forward",
     "is an attention processor, which the attention layer that it is handed runs",
     "in every forward pass",
+    Confidence.LIKELY,
+)
+_WRAPPER = Role(
+    "forward",
+    "wraps a model, which is called through it in every step",
+    "in every call of the model",
     Confidence.LIKELY,
 )
 _FUNCTION = Role(
@@ -311,6 +318,8 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
             return _LOSS
         if _is_attention_processor(index, cls):
             return _ATTENTION
+        if wraps_a_model(index, cls):
+            return _WRAPPER
         return _DENOISER if _is_loop_block(index, cls) else None
     if name in FILTERS and filters_logits(index, cls, name):
         return _DECODING

@@ -24,6 +24,34 @@ def fills_up_to(turn: Turn, node: ast.Subscript) -> bool:
     return by_turn and turn.is_index(node.slice) and turn.is_tensor(node.value)
 
 
+def fills_row(turn: Turn, node: ast.AST) -> ast.expr | None:
+    """The tensor of which each turn fills a part of a row with one number: `mask[i, a:b] = True`, `labels[i][:n] = -1`.
+
+    Wherever the parts begin and end, a comparison with `arange` finds all of them at once.
+    """
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    value = node.value if isinstance(node, ast.Assign) else None
+    value = value.operand if isinstance(value, ast.UnaryOp) else value
+    if not isinstance(target, ast.Subscript) or not isinstance(value, ast.Constant | ast.Name | ast.Attribute):
+        return None
+    if isinstance(target.slice, ast.Tuple) and len(target.slice.elts) == 2:
+        whole, row, part = target.value, *target.slice.elts
+    elif isinstance(target.value, ast.Subscript):
+        whole, row, part = target.value.value, target.value.slice, target.slice
+    else:
+        return None
+    counter = turn.target
+    if isinstance(counter, ast.Tuple) and counter.elts:
+        counter = counter.elts[0]
+    by_turn = isinstance(row, ast.Name) and isinstance(counter, ast.Name) and row.id == counter.id
+    cut = isinstance(part, ast.Slice) and part.step is None and (part.lower is not None or part.upper is not None)
+    if not by_turn or not cut or not isinstance(whole, ast.Name | ast.Attribute):
+        return None
+    if not isinstance(value, ast.Constant) and turn.file.value(value, turn.place).kind != "plain":
+        return None
+    return whole
+
+
 def is_cut_evenly(turn: Turn, node: ast.expr) -> bool:
     """Whether a list is of equal parts of a tensor: `x.split(1, 1)`, `x.unbind()`, `x.chunk(n)`."""
     body = turn.file.project.body(turn.file.path)

@@ -73,7 +73,7 @@ DERIVING = frozenset(
     "transpose flatten triu tril contiguous requires_grad_ fill_ zero_ normal_ uniform_ random_ bernoulli_ "
     "add_ mul_ sub_ div_ add mul sub div clone detach view_as expand_as triu_ tril_ unsqueeze_ squeeze_ byte "
     "short repeat_interleave roll flip eq ne lt le gt ge logical_not abs neg pow sqrt exp log sin cos cumsum clamp "
-    "masked_fill masked_fill_ rsqrt square reciprocal bernoulli".split()
+    "masked_fill masked_fill_ rsqrt square reciprocal bernoulli unfold unflatten narrow tile movedim swapaxes".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
 OF_THEIR_FIRST = frozenset(

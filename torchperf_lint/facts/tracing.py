@@ -104,6 +104,17 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
     return False
 
 
+def counted_in(file: SourceFile, function: int, loop: Loop, index: ast.expr) -> bool:
+    """Whether an index is a counter that the turns of a loop move on: `grid[i]`, and behind it `i += 1`."""
+    if not isinstance(index, ast.Name) or index.id not in bound_by(file, function, loop):
+        return False
+    nodes = list(_body(file, function, loop))
+    moves = [n for n in nodes if isinstance(n, ast.AugAssign) and chain(n.target) == index.id]
+    stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == index.id and isinstance(n.ctx, ast.Store)]
+    ahead = all(isinstance(m.op, ast.Add) and isinstance(m.value, ast.Constant) for m in moves)
+    return bool(moves) and ahead and len(stored) == len(moves)
+
+
 def parts_of(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """(variable, what its values are the elements of), through `enumerate`, progress bars and `zip`."""
     if isinstance(iterated, ast.Call) and iterated.args:

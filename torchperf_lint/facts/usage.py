@@ -44,6 +44,9 @@ _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double
 _COMPUTES = re.compile(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$|^_?assign(?:_|$)"
 )
+_SHAPES_OF_LEVELS = re.compile(r"^(?:\w+_)?spatial_shapes$")
+_COLLECTIVES = frozenset("all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter_tensor".split())
+"""What a process sends to others: tensors, but for the list that `all_gather` fills."""
 _LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
 
 
@@ -133,8 +136,10 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
+        if callee.endswith("all_gather") and not position:
+            continue
         head = callee.partition(".")[0]
-        operand = position == 0 or callee.endswith("einsum")
+        operand = position == 0 or callee.endswith(("einsum", "all_gather", "into_tensor", "scatter_tensor"))
         if head != "self" and (not operand or head in api.PLAIN_BUILTINS):
             continue
         thing = values.types.thing(frame.path, frame.function, callee)
@@ -153,6 +158,8 @@ def _computes_with(dotted: str) -> bool:
     """Whether the first argument of a function of torch is a tensor."""
     if dotted.startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft.")):
         return not dotted.endswith(_OF_LISTS)
+    if dotted.startswith("torch.distributed."):
+        return dotted.removeprefix("torch.distributed.") in _COLLECTIVES
     name = dotted.removeprefix("torch.")
     return dotted != name and (name in api.TAKE_A_TENSOR or name == "einsum")
 
@@ -162,6 +169,9 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
     It is a tensor where it is used as tensors and arrays are.
     """
+    if _SHAPES_OF_LEVELS.search(name) and _is_given_levels(values, frame):
+        because = f"`{name}` goes with `level_start_index` into deformable attention, which takes tensors"
+        return tensor(ANYWHERE, because, Confidence.LIKELY)
     hooked = _given_to_hook(values, name, frame)
     if hooked is not None:
         return hooked
@@ -172,6 +182,12 @@ def of_forward(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if line is None:
         return UNKNOWN
     return tensor(ANYWHERE, f"`{name}` is given to the module and used as a tensor (line {line})", Confidence.LIKELY)
+
+
+def _is_given_levels(values: Values, frame: Frame) -> bool:
+    """Whether a function is given what deformable attention is: the shapes of levels, and where each begins."""
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    return any(p.name.endswith("level_start_index") for p in parameters)
 
 
 def _takes_tensors(values: Values, frame: Frame) -> bool:

@@ -10,7 +10,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
-from torchperf_lint.facts.movers import MOVERS, moved_by_function
+from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function
 from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
@@ -29,8 +29,9 @@ class FactoryThenDevice(SourceRule):
     Flags `torch.zeros(...).to(device)`, `torch.arange(n).cuda()`, `torch.eye(n).type_as(x)` and their like (also
     through `.float()`, `.view()` and other methods in between, over several statements that fill it in place, by a
     type of old, `.type(torch.cuda.FloatTensor)`, and by a function such as `to_device(torch.arange(n), x)`) where the
-    line runs every training step or forward pass. Also the tables that a module's `forward` makes with
-    `torch.arange(n)` on the host and gives back, as rotary embeddings are: whoever computes with them moves them.
+    line runs every training step or forward pass; also `x.new_tensor(torch.rand(n))`. And the tables that a
+    module's `forward` makes with `torch.arange(n)` on the host and gives back, as rotary embeddings are:
+    whoever computes with them moves them.
 
     ## Why it is slow
     The host fills the tensor, copies it from pageable memory and waits for the copy, where one asynchronous kernel
@@ -98,12 +99,12 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in MOVERS), *TABLES)
+    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in (*MOVERS, *COPIERS)), *TABLES)
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS):
+        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS, *COPIERS):
             if site.hot is None or site.hot.kind == "data":
                 continue
             fresh = _fresh(project, site)
@@ -145,7 +146,7 @@ class FactoryThenDevice(SourceRule):
 
 def _is_method(site: Site) -> bool:
     """`x.to(device)`; else `to_device(x, device)`."""
-    return last_part(site.record.callee) not in MOVERS
+    return last_part(site.record.callee) not in (*MOVERS, *COPIERS)
 
 
 def _fresh(project: Project, site: Site) -> Fresh | None:
@@ -158,7 +159,8 @@ def _fresh(project: Project, site: Site) -> Fresh | None:
             found = computed_fresh(project.values, site.call, site.frame)
             found = found if found is not None and made_each_turn(site, found.path, found.call) else None
         return found
-    moved = moved_by_function(project.values, site.call, site.frame)
+    asked = copied_beside if last_part(site.record.callee) in COPIERS else moved_by_function
+    moved = asked(project.values, site.call, site.frame)
     if moved is None:
         return None
     found = just_made(project.values, moved.data, site.frame, moved.device)
