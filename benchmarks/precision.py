@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -101,20 +101,30 @@ def aside(place: Place) -> bool:
 
 
 def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
-    """The labelled sites of a part; a line that changed since is an error, not a miss."""
+    """The labelled sites of a part, BORDERLINE where two readers differ; a line that changed since is an error."""
     sites = []
-    for table in (packages.TRUTH / "sites.tsv", packages.TRUTH / "files.tsv"):
-        with table.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-                place = (f"{row['package']}-{row['version']}", row["path"])
-                if part != "all" and (part == "aside") != aside(place):
-                    continue
-                line = int(row["line"])
+    again = {(place, line, row["code"]): row["label"] for place, line, row in _rows("files_second.tsv")}
+    for table in ("sites.tsv", "files.tsv"):
+        for place, line, row in _rows(table):
+            if part == "all" or (part == "aside") == aside(place):
                 if line and _digest(directories[place[0]] / place[1], line) != row["sha1"]:
                     raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
                 whole = row["stratum"] == "whole"
-                sites.append(Site(place, line, int(row["end_line"]), row["code"], row["label"], whole))
+                second = again.pop((place, line, row["code"]), row["label"]) if whole else row["label"]
+                label = row["label"] if second == row["label"] else "BORDERLINE"
+                sites.append(Site(place, line, int(row["end_line"]), row["code"], label, whole))
+    # What the first reader of a whole file did not list, and the second one would.
+    for (place, line, code), label in again.items():
+        if label != "FP" and (part == "all" or (part == "aside") == aside(place)):
+            sites.append(Site(place, line, line, code, "BORDERLINE", whole=True))
     return once_each(sites)
+
+
+def _rows(table: str) -> Iterator[tuple[Place, int, dict[str, str]]]:
+    """The place, the 1-based line (0: the whole file) and the columns of each row of a table."""
+    with (packages.TRUTH / table).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            yield (f"{row['package']}-{row['version']}", row["path"]), int(row["line"]), row
 
 
 def once_each(sites: list[Site]) -> list[Site]:

@@ -1,6 +1,6 @@
 """How far two readers agree: on the label, and beyond chance (Cohen's kappa).
 
-`python benchmarks/truth/agreement.py` compares `second.tsv` with `sites.tsv`.
+`python benchmarks/truth/agreement.py` compares `second.tsv` with `sites.tsv`, and `files_second.tsv` with `files.tsv`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ FOLDER = Path(__file__).parent
 Key = tuple[str, str, str, str]
 
 
-def labels(table: Path) -> dict[Key, str]:
+def labels(table: Path, kind: str = "pattern") -> dict[Key, str]:
     with table.open(encoding="utf-8", newline="") as file:
         rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return {(row["package"], row["path"], row["line"], row["pattern"]): row["label"] for row in rows}
+        return {(row["package"], row["path"], row["line"], row[kind]): row["label"] for row in rows}
 
 
 def kappa(pairs: list[tuple[str, str]]) -> float:
@@ -28,18 +28,27 @@ def kappa(pairs: list[tuple[str, str]]) -> float:
     return (seen - chance) / (1 - chance)
 
 
-def main() -> int:
-    first, second = labels(FOLDER / "sites.tsv"), labels(FOLDER / "second.tsv")
-    pairs = [(first[key], label) for key, label in second.items()]
+def of_whole_files() -> list[tuple[str, str]]:
+    """Pairs for places in files labelled whole, where what the first reader did not list is FP."""
+    first, second = labels(FOLDER / "files.tsv", "code"), labels(FOLDER / "files_second.tsv", "code")
+    return [(first.get(key, "FP"), label) for key, label in second.items()]
+
+
+def report(what: str, pairs: list[tuple[str, str]]) -> None:
     same = sum(a == b for a, b in pairs)
-    print(
-        f"{len(pairs)} sites read twice: {same} with the same label ({same / len(pairs):.2f}), kappa {kappa(pairs):.2f}"
-    )
+    share = same / len(pairs)
+    print(f"{len(pairs)} {what} read twice: {same} with the same label ({share:.2f}), kappa {kappa(pairs):.2f}")
     decided = [(a, b) for a, b in pairs if "BORDERLINE" not in (a, b)]
     same = sum(a == b for a, b in decided)
     print(f"{len(decided)} that neither called BORDERLINE: {same} with the same label ({same / len(decided):.2f})")
     for (a, b), number in sorted(Counter(pair for pair in pairs if pair[0] != pair[1]).items()):
         print(f"  {number} {a} by the first, {b} by the second")
+
+
+def main() -> int:
+    first, second = labels(FOLDER / "sites.tsv"), labels(FOLDER / "second.tsv")
+    report("sites", [(first[key], label) for key, label in second.items()])
+    report("places in whole files", of_whole_files())
     return 0
 
 

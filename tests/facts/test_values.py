@@ -1246,3 +1246,21 @@ def test_what_takes_a_number_of_any_kind_gets_what_its_callers_pass():
             add(torch.mean(model(x)))
         """
     check(code, "value", "tensor", None)
+
+
+def test_a_comprehension_over_several_lines_of_a_loop_asks_its_own_list():
+    lines = "\n".join("            or x[i] > %d" % number for number in range(3))
+    code = f"""
+        def f(x: torch.Tensor, n):
+            stop = [False] * n
+            for step in range(n):
+                stop = [
+                    stop[i]
+        {lines}
+                    for i in range(n)
+                ]
+                if all(stop):
+                    break
+            return stop
+    """
+    assert value_of(code, "stop").kind in ("sequence", "unknown")

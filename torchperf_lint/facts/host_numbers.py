@@ -91,7 +91,7 @@ def _is_shape(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> b
     d = reaching[0] if reaching and len(reaching) == 1 else None
     if d is None or d.value is None or d.how not in ("assign", "loop") or d.index:
         return False
-    at = frame.back(body.at(d.value))
+    at = frame.back(body.at(d.value), d.end)
     if d.how == "assign":
         return _is_shape(values, d.value, at, depth + 1)
     listed = d.value
@@ -157,7 +157,7 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
         if d.how == "loop":
             if not _counts_turns(values, d.value, d.index, frame):
                 return False
-        elif not is_host_number(values, d.value, frame.back(body.at(d.value)), depth + 1):
+        elif not is_host_number(values, d.value, frame.back(body.at(d.value), d.end), depth + 1):
             return False
     return True
 

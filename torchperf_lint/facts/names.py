@@ -129,7 +129,7 @@ def _all_from_host(values: Values, reaching: Sequence[Definition], frame: Frame,
     for d in reaching:
         if d.how != "assign" or not isinstance(d.value, ast.Call) or frame.depth > _SHALLOW:
             return False
-        at = frame.back(body.at(d.value))
+        at = frame.back(body.at(d.value), d.end)
         given = [values.of(a, at) for a in d.value.args[:3] if not isinstance(a, ast.Name | ast.Constant)]
         devices = {value.device for value in given if value.kind in ("tensor", "batch")}
         if devices != {HOST}:
@@ -150,7 +150,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     assert d.value is not None
     place = body.at(d.value)
     place = place if d.how != "augmented" else d.at
-    there = frame.back(place)
+    there = frame.back(place, d.end)
     value = values.of(d.value, there)
     if d.how == "augmented" and value.kind == "tensor" and _begins_on_host(values, name, d, there, body):
         value = value.moved(HOST)
@@ -174,7 +174,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
 def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> bool:
     """Whether what is changed in place was a tensor on the host before: it stays there, whatever is added."""
     begun = [b for b in body.reaching(frame.function, name, d.at) or () if b.how != "augmented"]
-    made = [values.of(b.value, frame.back(body.at(b.value))) for b in begun if b.how == "assign" and b.value]
+    made = [values.of(b.value, frame.back(body.at(b.value), b.end)) for b in begun if b.how == "assign" and b.value]
     on_host = [value for value in made if value.kind == "tensor" and value.device == HOST]
     return bool(begun) and len(on_host) == len(begun)
 

@@ -50,9 +50,13 @@ class Frame(NamedTuple):
         """The same place, for a question of its own: how its asker came there is of no matter."""
         return Frame(self.path, self.function, self.at)
 
-    def back(self, at: Position) -> Frame:
-        """The place of a binding in the same function: above, which is a step, or in a loop below, which is a hop."""
-        if at >= self.at:
+    def back(self, at: Position, end: Position | None = None) -> Frame:
+        """The place of a binding in the same function, which holds after `end` (after `at` where that is not given).
+
+        One above is a step. One that has not ended here comes from a loop's turn before, which is a hop: it may be the
+        very statement that asks, `a = [f(x) for x in a]` over several lines.
+        """
+        if (end or at) > self.at or at == self.at:
             return self.hop(self.path, self.function, at)
         return Frame(self.path, self.function, at, 0, self.hops, self.steps + 1 + self.depth // 4)
 
