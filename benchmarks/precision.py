@@ -25,7 +25,7 @@ import packages
 ROOT = Path(__file__).parents[1]
 FAMILIES: dict[str, str] = {
     "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 KP003 KP017",
-    "sizes": "TPL109",
+    "sizes": "TPL109 TPL110",
     "synchronize": "TPL115",
     "distributions": "TPL116",
     "moves": "TPL111 TPL201 TPL202 TPL203 TPL204 TPL208 TPL251 TPL252 TPL254 TPL302 KP002 KP004 KP005 KP013 KP015",
