@@ -28,6 +28,7 @@ FAMILIES: dict[str, str] = {
     "sizes": "TPL109 TPL110",
     "synchronize": "TPL115",
     "distributions": "TPL116",
+    "masks": "TPL117",
     "moves": "TPL111 TPL201 TPL202 TPL203 TPL204 TPL208 TPL251 TPL252 TPL254 TPL302 KP002 KP004 KP005 KP013 KP015",
     "loader": "TPL301 TPL302 TPL305 TPL313 KP001 KP002 KP014 TOR401",
     "iterator": "TPL306 TPL324",
