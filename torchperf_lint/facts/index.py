@@ -250,6 +250,11 @@ class Index:
         """Whether any file moves something to an accelerator, leaves that to a framework, or asks where tensors are."""
         return any(_mentions_device(outline) for outline in self.outlines.values())
 
+    @cached_property
+    def called_names(self) -> frozenset[str]:
+        """The last names of all that is called anywhere in the project: what a program switches once."""
+        return frozenset(last_part(call.callee) for outline in self.outlines.values() for call in outline.calls)
+
 
 _FRAMEWORKS = (
     "lightning",

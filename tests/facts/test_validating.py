@@ -1,0 +1,72 @@
+"""Which distributions check what they are made of, in the step, on the device."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import IMPORTS
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.validating import checked, overwritten
+
+MODULE = """
+import torch.distributions as td
+from torch.distributions import Normal
+from torch.distributions.normal import Normal as Gaussian
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, **options):
+        mean = self.net(x.to("cuda"))
+        return {made}
+"""
+
+
+def _file(text: str, **others: str) -> SourceFile:
+    project = Project.of_texts({"m.py": text, **{f"{name}.py": other for name, other in others.items()}})
+    return SourceFile(project, "m.py", text)
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("Normal(mean, 1.0)", 1),
+        ("Gaussian(0.0, mean.exp())", 1),
+        ("td.Categorical(logits=mean)", 1),
+        ("td.Independent(Normal(mean, 1.0), 1)", 1),
+        ("td.Categorical(None, mean)", 1),
+        ("Normal(0.0, 1.0)", 0),
+        ("Normal(torch.zeros(3), torch.ones(3))", 0),
+        ("Normal(mean, 1.0, validate_args=False)", 0),
+        ("Normal(mean, 1.0, False)", 0),
+        ("Normal(mean, 1.0, **options)", 0),
+        ("Normal(*mean.chunk(2))", 0),
+    ],
+)
+def test_what_is_checked(made: str, found: int) -> None:
+    assert len(list(checked(_file(IMPORTS + MODULE.replace("{made}", made))))) == found
+
+
+@pytest.mark.parametrize(
+    "switch", ["torch.distributions.Normal.set_default_validate_args(False)", "enable_validation(False)"]
+)
+def test_a_switch_anywhere_in_the_project_decides(switch: str) -> None:
+    text = IMPORTS + MODULE.replace("{made}", "Normal(mean, 1.0)")
+    assert not list(checked(_file(text, main=f"import torch\n{switch}\n")))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("Normal.set_default_validate_args = False", 1),
+        ("td.Distribution.set_default_validate_args = False", 1),
+        ("Normal.set_default_validate_args(False)", 0),
+        ("Own.set_default_validate_args = False", 0),
+    ],
+)
+def test_assignments_that_switch_nothing(line: str, found: int) -> None:
+    text = f"import torch.distributions as td\nfrom torch.distributions import Normal\n{line}\n"
+    assert len(list(overwritten(_file(text)))) == found

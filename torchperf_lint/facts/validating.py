@@ -1,0 +1,114 @@
+"""Distributions of `torch.distributions` that check their parameters each time they are made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.switches import Mark
+from torchperf_lint.facts.value import Value
+
+SWITCH = "set_default_validate_args"
+_SWITCHES = frozenset({SWITCH, "enable_validation"})
+"""What turns the checks off for the whole program; the second is pyro's."""
+_FLAG = "validate_args"
+_CLASSES = {
+    "bernoulli": "Bernoulli",
+    "beta": "Beta",
+    "binomial": "Binomial",
+    "categorical": "Categorical",
+    "cauchy": "Cauchy",
+    "chi2": "Chi2",
+    "continuous_bernoulli": "ContinuousBernoulli",
+    "dirichlet": "Dirichlet",
+    "exponential": "Exponential",
+    "fishersnedecor": "FisherSnedecor",
+    "gamma": "Gamma",
+    "geometric": "Geometric",
+    "gumbel": "Gumbel",
+    "half_cauchy": "HalfCauchy",
+    "half_normal": "HalfNormal",
+    "inverse_gamma": "InverseGamma",
+    "kumaraswamy": "Kumaraswamy",
+    "laplace": "Laplace",
+    "log_normal": "LogNormal",
+    "logistic_normal": "LogisticNormal",
+    "lowrank_multivariate_normal": "LowRankMultivariateNormal",
+    "multinomial": "Multinomial",
+    "multivariate_normal": "MultivariateNormal",
+    "negative_binomial": "NegativeBinomial",
+    "normal": "Normal",
+    "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+    "pareto": "Pareto",
+    "poisson": "Poisson",
+    "relaxed_bernoulli": "RelaxedBernoulli",
+    "relaxed_categorical": "RelaxedOneHotCategorical",
+    "studentT": "StudentT",
+    "uniform": "Uniform",
+    "von_mises": "VonMises",
+    "weibull": "Weibull",
+}
+"""Module -> classes that read the result of a check on the host (counted on torch 2.13); with the flag off none does,
+or fewer. `Independent`, `TransformedDistribution` and mixtures check nothing of their own when they are made."""
+_DOTTED = tuple(
+    dotted
+    for module, names in _CLASSES.items()
+    for name in names.split()
+    for dotted in (f"torch.distributions.{name}", f"torch.distributions.{module}.{name}")
+)
+
+
+def checked(file: SourceFile) -> Iterator[tuple[Site, Value]]:
+    """The hot calls that make a distribution of device tensors and leave its checks on, with what is checked."""
+    for site in file.calls_of(*_DOTTED):
+        if site.hot is None or site.hot.kind == "data" or _says_so(site.call):
+            continue
+        value = _parameter(file, site)
+        if value is not None and not is_switched_off(file):
+            yield site, value
+
+
+def is_switched_off(file: SourceFile) -> bool:
+    """Whether something in the project decides about the checks of all distributions."""
+    return not _SWITCHES.isdisjoint(file.project.index.called_names)
+
+
+def overwritten(file: SourceFile) -> Iterator[Mark]:
+    """`Normal.set_default_validate_args = False`: puts a bool in place of the method, and switches nothing."""
+    body = file.project.body(file.path)
+    if body is None or SWITCH not in file.text:
+        return
+    for function in range(len(file.outline.functions)):
+        for node in file.enclosing(function).of_kinds((ast.Assign,)):
+            assert isinstance(node, ast.Assign)
+            if _overwrites(file, node, function):
+                yield Mark(file, node, function)
+
+
+def _overwrites(file: SourceFile, node: ast.Assign, function: int) -> bool:
+    target = node.targets[0]
+    if len(node.targets) != 1 or not isinstance(target, ast.Attribute) or target.attr != SWITCH:
+        return False
+    dotted = file.denotes(target.value, Mark(file, node, function)) or ""
+    return dotted.startswith("torch.distributions.") and isinstance(node.value, ast.Constant)
+
+
+def _says_so(call: ast.Call) -> bool:
+    """Whether a call decides about the checks itself, or may do so in what it unpacks."""
+    if any(keyword.arg in (None, _FLAG) for keyword in call.keywords):
+        return True
+    return any(
+        isinstance(given, ast.Starred) or (isinstance(given, ast.Constant) and isinstance(given.value, bool))
+        for given in call.args
+    )
+
+
+def _parameter(file: SourceFile, site: Site) -> Value | None:
+    """The first parameter that is a tensor on the device."""
+    for given in [*site.call.args, *(keyword.value for keyword in site.call.keywords)]:
+        value = on_device(file, site, given)
+        if value is not None and value.kind == "tensor":
+            return value
+    return None

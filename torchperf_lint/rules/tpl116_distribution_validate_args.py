@@ -1,0 +1,144 @@
+"""TPL116."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import cause
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.switches import Mark
+from torchperf_lint.facts.validating import SWITCH, checked, overwritten
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_OFF = f"torch.distributions.Distribution.{SWITCH}(False)"
+
+
+class DistributionValidateArgs(SourceRule):
+    """`Normal(mean, std)` of device tensors, with its checks on, in code that runs every step.
+
+    ## What it does
+    Flags distributions of `torch.distributions` that are made of device tensors every training step, forward pass or
+    evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
+    project calls `set_default_validate_args`; and assignments to `set_default_validate_args`, which switch nothing.
+
+    ## Why it is slow
+    The checks are on by default since torch 1.8. For each parameter the device computes whether all its elements are
+    valid, and `if not torch._is_all_true(valid)` makes the host wait for the answer; so does each `log_prob` for its
+    argument. A `Normal` with one `log_prob` waits three times.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Linear(64, 8)
+            self.log_std = nn.Parameter(torch.zeros(8))
+
+        def forward(self, x: torch.Tensor, action: torch.Tensor):
+            mean = self.mean(x.to("cuda"))
+            return Normal(mean, self.log_std.exp()).log_prob(action)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+    from torch.distributions import Normal
+
+    class Policy(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Linear(64, 8)
+            self.log_std = nn.Parameter(torch.zeros(8))
+
+        def forward(self, x: torch.Tensor, action: torch.Tensor):
+            mean = self.mean(x.to("cuda"))
+            return Normal(mean, self.log_std.exp(), validate_args=False).log_prob(action)
+    ```
+    Or once, where the program starts: `torch.distributions.Distribution.set_default_validate_args(False)`.
+
+    ## When it is fine
+    Priors made once, parameters that are numbers, and checks that somebody asked for:
+    ```python
+    import torch
+    from torch import nn
+    from torch.distributions import Independent, Normal
+
+    class Policy(nn.Module):
+        def __init__(self, check: bool):
+            super().__init__()
+            self.check = check
+            self.mean = nn.Linear(64, 8)
+            self.prior = Normal(torch.zeros(8), torch.ones(8))
+
+        def forward(self, x: torch.Tensor):
+            mean = self.mean(x.to("cuda"))
+            noise = Normal(0.0, 1.0).sample(mean.shape)
+            return Independent(Normal(mean, 1.0, validate_args=self.check), 1), noise
+    ```
+
+    ## Fix safety
+    Unsafe: without the checks a NaN is no ValueError any more, it goes on into the loss. No fix for assignments to
+    the switch: a call there would switch the checks off for the whole program.
+
+    ## Confirmed by
+    A synchronisation at the call in at least half of the recorded steps; or several in a row, in a loop of its own.
+
+    ## References
+    - PyTorch documentation of `torch.distributions.Distribution.set_default_validate_args`.
+    - Toni-SM/skrl #233, leggedrobotics/rsl_rl #69, ray-project/ray #50440: libraries that switched the checks off.
+    """
+
+    code, name, since = "TPL116", "distribution-validate-args", "0.1.0"
+    triggers = ("distributions",)
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot distribution that checks what it is made of, and for switches that are none."""
+        for mark in overwritten(file):
+            yield self._overwritten(file, mark)
+        if project.must_run_before(1, 8):  # the checks were off by default
+            return
+        for site, value in checked(file):
+            yield self._checked(file, site, value)
+
+    def _checked(self, file: SourceFile, site: Site, value: Value) -> Finding:
+        hot = site.hot
+        assert hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` checks its parameters on the device, and the host waits for each "
+            f"answer {hot.when}; so does each `log_prob` of it",
+            instead=f"write `validate_args=False`, or call `{_OFF}` once at the start",
+            value=value.weaker(Confidence.POSSIBLE if hot.optional else Confidence.CERTAIN),
+            hot=hot,
+            severity=Severity.INFO if hot.kind == "eval" or hot.evaluates or hot.optional else None,
+            root_cause=f"distribution: {cause(site)}",
+            fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
+        )
+
+    def _overwritten(self, file: SourceFile, mark: Mark) -> Finding:
+        node = mark.expression
+        assert isinstance(node, ast.Assign)
+        target, value = file.source(node.targets[0]), file.source(node.value)
+        return self.found(
+            mark,
+            message=f"`{file.brief(node)}` puts a value in place of the method and switches nothing: distributions "
+            "still check their parameters, and the host waits for each answer",
+            instead=f"call it: `{target}({value})`",
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the call; they happen inside `torch.distributions`."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
