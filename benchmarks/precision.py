@@ -40,6 +40,9 @@ FAMILIES: dict[str, str] = {
     "debug": "TPL551 TPL552",
     "zero_grad": "TPL601 KP010 TOR402",
     "loops": "TPL651 TPL652 KP009",
+    "attention": "TPL654 TPL655",
+    "updates": "TPL604",
+    "grad mode": "TPL801",
     "DataParallel": "TPL751",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several

@@ -1,0 +1,60 @@
+"""Loops that evaluate a model while autograd records."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.evaluated_with_grad import evaluated_with_grad
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+LOADER = "loader = torch.utils.data.DataLoader(data)"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("model.eval()\nfor x in loader:\n    model(x)", ["model"]),
+        ("model.eval()\nfor x in loader:\n    other(x)", []),
+        ("for x in loader:\n    model(x)\nmodel.eval()", []),
+        ("model.eval()\nfor x in loader:\n    with torch.no_grad():\n        model(x)", []),
+        ("model.eval()\nwith torch.inference_mode():\n    for x in loader:\n        model(x)", []),
+        ("model.eval()\nfor x in loader:\n    model(x).sum().backward()", []),
+        ("model.eval()\nfor x in loader:\n    model(x.requires_grad_())", []),
+        ("model.eval()\nmodel.train()\nfor x in loader:\n    model(x)", []),
+        ('model.eval("a + b")\nfor x in loader:\n    model(x)', []),
+        ("model.eval()\nfor x in [1, 2]:\n    model(x)", []),
+        ("model.eval()\nmodel(data)", []),
+    ],
+)
+def test_in_one_function(body, expected):
+    inner = "\n".join("    " + line for line in [LOADER, *body.splitlines()])
+    assert _models(f"def run(model: nn.Module, other: nn.Module, data):\n{inner}\n") == expected
+
+
+EVALUATE = """\
+def evaluate(model: nn.Module, data):
+    model.eval()
+    for x in torch.utils.data.DataLoader(data):
+        model(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("caller", "expected"),
+    [
+        ("def main(model, data):\n    evaluate(model, data)\n", ["model"]),
+        ("@torch.no_grad()\ndef main(model, data):\n    evaluate(model, data)\n", []),
+        ("def main(model, data):\n    with torch.no_grad():\n        evaluate(model, data)\n", []),
+        ("def build(model):\n    for p in model.parameters():\n        p.requires_grad = False\n", []),
+    ],
+)
+def test_beside_a_caller(caller, expected):
+    assert _models(f"{EVALUATE}\n\n{caller}") == expected
+
+
+def _models(text: str) -> list[str]:
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    return [evaluated.model for evaluated in evaluated_with_grad(file)]

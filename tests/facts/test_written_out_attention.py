@@ -1,0 +1,66 @@
+"""Attention written out, and what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.written_out_attention import written_out
+
+LAYER = """\
+class Layer(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, q, k, v, mask, bias):
+"""
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ("q @ k.transpose(-2, -1)", [(False, False)]),
+        ("q @ k.transpose(2, 3) * 0.1", [(False, False)]),
+        ("0.1 * torch.matmul(q, k.transpose(-1, -2))", [(False, False)]),
+        ("(q @ k.mT).masked_fill(mask, -1e9)", [(True, False)]),
+        ("q @ k.mT + mask", [(True, False)]),
+        ("torch.where(mask, q @ k.mT, -1e9)", [(True, False)]),
+        ("q @ k.permute(0, 1, 3, 2) + bias", [(False, True)]),
+        ('torch.einsum("bhid,bhjd->bhij", q, k)', [(False, False)]),
+        ('torch.einsum("bhdi,bhdj->bhij", q, k)', []),
+        ("q @ k", []),
+        ("q.transpose(-2, -1) @ k.transpose(-2, -1)", []),
+        ("torch.tanh(q @ k.mT)", []),
+    ],
+)
+def test_scores(scores, expected):
+    found = _found(f"return ({scores}).softmax(dim=-1) @ v")
+    assert [(attention.masked, attention.biased) for attention in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("a = s.softmax(-1)\na = self.drop(a)\nreturn a @ v", 1),
+        ("a = torch.softmax(s, dim=-1)\nreturn torch.bmm(a, v)", 1),
+        ("return a.matmul(v) if (a := s.softmax(-1)) is not None else None", 0),
+        ("a = s.softmax(-1)\nreturn a @ v, a", 0),
+        ("a = s.softmax(-1)\nself.a = a\nreturn a @ v", 0),
+        ("a = s.softmax(-1) * mask\nreturn a @ v", 0),
+        ("a = s.softmax(1)\nreturn a @ v", 0),
+        ("a = s.softmax(-1)\nreturn a @ v, a @ bias", 0),
+        ("a = s.softmax(-1)\nreturn v @ a", 0),
+        ("a = s.softmax(-1)\nreturn a.to(v.dtype) @ v", 1),
+    ],
+)
+def test_weights(body, count):
+    assert len(_found(f"s = q @ k.mT\n{body}")) == count
+
+
+def _found(body: str):
+    inner = "\n".join(" " * 8 + line for line in body.splitlines())
+    files = texts(f"{LAYER}{inner}\n")
+    return list(written_out(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))

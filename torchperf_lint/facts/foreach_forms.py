@@ -1,0 +1,138 @@
+"""What the turns of a loop over parameters do, and whether `torch._foreach_*` has a form of each part."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain, last_part
+
+_IN_PLACE = frozenset("mul_ div_ add_ sub_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sign_ neg_".split())
+_FORMS = _IN_PLACE | frozenset(
+    "abs abs_ add addcdiv addcmul clamp clamp_max clamp_min copy_ div exp exp_ lerp maximum minimum mul neg pow pow_ "
+    "reciprocal reciprocal_ round rsqrt rsqrt_ sign sqrt sqrt_ sub zero_".split()
+)
+"""Operations with a form for lists (2.13); `clamp` is a minimum and a maximum."""
+_FREE = frozenset(
+    "get items append size dim numel is_complex is_floating_point zeros_like empty_like full_like clone detach values "
+    "setdefault zip len float int sqrt isinstance RuntimeError ValueError range enumerate parameters state_dict "
+    "named_parameters buffers data_ptr requires_grad_ pop format step view_as_real".split()
+)
+"""No kernels, or those of the first step."""
+_WAITS = frozenset(
+    "item tolist cpu numpy all_reduce broadcast all_gather reduce isnan isinf isfinite any norm backward step".split()
+)
+_AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
+
+
+def moves_or_reads(loop: ast.For) -> bool:
+    """Whether a turn does what no list form takes over: collectives, reads of the host, norms of single tensors."""
+    called = {last_part(chain(node.func)) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+    return bool(called & _WAITS)
+
+
+def blends(loop: ast.For) -> bool:
+    """Whether the turns mix a tensor with another one by weights that sum to one: `q = d * q + (1 - d) * p`."""
+    targets = _targets(loop)
+    for statement in _statements(loop):
+        written = _written(statement, targets)
+        if written is None:
+            continue
+        text = ast.unparse(statement)
+        others = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)} - {written}
+        if ".grad" not in text and others and (".lerp_(" in text or _complement(loop)):
+            return True
+    return False
+
+
+def changes(loop: ast.For) -> bool:
+    """Whether all that the turns do is to scale, bound or shift gradients, or to bound weights, in place."""
+    done = [s for s in _statements(loop) if not isinstance(s, ast.Pass | ast.Continue)]
+    return bool(done) and all(_is_change(statement) for statement in done)
+
+
+def is_elementwise(loop: ast.For) -> bool:
+    """Whether everything that a turn of an optimizer calls has a form for lists, two kernels at least."""
+    operations = 0
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Call):
+            name = last_part(chain(node.func))
+            if name not in _FORMS and name not in _FREE:
+                return False
+            operations += name in _IN_PLACE
+        elif isinstance(node, ast.While | ast.Lambda | ast.ListComp | ast.Await):
+            return False
+    return operations >= 2
+
+
+def _statements(loop: ast.For) -> Iterator[ast.stmt]:
+    """The simple statements of the turns, those under tests and `with` too."""
+    stack = [*loop.body]
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, ast.If):
+            stack += [*statement.body, *statement.orelse]
+        elif isinstance(statement, ast.With):
+            stack += statement.body
+        else:
+            yield statement
+
+
+def _targets(loop: ast.For) -> set[str]:
+    return {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+
+
+def _written(statement: ast.stmt, targets: set[str]) -> str | None:
+    """The loop's variable, or what the turn made of it, that a statement changes."""
+    changed: ast.expr | None = None
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        changed = _receiver(statement.value)
+    elif isinstance(statement, ast.AugAssign):
+        changed = statement.target
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        changed = statement.targets[0] if isinstance(statement.targets[0], ast.Attribute | ast.Subscript) else None
+    if changed is None:
+        return None
+    names = [node.id for node in ast.walk(changed) if isinstance(node, ast.Name)]
+    return names[0] if names and targets.intersection(names) else None
+
+
+def _receiver(call: ast.Call) -> ast.expr | None:
+    """What a chain of operations in place begins with: `q` of `q.mul_(d).add_(p)`."""
+    node: ast.expr = call
+    changed = False
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        changed = changed or node.func.attr.endswith("_")
+        node = node.func.value
+    return node if changed else None
+
+
+def _complement(loop: ast.For) -> bool:
+    """Whether the turns hold `1 - x`, and a product: the weights of a moving average."""
+    found = product = False
+    for node in ast.walk(loop):
+        if isinstance(node, ast.BinOp):
+            one = isinstance(node.left, ast.Constant) and node.left.value in (1, 1.0)
+            found = found or (one and isinstance(node.op, ast.Sub))
+            product = product or isinstance(node.op, ast.Mult)
+        elif isinstance(node, ast.Attribute):
+            product = product or node.attr == "mul_"
+        elif isinstance(node, ast.AugAssign):
+            product = product or isinstance(node.op, ast.Mult)
+    return found and product
+
+
+def _is_change(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.op, _AUGMENTED) and _is_gradient(statement.target)
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _IN_PLACE:
+        return False
+    bounds = call.func.attr.startswith("clamp") and chain(call.func.value).count(".") <= 1
+    return _is_gradient(call.func.value) or bounds
+
+
+def _is_gradient(node: ast.expr) -> bool:
+    return chain(node).endswith((".grad", ".grad.data"))

@@ -1,0 +1,121 @@
+"""Loops that update a model tensor by tensor, where one call for a whole list (`torch._foreach_*`) does it.
+
+    for q, p in zip(ema.parameters(), model.parameters()):        for p in model.parameters():
+        q.mul_(decay).add_(p, alpha=1 - decay)                        p.grad.mul_(scale)
+
+Told from others by what the turns do: they blend two models, change gradients or bound weights, or are the update of
+an optimizer, with nothing in it that has no such form. What the operations are is foreach_forms.py's business.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.roles import COLD_NAME
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import Spot
+from torchperf_lint.model import Confidence
+
+BLEND, CHANGE, OPTIMIZER = "blend", "change", "optimizer"
+_OVER = re.compile(r"param|state_dict|grads|buffers|weights")
+_AVERAGES = re.compile(
+    r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
+    re.IGNORECASE,
+)
+_RARE = re.compile(
+    r"epoch|merge|soup|checkpoint|load|interpolat|restor|swap|init|reset|final|swa|blend_models", re.IGNORECASE
+)
+_THROUGH = frozenset({"loop", "grad-off", "class"})
+"""Regions that do not make their code rare."""
+
+
+class Update(NamedTuple):
+    """A loop that updates tensors one by one."""
+
+    spot: Spot
+    """What the loop goes over, and why it is hot."""
+    loop: ast.For
+    kind: str
+    named: bool
+    """Whether the turns ask for the name of the parameter."""
+
+
+def updates(file: SourceFile) -> Iterator[Update]:
+    """The loops of a file that run every step and update parameters with what has a form for lists."""
+    if "_foreach_" in file.text:
+        return  # whoever knows the forms had a reason
+    for function in sorted({r.function for r in file.outline.regions if r.kind == "loop" and _OVER.search(r.detail)}):
+        for node in file.enclosing(function).of_kinds((ast.For,)):
+            assert isinstance(node, ast.For)
+            found = _update(file, node, function)
+            if found is not None:
+                yield found
+
+
+def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
+    start = file.span(loop.body[0])[0]
+    hot = file.project.hotness.at(file.path, start)
+    inside = Spot(file, loop.body[0], function, hot or _NOWHERE, start)
+    if per_parameter(file, inside) is not loop or moves_or_reads(loop):
+        return None
+    kind = _kind(loop, hot)
+    if kind is None:
+        return None
+    hot = hot or (_by_form(file, loop, function, start) if kind == BLEND else None)
+    if hot is None or hot.kind in ("data", "eval", "forward"):
+        return None
+    return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))
+
+
+def _kind(loop: ast.For, hot: Hot | None) -> str | None:
+    if hot is not None and hot.kind == "update" and "optimizer" in hot.because:
+        return OPTIMIZER if is_elementwise(loop) else None
+    if blends(loop):
+        return BLEND
+    return CHANGE if changes(loop) else None
+
+
+_NOWHERE = Hot("update", "", "", Confidence.POSSIBLE, "", 0)
+
+
+def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, int]) -> Hot | None:
+    """Averages of weights are kept up after every step; who calls such a method is not in sight, in a library."""
+    record = file.outline.functions[function]
+    owner = file.outline.classes[record.class_index].name if record.class_index >= 0 else ""
+    if function == 0 or _RARE.search(record.name) or COLD_NAME.search(record.name) or _RARE.search(owner):
+        return None
+    if not _AVERAGES.search(record.name) or file.project.hotness.callers.get(FunctionKey(file.path, function)):
+        return None
+    if not _runs_whenever_called(file, start):
+        return None
+    written = f"`{record.qualname}` (line {record.header_line})"
+    because = f"{written} keeps a moving average of weights, as is done after every step"
+    return Hot("update", because, "every training step", Confidence.LIKELY, file.path, loop.lineno)
+
+
+def _runs_whenever_called(file: SourceFile, start: tuple[int, int]) -> bool:
+    regions, number = file.outline.regions, file.project.hotness.innermost(file.path, start)
+    while number >= 0 and regions[number].kind != "function":
+        if regions[number].kind not in _THROUGH:
+            return False
+        number = regions[number].parent
+    return True
+
+
+def _asks_for_names(loop: ast.For) -> bool:
+    """Whether a test in the loop asks for the name of the parameter: `if "bn" in name`."""
+    if last_part(chain(loop.iter)) not in ("named_parameters", "named_buffers", "items"):
+        return False
+    if not isinstance(loop.target, ast.Tuple) or not isinstance(loop.target.elts[0], ast.Name):
+        return False
+    name = loop.target.elts[0].id
+    tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If)]
+    return any(isinstance(part, ast.Name) and part.id == name for test in tests for part in ast.walk(test))

@@ -1,0 +1,129 @@
+"""TPL604."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, Update, updates
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.rule import SourceRule
+
+
+class PerParamPythonUpdate(SourceRule):
+    """A Python loop that updates a model tensor by tensor, every step.
+
+    ## What it does
+    Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
+    step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, or
+    are the whole update of an optimizer of your own, where `torch._foreach_*` has a form of every operation.
+    Optimizers, and loops that treat parameters by their names, are reported as info.
+
+    ## Why it is slow
+    Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
+    the device gets kernels that are far too small for it. The forms for lists do many tensors in one kernel.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, ema: nn.Module, loader, optimizer, criterion, decay: float):
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                for average, p in zip(ema.parameters(), model.parameters()):
+                    average.mul_(decay).add_(p, alpha=1 - decay)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, ema: nn.Module, loader, optimizer, criterion, decay: float):
+        averages, parameters = list(ema.parameters()), list(model.parameters())
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            with torch.no_grad():
+                torch._foreach_lerp_(averages, parameters, 1 - decay)
+    ```
+    Or `torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay))`, since torch 2.1.
+
+    ## When it is fine
+    Now and then, or once: at the end of an epoch, every n-th step, to load or merge weights; and where each tensor
+    gets another treatment:
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, ema: nn.Module, loader, optimizer, criterion, decay: float):
+        for step, (x, y) in enumerate(loader):
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 100 == 0:
+                for average, p in zip(ema.parameters(), model.parameters()):
+                    average.data.mul_(decay).add_(p.data, alpha=1 - decay)
+    ```
+
+    ## Fix safety
+    There is no automatic fix: the lists have to be gathered where all tensors are on one device and have gradients,
+    and integers in a `state_dict` (`num_batches_tracked`) are copied, not blended.
+
+    ## Confirmed by
+    Nothing yet: no probe counts the kernels of a line.
+
+    ## References
+    - PyTorch documentation of `torch.optim.swa_utils.AveragedModel`, `multi_avg_fn`.
+    - ecmwf/WeatherGenerator #2551: a moving average from 100 ms to 10 ms; huggingface/pytorch-image-models #1553.
+    """
+
+    code, name, since = "TPL604", "per-param-python-update", "0.1.0"
+    triggers = ("parameters()", "state_dict()", "params", "grads")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each loop that updates tensors one by one every step."""
+        if project.must_run_before(2, 0):
+            return
+        for update in updates(file):
+            yield self._found(file, project, update)
+
+    def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
+        hot = update.spot.hot
+        mild = update.named or update.kind == OPTIMIZER
+        instead = _INSTEAD[update.kind]
+        if update.kind == BLEND and not project.must_run_before(2, 1):
+            instead += _AVERAGED
+        return self.found(
+            update.spot,
+            message=f"`for ... in {file.brief(update.loop.iter)}` {_DOES[update.kind]} tensor by tensor {hot.when}: "
+            "kernels of their own for each of them",
+            instead=instead,
+            hot=hot,
+            severity=Severity.INFO if mild else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
+
+
+_DOES = {
+    BLEND: "blends one set of weights into another",
+    CHANGE: "changes the model",
+    OPTIMIZER: "updates the parameters",
+}
+_INSTEAD = {
+    BLEND: "blend whole lists in one call, `torch._foreach_lerp_(averages, parameters, 1 - decay)`",
+    CHANGE: "gather the tensors in a list, `grads = [p.grad for p in ... if p.grad is not None]`, and change all of "
+    "them in one call: `torch._foreach_mul_(grads, scale)`, `torch._foreach_clamp_min_`, `torch._foreach_add_`",
+    OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
+    "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
+}
+_AVERAGED = ", or use `torch.optim.swa_utils.AveragedModel` with `multi_avg_fn=get_ema_multi_avg_fn(decay)`"

@@ -1,0 +1,112 @@
+"""TPL801."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.value import Value
+from torchperf_lint.model import Finding
+from torchperf_lint.rule import SourceRule
+
+
+class EvalWithoutNoGrad(SourceRule):
+    """A model is evaluated while autograd records: `model.eval()` without `torch.no_grad()`.
+
+    ## What it does
+    Flags the call of a model in a loop over a loader, in a function that has put that model into evaluation mode, where
+    nothing switches gradients off: no `with`, no decorator, no caller, nothing in the model's own code. Functions that
+    speak of gradients in any way (attacks, attributions, forces) are left alone, and so are files that freeze
+    parameters.
+
+    ## Why it is slow
+    `eval()` changes dropout and batch normalisation; it does not stop autograd. Every operation records a node, and
+    all activations of the batch stay in memory until its outputs go: where they are collected, until the loop ends.
+    That is what runs out of memory in validation first.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def evaluate(model: nn.Module, data, device):
+        loader = DataLoader(data, batch_size=64, num_workers=4, pin_memory=True)
+        model.eval()
+        correct = torch.zeros((), device=device)
+        for x, y in loader:
+            out = model(x.to(device, non_blocking=True))
+            correct += (out.argmax(1) == y.to(device, non_blocking=True)).sum()
+        return correct.item() / len(data)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    @torch.no_grad()
+    def evaluate(model: nn.Module, data, device):
+        loader = DataLoader(data, batch_size=64, num_workers=4, pin_memory=True)
+        model.eval()
+        correct = torch.zeros((), device=device)
+        for x, y in loader:
+            out = model(x.to(device, non_blocking=True))
+            correct += (out.argmax(1) == y.to(device, non_blocking=True)).sum()
+        return correct.item() / len(data)
+    ```
+    Or `with torch.inference_mode():` around the loop, where no output is used in training later.
+
+    ## When it is fine
+    Where gradients are what the loop is for:
+    ```python
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def salient(model: nn.Module, data):
+        model.eval()
+        found = []
+        for x, y in DataLoader(data, batch_size=64):
+            x = x.cuda().requires_grad_()
+            score = model(x).gather(1, y.cuda()[:, None]).sum()
+            found.append(torch.autograd.grad(score, x)[0].abs())
+        return found
+    ```
+
+    ## Fix safety
+    There is no automatic fix: whether somebody asks the outputs for gradients later only the author knows.
+
+    ## Confirmed by
+    Nothing yet: no probe asks outputs whether they require gradients.
+
+    ## References
+    - PyTorch performance tuning guide, "Disable gradient calculation for validation or inference".
+    - PyTorch notes on autograd, "Evaluation mode (`nn.Module.eval()`)".
+    """
+
+    code, name, since = "TPL801", "eval-without-no-grad", "0.1.0"
+    triggers = (".eval()",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each model that a loop evaluates with gradients."""
+        mode = "torch.no_grad" if project.must_run_before(1, 9) else "torch.inference_mode"
+        for evaluated in evaluated_with_grad(file):
+            yield self._found(evaluated, mode)
+
+    def _found(self, evaluated: Evaluated, mode: str) -> Finding:
+        site, model = evaluated.site, evaluated.model
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{model}` is evaluated with gradients recorded, {site.hot.when}: `{model}.eval()` (line "
+            f"{evaluated.line}) does not stop autograd",
+            instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under "
+            "`@torch.no_grad()`",
+            value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {evaluated.line}"),
+            hot=site.hot,
+            root_cause=f"{self.code} of function {site.function}",
+        )
