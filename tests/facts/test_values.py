@@ -1249,7 +1249,7 @@ def test_what_takes_a_number_of_any_kind_gets_what_its_callers_pass():
 
 
 def test_a_comprehension_over_several_lines_of_a_loop_asks_its_own_list():
-    lines = "\n".join("            or x[i] > %d" % number for number in range(3))
+    lines = "\n".join(f"            or x[i] > {number}" for number in range(3))
     code = f"""
         def f(x: torch.Tensor, n):
             stop = [False] * n
