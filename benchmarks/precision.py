@@ -39,6 +39,7 @@ FAMILIES: dict[str, str] = {
     "zero_grad": "TPL601 KP010 TOR402",
     "loops": "TPL651 TPL652 KP009",
     "DataParallel": "TPL751",
+    "compile": "TPL701 TPL702",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
 codes of a family a tool chose is not judged."""
