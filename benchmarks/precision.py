@@ -40,7 +40,7 @@ FAMILIES: dict[str, str] = {
     "loops": "TPL651 TPL652 KP009",
     "DataParallel": "TPL751",
     "compile": "TPL701 TPL702",
-    "gradients exchanged": "TPL752",
+    "gradients exchanged": "TPL752 TPL762",
     "backends": "TPL556",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several

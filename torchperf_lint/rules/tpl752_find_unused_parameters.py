@@ -127,7 +127,8 @@ class FindUnusedParameters(SourceRule):
                 continue
             yield self.found(
                 site,
-                message=f"`{switch.arg}={file.brief(switch.value)}`: the autograd graph is searched for unused parameters in every step"
+                message=f"`{switch.arg}={file.brief(switch.value)}`: "
+                "the autograd graph is searched for unused parameters in every step"
                 + (", and the forward pass of the model uses all of them" if known else ""),
                 instead="leave it out; freeze what no pass uses (`p.requires_grad_(False)`), and where each pass uses "
                 "the same parameters set `static_graph=True`",
