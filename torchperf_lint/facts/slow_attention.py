@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -15,6 +16,8 @@ _EFFICIENT = "torch.backends.cuda.enable_mem_efficient_sdp"
 _CUDNN = "torch.backends.cuda.enable_cudnn_sdp"
 _DERIVES_AGAIN = ("create_graph", "jvp", "hessian", "jacobian", "jacrev", "jacfwd", "forward_ad", "gradgrad")
 """Second derivatives and forward mode have no fused kernel of attention."""
+_MATH_VARIANT = re.compile(r"math|naive|reference|eager", re.IGNORECASE)
+"""Functions that offer this backend beside others: who calls them has chosen it."""
 
 
 def math_only(file: SourceFile) -> Iterator[Site]:
@@ -22,7 +25,8 @@ def math_only(file: SourceFile) -> Iterator[Site]:
     if file.mentions(_DERIVES_AGAIN):
         return
     for site in file.calls_of(*_CONTEXT):
-        if site.call.args and _names_math_only(site.call.args[0]):
+        chosen = _MATH_VARIANT.search(file.outline.functions[site.function].qualname)
+        if site.call.args and _names_math_only(site.call.args[0]) and not chosen:
             yield site
     for site in file.calls_of(*_OLD_CONTEXT):
         if all(_off(site.keyword(name)) for name in ("enable_flash", "enable_mem_efficient")) and _no_cudnn(site):

@@ -109,8 +109,8 @@ class DebugEnvLeftOn(SourceRule):
         return self.found(
             mark,
             message=f"{variable} is set for every run: it {what}",
-            instead=f"remove it, and set it in the shell for the run, or on the machine, that needs it: `{variable}=... "
-            "torchrun ...`",
+            instead="remove it, and set it in the shell for the run, or on the machine, that needs it: "
+            f"`{variable}=... torchrun ...`",
             severity=Severity.INFO if variable in _TRANSPORTS or variable == _LOG else None,
             confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
             fix=fix_of(mark, Safety.UNSAFE, lambda edit: unset(edit, node, variable)),
