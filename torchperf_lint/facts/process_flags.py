@@ -49,7 +49,10 @@ def explained(file: SourceFile, node: ast.expr | ast.stmt) -> bool:
     """Whether a comment beside a line, or right above its statement, says why it is there."""
     line = file.span(node)[0][0]
     told = [file.lines[line - 1].partition("#")[2]]
+    first = file.lines[line - 1].split("[")[0].split("(")[0]
     line -= 1
+    while line > 0 and file.lines[line - 1].strip() and file.lines[line - 1].startswith(first):
+        line -= 1  # one comment may stand above several settings
     while line > 0 and file.lines[line - 1].lstrip().startswith("#"):
         told.append(file.lines[line - 1].lstrip(" \t#"))
         line -= 1
