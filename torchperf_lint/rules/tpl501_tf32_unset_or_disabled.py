@@ -32,8 +32,8 @@ class Tf32UnsetOrDisabled(SourceRule):
     ## What it does
     Flags `allow_tf32 = False`, `fp32_precision = "ieee"` and `torch.set_float32_matmul_precision("highest")` in files
     that train, where no flag decides about it, no comment says why, and nothing in the file computes in other
-    precisions. Reported as info, once a function: whether a model needs full float32 only its author can tell. That TF32
-    is not set at all is not reported.
+    precisions. Reported as info, once a function: whether a model needs full float32 only its author can tell. That
+    TF32 is not set at all is not reported.
 
     ## Why it is slow
     On NVIDIA devices since Ampere float32 matrix products and convolutions run on tensor cores only as TF32, which
