@@ -28,6 +28,8 @@ ORDINARY = [
     "if not torch.cuda.is_available() or rank == 0:\n    print()\nelse:\n    torch.manual_seed(0)",
     "if torch.cuda.device_count() > 1:\n    torch.manual_seed(0)",
     "if True:\n    torch.manual_seed(0)",
+    "if args.distributed:\n    torch.manual_seed(0)",
+    "if device_type == 'cuda':\n    torch.manual_seed(0)",
     "for x in xs:\n    with f():\n        torch.manual_seed(0)",
     "def restrict(x):\n    torch.manual_seed(0)",
     "def checkpointed(x):\n    torch.manual_seed(0)",

@@ -27,6 +27,7 @@ _HELD_BACK = frozenset({"debug", "except", "cadence", "profile", "optional", "me
 _NO_CHOICE = re.compile(
     r"^(?:not )?(?:True|1|__name__ == '__main__'|[\w.]*is_available\(\)"
     r"|[\w.]*(?:device_count\(\)|n_gpus?|num_gpus?|world_size) > [01]"
+    r"|[\w.]*(?:is_)?distributed(?:\(\))?|[\w.]*(?:backend|device|device_type|device\.type) == '(?:nccl|cuda)'"
     r"|[\w.]*rank(?:\(\))? (?:==|in) .*|[\w.]*is_(?:main|rank_zero|global_zero|master)\w*(?:\(\))?)$"
 )
 """Tests that hold in every ordinary run on a device, as written: which script this is, what the machine has."""
