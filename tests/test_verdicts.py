@@ -63,6 +63,7 @@ SYNCS = {
 }
 CASES = {
     **dict.fromkeys(("TPL101", "TPL102", "TPL104", "TPL107", "TPL108", "TPL112", "TPL115", "TPL119", "TPL120"), SYNCS),
+    **dict.fromkeys(("TPL109", "TPL110", "TPL113", "TPL116", "TPL117"), SYNCS),
     "TPL103": SYNCS | {"refuted": run(copy())},
     "TPL105": SYNCS,
     "TPL111": SYNCS | {"unobservable": run(unwatched={"host-sync": "no CUDA"})},
@@ -110,6 +111,12 @@ CASES = {
     },
     "TPL252": SYNCS | {"unobservable": run(unwatched={"host-sync": "no CUDA"})},
     "TPL254": {
+        "confirmed": run(copy()),
+        "refuted": run(copy("d2h")),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(unwatched={"transfers": "no CUDA"}),
+    },
+    "TPL314": {
         "confirmed": run(copy()),
         "refuted": run(copy("d2h")),
         "not-reached": run(**NOT_RAN),
