@@ -33,7 +33,7 @@ _PREPARES = re.compile(
     re.IGNORECASE,
 )
 _DATA_CLASS = re.compile(
-    r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz]er"
+    r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz](?:er|ation)"
 )
 
 _ON_SAMPLES = re.compile(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
