@@ -13,12 +13,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
 from torchperf_lint.facts.amp import Legacy
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of, made
 from torchperf_lint.model import Edit, Fix, Safety
 

@@ -17,24 +17,22 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar
-
-import libcst as cst
+from typing import TypeAlias, TypeVar
 
 from torchperf_lint.errors import CannotCheck, CannotFix
 from torchperf_lint.facts import listing
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tree import Unit, outermost
 from torchperf_lint.model import Edit, Fix, Safety
 
-Node = ast.expr | ast.stmt | cst.CSTNode
-Statement = cst.BaseSmallStatement | cst.BaseCompoundStatement
-_Kind = TypeVar("_Kind", bound=cst.CSTNode)
+Node: TypeAlias = "ast.expr | ast.stmt | cst.CSTNode"
+Statement: TypeAlias = "cst.BaseSmallStatement | cst.BaseCompoundStatement"
+_Kind = TypeVar("_Kind", bound="cst.CSTNode")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _CLOSING = re.compile(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\)")
 _OPENING = re.compile(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\(")
-_IN_FSTRING = (cst.FormattedString, cst.FormattedStringExpression)
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
 
 
@@ -306,7 +304,7 @@ class Editor:
         found = self.node(node)
         current: cst.CSTNode | None = found
         while current is not None and not isinstance(current, cst.BaseSmallStatement):
-            if isinstance(current, _IN_FSTRING) and current is not found:
+            if isinstance(current, (cst.FormattedString, cst.FormattedStringExpression)) and current is not found:
                 raise CannotFix("it is inside an f-string")
             current = self.unit.parents.get(current)
         return found

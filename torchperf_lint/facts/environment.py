@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor
 from torchperf_lint.facts.listing import Listing
 from torchperf_lint.facts.source import SourceFile

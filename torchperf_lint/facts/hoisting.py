@@ -13,10 +13,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.source import Site
 from torchperf_lint.model import Edit, Fix, Safety

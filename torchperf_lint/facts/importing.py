@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import effects
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor
 from torchperf_lint.facts.listing import Listing
 from torchperf_lint.model import Edit

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Site

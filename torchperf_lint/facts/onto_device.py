@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import ast
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.devices import has_a_device, is_dtype
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.edits import Editor, fix_of

@@ -14,10 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
-import libcst as cst
-
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.default_lambdas import written_in
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.hot import Hot

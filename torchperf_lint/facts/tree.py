@@ -11,12 +11,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-
-import libcst as cst
-from libcst.metadata import CodeRange, PositionProvider
+from typing import TYPE_CHECKING
 
 from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.records import Outline, Position
+
+if TYPE_CHECKING:
+    from libcst.metadata import CodeRange
 
 _DEEP_STACK_BYTES = 512 * 1024 * 1024
 _DEEP_RECURSION = 200_000
@@ -54,12 +56,13 @@ class TooDeepToLocate(CannotCheck):
     """This Python's limit on recursion in C ends libcst's writing of code; our own walks go on."""
 
 
-class _Positions(PositionProvider):
+def _positions_of(module: cst.Module) -> dict[cst.CSTNode, CodeRange]:
     """libcst's own positions, without the wrapper's second walk over the tree."""
+    from libcst.metadata import PositionProvider
 
-    def of(self, module: cst.Module) -> dict[cst.CSTNode, CodeRange]:
-        self._gen_impl(module)
-        return self._computed  # type: ignore[return-value]
+    provider = PositionProvider()
+    provider._gen_impl(module)
+    return provider._computed  # type: ignore[return-value]
 
 
 class Unit:
@@ -80,7 +83,7 @@ class Unit:
             return _with_a_deep_stack(self._resolved)
 
     def _resolved(self) -> dict[cst.CSTNode, CodeRange]:
-        return _Positions().of(self.module)
+        return _positions_of(self.module)
 
     def span(self, node: cst.CSTNode) -> tuple[Position, Position]:
         """Start and end of a node in the file."""

@@ -1,0 +1,26 @@
+"""What a run imports: libcst takes as long as all the rest, and a file with nothing to report needs none of it."""
+
+import subprocess
+import sys
+
+import pytest
+
+RUN = """
+import sys
+from torchperf_lint.adapters.cli import main
+try:
+    main(["--isolated", "--no-cache", "--exit-zero", "--jobs", "1", sys.argv[1]])
+except SystemExit:
+    pass
+print("libcst" in sys.modules)
+"""
+CLEAN = "import torch\n\n\ndef f(x):\n    return torch.relu(x)\n"
+FOUND = "import torch.nn as nn\n\nmodel = nn.DataParallel(nn.Linear(2, 2))\n"
+
+
+@pytest.mark.parametrize(("text", "imported"), [(CLEAN, "False"), (FOUND, "True")], ids=["clean", "found"])
+def test_libcst_is_imported_where_something_is_found(text, imported, tmp_path):
+    (tmp_path / "model.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-c", RUN, "model.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == imported, done.stdout + done.stderr

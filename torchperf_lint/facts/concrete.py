@@ -1,0 +1,25 @@
+"""libcst, imported when something of it is first asked for.
+
+Most files hold nothing to report: what they need is Python's own trees, and libcst takes as long to import as all of
+this package to lint one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst as cst
+else:
+
+    class _Later:
+        def __getattr__(self, name: str) -> object:
+            import libcst
+
+            found = getattr(libcst, name)
+            setattr(self, name, found)
+            return found
+
+    cst = _Later()
+
+__all__ = ["cst"]
