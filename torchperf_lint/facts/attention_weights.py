@@ -66,8 +66,9 @@ def _asked(call: ast.Call) -> bool | None:
 
 def _dropped(file: SourceFile, site: Site) -> str | None:
     """How the weights are dropped; None where something may read them."""
-    around = file.enclosing(site.function)
-    parent = around.parents.get(site.call)
+    body = file.project.body(file.path)
+    assert body is not None
+    parent = file.enclosing(site.function).parents.get(site.call)
     if isinstance(parent, ast.Subscript):
         return "only `[0]` is taken" if _is_first(parent.slice) else None
     if isinstance(parent, ast.Expr):
@@ -77,7 +78,7 @@ def _dropped(file: SourceFile, site: Site) -> str | None:
     target = parent.targets[0]
     if isinstance(target, ast.Tuple | ast.List) and len(target.elts) == 2:
         second = target.elts[1]
-        if isinstance(second, ast.Name) and not _reads(around.parents, second.id):
+        if isinstance(second, ast.Name) and not body.reads(site.function, second.id):
             return f"nothing reads `{second.id}`"
         return None
     if isinstance(target, ast.Name):
@@ -90,7 +91,7 @@ def _first_only(file: SourceFile, site: Site, assigned: ast.Assign, name: str) -
     around, body = file.enclosing(site.function), file.project.body(file.path)
     assert body is not None
     found = False
-    for node in _reads(around.parents, name):
+    for node in body.reads(site.function, name):
         reaching = body.reaching(site.function, name, body.at(node)) or []
         if not any(definition.value is assigned.value for definition in reaching):
             continue
@@ -99,15 +100,6 @@ def _first_only(file: SourceFile, site: Site, assigned: ast.Assign, name: str) -
             return None
         found = True
     return f"all that is read of `{name}` is `{name}[0]`" if found else None
-
-
-def _reads(nodes: dict[ast.AST, ast.AST], name: str) -> list[ast.Name]:
-    """Where a function reads a name; nested functions, whose code is not among its nodes, count where they stand."""
-    found: list[ast.Name] = []
-    for node in nodes:
-        inside = ast.walk(node) if isinstance(node, ast.FunctionDef | ast.ClassDef) else (node,)
-        found += [n for n in inside if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
-    return found
 
 
 def _is_first(index: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
@@ -39,7 +40,7 @@ class Body:
         self._passed_on: dict[int, set[str]] = {}
         self._passed: dict[int, dict[str, list[tuple[str, int, int]]]] = {}
         self._array_like: dict[int, dict[str, int]] = {}
-        self._read: dict[int, dict[str, list[Position]]] = {}
+        self._read: dict[int, dict[str, list[ast.Name]]] = {}
         self._returns: dict[int, list[ast.expr]] = {}
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
@@ -196,20 +197,24 @@ class Body:
 
     def mentions_between(self, function: int, name: str, start: Position, end: Position) -> bool:
         """Whether a name is read in a function between two places."""
+        return any(start <= self.at(node) < end for node in self.reads(function, name))
+
+    def reads(self, function: int, name: str) -> Sequence[ast.Name]:
+        """Where a function, or one inside it, reads a name, in no order."""
         if function not in self._read:
             self._read[function] = self._find_read(function)
-        return any(start <= at < end for at in self._read[function].get(name, ()))
+        return self._read[function].get(name, ())
 
-    def _find_read(self, function: int) -> dict[str, list[Position]]:
+    def _find_read(self, function: int) -> dict[str, list[ast.Name]]:
         """Name -> where a function, or one inside it, reads it."""
-        found: dict[str, list[Position]] = {}
+        found: dict[str, list[ast.Name]] = {}
         node = self.functions.get(function)
         stack: list[ast.AST] = list(node.body) if node is not None else []
         while stack:
             current = stack.pop()
             if isinstance(current, ast.Name):
                 if isinstance(current.ctx, ast.Load):
-                    found.setdefault(current.id, []).append(self.at(current))
+                    found.setdefault(current.id, []).append(current)
             else:
                 stack += children_of(current)
         return found

@@ -96,8 +96,9 @@ def _uses(file: SourceFile, site: Site, statement: ast.Assign, name: str) -> lis
     if any(isinstance(node, ast.Global | ast.Nonlocal) and name in node.names for node in nodes):
         return None
     own = {id(node) for node in ast.walk(statement)}
-    reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Store)]
-    after = [n for n in reads if id(n) not in own]
+    body = file.project.body(file.path)
+    assert body is not None
+    after = [n for n in body.reads(site.function, name) if id(n) not in own]
     if any(n not in enclosing.parents for n in after):  # a nested function reads it, whenever that runs
         return None
     if loop is None or given:

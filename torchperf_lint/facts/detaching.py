@@ -69,7 +69,7 @@ def _is_tensor(spot: Spot, node: ast.expr, depth: int) -> bool:
 
 def _gives_tensor(spot: Spot, node: ast.Call, depth: int) -> bool:
     denoted = spot.file.denotes(node.func, spot.at(node)) or ""
-    if denoted.startswith("torch.") and "()" not in denoted:
+    if api.is_torchs_own(denoted):
         module, _, name = denoted.rpartition(".")
         several = name in _SEVERAL or any((k.arg or "return").startswith("return") for k in node.keywords)
         return module in ("torch", "torch.nn.functional") and name.islower() and not several

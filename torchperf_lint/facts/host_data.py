@@ -134,11 +134,11 @@ def upload_at(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     if not isinstance(node.func, ast.Attribute | ast.Name):
         return None
     name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-    if name in ("to", "cuda", "type_as"):
-        return _moved(values, node, frame)
+    if isinstance(node.func, ast.Attribute) and name in ("to", "cuda", "type_as"):
+        return _moved(values, node, node.func.value, frame)
     listed = name == "new" and len(node.args) == 1 and _is_list(node.args[0])
-    if name == "new_tensor" or listed:
-        return _beside(values, node, frame)
+    if isinstance(node.func, ast.Attribute) and (name == "new_tensor" or listed):
+        return _beside(values, node, node.func.value, frame)
     return _made_there(values, node, frame)
 
 
@@ -149,14 +149,13 @@ def _is_list(node: ast.expr) -> bool:
     return isinstance(node, ast.List)
 
 
-def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
-    assert isinstance(node.func, ast.Attribute)
-    bottom = node.func.value
+def _moved(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:
+    bottom = receiver
     while isinstance(bottom, ast.Call) and isinstance(bottom.func, ast.Attribute) and bottom.func.attr in api.DERIVING:
         bottom = bottom.func.value
     if not isinstance(bottom, ast.Call | ast.Name):
         return None
-    made = made_on_host(values, node.func.value, frame)
+    made = made_on_host(values, receiver, frame)
     if made is None or made.function != frame.function or made.factory not in api.HOST_DATA | api.LEGACY_TYPES:
         return None
     body = values.body(frame.path)
@@ -170,12 +169,11 @@ def _moved(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
 
 
-def _beside(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
-    assert isinstance(node.func, ast.Attribute)
-    base = values.of(node.func.value, frame)
+def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:
+    base = values.of(receiver, frame)
     if base.kind != "tensor" or base.device == HOST or any(k.arg in (None, "device") for k in node.keywords):
         return None
-    return constant_upload(values, node, frame, f"{ast.unparse(node.func.value)}.device")
+    return constant_upload(values, node, frame, f"{ast.unparse(receiver)}.device")
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:

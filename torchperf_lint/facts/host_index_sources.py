@@ -81,14 +81,20 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
 def _counts_turns(spot: Spot, name: ast.Name) -> bool:
     """`for i in range(n)`: most indices are such numbers, and asking what they are costs more.
 
-    Of a tensor with one dimension, `for i in torch.arange(n)`, the elements are numbers on the host as well, and torch
-    takes them for ones.
+    Of a tensor with one dimension, `for i in torch.arange(n)` or `for t in scheduler.timesteps`, the elements are
+    numbers on the host as well, and torch takes them for ones.
     """
     body = spot.file.project.body(spot.file.path)
     reaching = body.reaching(spot.function, name.id, body.at(name)) if body is not None else None
-    turns = (d.value for d in reaching or () if d.how == "loop")
-    counted = [value for value in turns if isinstance(value, ast.Call) and last_part(chain(value.func)) in _LINES]
+    turns = (d.value for d in reaching or () if d.how == "loop" and not d.index)
+    counted = [value for value in turns if value is not None and _gives_numbers(spot, value)]
     return bool(reaching) and len(counted) == len(reaching or ())
+
+
+def _gives_numbers(spot: Spot, iterated: ast.expr) -> bool:
+    if isinstance(iterated, ast.Call) and last_part(chain(iterated.func)) in _LINES:
+        return True
+    return spot.file.value(iterated, spot).kind == "tensor"
 
 
 def _range(spot: Spot, index: ast.expr) -> ast.Call | None:

@@ -104,7 +104,7 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
 
 def _of_torch(values: Values, node: ast.Call, frame: Frame) -> bool:
     thing = values.thing(node.func, frame)
-    return thing is not None and thing.kind == "external" and re.match(r"torch\.[\w.]+$", thing.dotted) is not None
+    return thing is not None and thing.kind == "external" and api.is_torchs_own(thing.dotted)
 
 
 def _helper(values: Values, node: ast.Call, frame: Frame, hops: int, index: tuple[int, ...]) -> bool:

@@ -21,7 +21,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.roles import COLD_NAME
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 from torchperf_lint.model import Confidence
 
 BLEND, CHANGE, OPTIMIZER = "blend", "change", "optimizer"
@@ -63,7 +63,7 @@ def updates(file: SourceFile) -> Iterator[Update]:
 def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     start = file.span(loop.body[0])[0]
     hot = file.project.hotness.at(file.path, start)
-    inside = Spot(file, loop.body[0], function, hot or _NOWHERE, start)
+    inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
     if per_parameter(file, inside) is not loop or moves_or_reads(loop):
         return None
     kind = _kind(loop, hot)
@@ -81,9 +81,6 @@ def _kind(loop: ast.For, hot: Hot | None) -> str | None:
     if blends(loop):
         return BLEND
     return CHANGE if changes(loop) else None
-
-
-_NOWHERE = Hot("update", "", "", Confidence.POSSIBLE, "", 0)
 
 
 def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, int]) -> Hot | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Region
@@ -27,8 +28,10 @@ _HOPS = 2
 
 def per_parameter(file: SourceFile, place: Place) -> Loop | None:
     """The innermost loop over parameters, or over their gradients, that a place is in the body of."""
+    body = file.project.body(file.path)
     for loop in file.enclosing(place.function).loops(place.expression):
-        if any(_is_parameters(file, place.function, loop, part) for part in _iterated(loop.iter)):
+        targets = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+        if any(_are_parameters(body, place.function, targets, chain(part)) for part in _iterated(loop.iter)):
             return loop
     return None
 
@@ -60,19 +63,9 @@ def _written_loop(file: SourceFile, path: str, region: Region) -> str | None:
     """What a loop goes over, where that are parameters."""
     if region.kind != "loop":
         return None
-    written = region.iterable.removesuffix(".items()").removesuffix(".values()")
-    name = last_part(written)
     target, _, iterated = region.detail.partition(" in ")
-    if written.endswith("()"):
-        return iterated if name in _PARTS else None
-    if written.endswith("[params]") or _GRADIENTS.match(name):
-        return iterated
-    body = file.project.body(path)
-    if body is None or not _NAME.match(name):
-        return None
     names = re.findall(r"\w+", target.removeprefix("for "))
-    asked = any(use in _MARKS for n in names for use, _line in body.uses(region.function, n))
-    return iterated if asked else None
+    return iterated if _are_parameters(file.project.body(path), region.function, names, region.iterable) else None
 
 
 def _iterated(node: ast.expr) -> list[ast.expr]:
@@ -87,19 +80,14 @@ def _iterated(node: ast.expr) -> list[ast.expr]:
     return found
 
 
-def _is_parameters(file: SourceFile, function: int, loop: Loop, node: ast.expr) -> bool:
-    written = chain(node)
-    if written.endswith((".items()", ".values()")):
-        written = written.rpartition(".")[0]
+def _are_parameters(body: Body | None, function: int, targets: list[str], iterated: str) -> bool:
+    """Whether a chain that a loop goes over stands for parameters; of a mere name its targets' uses decide."""
+    written = iterated.removesuffix(".items()").removesuffix(".values()")
     name = last_part(written)
     if written.endswith("()"):
         return name in _PARTS
-    return written.endswith("[params]") or bool(
-        _GRADIENTS.match(name) or (_NAME.match(name) and _used_as_parameters(file, function, loop))
-    )
-
-
-def _used_as_parameters(file: SourceFile, function: int, loop: Loop) -> bool:
-    body = file.project.body(file.path)
-    names = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
-    return body is not None and any(use in _MARKS for name in names for use, _line in body.uses(function, name))
+    if written.endswith("[params]") or _GRADIENTS.match(name):
+        return True
+    if body is None or not _NAME.match(name):
+        return False
+    return any(use in _MARKS for target in targets for use, _line in body.uses(function, target))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.selections import Selection, key_of
 from torchperf_lint.facts.written_into import written_into
@@ -61,7 +62,7 @@ def _name_fits(selection: Selection, value: ast.Name, hops: int) -> bool:
 def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
     name = last_part(chain(call.func)).rstrip("_")
     denoted = selection.spot.file.denotes(call.func, selection.spot) or ""
-    of_torch = denoted.startswith("torch.") and "()" not in denoted
+    of_torch = api.is_torchs_own(denoted)
     dims = call.args[1:] if of_torch else call.args
     if name in ("mean", "sum", "max", "min", "item") and not dims and not call.keywords:
         return True  # one number for all of them

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
@@ -144,7 +145,7 @@ class _Uses:
         denoted = self.spot.file.denotes(call.func, self.spot) or ""
         if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
             return LOST
-        of_torch = denoted.startswith("torch.") and "()" not in denoted
+        of_torch = api.is_torchs_own(denoted)
         own_method = isinstance(call.func, ast.Attribute) and not denoted
         if of_torch and name == "bincount" and node is call.args[0]:
             return REDUCED

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.masks import is_mask, may_be_mask
 from torchperf_lint.facts.reads import on_device
@@ -108,7 +109,7 @@ def _by_call(spot: Spot) -> Selection | None:
     assert isinstance(call, ast.Call)
     name = last_part(chain(call.func))
     denoted = spot.file.denotes(call.func, spot) or ""
-    of_torch = denoted.startswith("torch.") and "()" not in denoted
+    of_torch = api.is_torchs_own(denoted)
     if of_torch:
         operands = list(call.args)
     elif isinstance(call.func, ast.Attribute) and not denoted.startswith(("numpy.", "pandas.")):

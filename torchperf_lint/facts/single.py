@@ -31,7 +31,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     node = _uncopied(file, place, node)
     if isinstance(node, ast.Call):
         denoted = file.denotes(node.func, place) or ""
-        if denoted.startswith("torch.") and "()" not in denoted:
+        if api.is_torchs_own(denoted):
             return "._foreach_" not in denoted
         if not isinstance(node.func, ast.Attribute) or node.func.attr in api.SEQUENCE_METHODS | api.PAIR_METHODS:
             return False

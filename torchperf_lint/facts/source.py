@@ -263,7 +263,7 @@ class SourceFile:
     def statement_unit(self, number: int, statement: ast.stmt) -> Unit | None:
         """The parsed unit of a simple statement that has its lines to itself; None for others.
 
-        A statement takes a hundredth of the time of the function around it, which is taken if it is there already.
+        A statement is read in far less time than the function around it, which is taken if it is there already.
         `number` is the outermost function.
         """
         if number in self._units or not isinstance(statement, SIMPLE):

@@ -64,10 +64,11 @@ def looped_nodes(file: SourceFile, kinds: tuple[type[ast.AST], ...], functions: 
             start = file.span(node)[0]
             region = hotness.innermost(file.path, start)
             if regions[region].function == function and hotness.turns(file.path, region):
-                yield Spot(file, node, function, _NOT_KNOWN, start)
+                yield Spot(file, node, function, NOT_KNOWN, start)
 
 
-_NOT_KNOWN = Hot("elements", "", "", Confidence.POSSIBLE, "", 0)
+NOT_KNOWN = Hot("elements", "", "", Confidence.POSSIBLE, "", 0)
+"""Of code that is looked at before there is a reason to call it hot."""
 
 
 def hot_functions(file: SourceFile) -> list[int]:

@@ -128,3 +128,8 @@ PLAIN_MODULES = tuple(
     "platform socket struct hashlib uuid psutil operator statistics fractions decimal warnings inspect typing "
     "yaml wandb".split()
 )
+
+
+def is_torchs_own(dotted: str | None) -> bool:
+    """Whether a canonical name is of something in torch, `torch.where`, and not of what a call of that gives."""
+    return dotted is not None and dotted.startswith("torch.") and "()" not in dotted

@@ -141,7 +141,7 @@ class Turn:
         if not isinstance(node, ast.Call):
             return False
         denoted = self.file.denotes(node.func, self.place) or ""
-        if denoted.startswith("torch.") and "()" not in denoted:
+        if api.is_torchs_own(denoted):
             return denoted.startswith(api.TENSOR_NAMESPACES) or (
                 denoted.count(".") == 1 and last_part(denoted) not in api.PLAIN_TORCH
             )

@@ -74,7 +74,7 @@ class MhaNeedWeightsDefault(SourceRule):
     Under a `target-torch` before 2.0 nothing is reported: there is no fused kernel to reach.
 
     ## Fix safety
-    Unsafe: the fused kernels round differently (outputs differed by 1e-7 in float32), draw other random numbers for
+    Unsafe: the fused kernels round differently, draw other random numbers for
     dropout, give zeros instead of NaN to a query whose keys are all masked, and some of them cannot be differentiated
     twice. A forward hook that reads the weights gets None.
 

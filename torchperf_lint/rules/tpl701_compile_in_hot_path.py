@@ -23,10 +23,10 @@ class CompileInHotPath(SourceRule):
 
     ## Why it is slow
     Each call sets the compiler up and makes a new wrapper before the code that is compiled already can be found
-    again: on torch 2.13 a call through a new wrapper took the host ten times as long as one through a wrapper that is
-    kept. A function that is made in the step and closes over new objects fails the guards and is compiled again, each
-    time, until the limit of recompilations (8) is reached; from then on it runs without having been compiled. A
-    compiled module that is stored back wraps its own wrapper.
+    again, which takes the host longer than a call through a wrapper that is kept. A function that is made in the step
+    and closes over new objects fails the guards and is compiled again, each time, until the limit of recompilations (8)
+    is reached; from then on it runs without having been compiled. A compiled module that is stored back wraps its own
+    wrapper.
 
     ## Example
     ```python
