@@ -203,7 +203,10 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     unknown = any(value.kind == "unknown" for value in inputs)
     if devices == {HOST} and not unknown and any(value.kind == "nothing" for value in inputs):
         return NOTHING  # on the host only if that is, too
-    device = DEVICE if DEVICE in devices else HOST if devices == {HOST} and not unknown else ANYWHERE
+    # Of numbers alone torch makes what it makes of literals: `torch.div(h, 2)` where `h` is a size.
+    numbers = bool(inputs) and not node.keywords and all(value.kind == "plain" for value in inputs)
+    on_host = numbers or (devices == {HOST} and not unknown)
+    device = DEVICE if DEVICE in devices else HOST if on_host else ANYWHERE
     written = dotted.replace("torch.nn.functional.", "F.")
     because = f"computed by `{written}`"
     basis = next((v.because for v in tensors if v.device == device and v.because), "")

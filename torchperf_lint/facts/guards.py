@@ -43,6 +43,7 @@ _MEMORY_NAME = re.compile(
     r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
     re.IGNORECASE,
 )
+_OUT_OF_MEMORY = re.compile(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
 _COUNTER_NAME = re.compile(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
@@ -179,7 +180,7 @@ def _kind_by_name(name: str) -> str | None:
     """Which kind of test a name in it makes; tests go by the same few names, and four patterns are dear."""
     if _ELSEWHERE_NAME.search(name):
         return "elsewhere"
-    if name in NOT_FINITE:
+    if name in NOT_FINITE or _OUT_OF_MEMORY.search(name):
         return "except"
     if _CADENCE_NAME.search(name):
         return "cadence"
