@@ -7,10 +7,13 @@ from snippets import texts
 
 from torchperf_lint.facts.consequences import (
     AGAIN,
+    CHOSEN,
     COUNTED,
     DECIDES,
     DIVIDES,
+    EXTREME,
     KEEPS,
+    PADDED,
     RAISES,
     RECORDS,
     REPLACES,
@@ -249,3 +252,51 @@ def test_an_answer_that_is_kept_for_a_complaint(then, expected):
         "        if bad:\n            {}\n        return x\n"
     )
     assert consequence_in(source.format(then)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return x.max().item() > 3", DECIDES),
+        ("return x.argmax().item()", DECIDES),
+        ("return x.max().item()", RECORDS),
+        ("return any(row.max().item() > 3 for row in x)", DECIDES),
+    ],
+)
+def test_an_answer_that_is_handed_back(body, expected):
+    source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {}\n"
+    assert consequence_in(source.format(body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("i = int(x.argmin())\n        if x[i].item() > 1: self.f(x)\n        return i", EXTREME),
+        ("i = int(torch.argmax(x))\n        if x[i].item() > 1: self.f(x)\n        return i", EXTREME),
+        ("i = int(y.argmin())\n        if x[i].item() > 1: self.f(x)\n        return i", DECIDES),
+        (
+            "i = int(x.argmin())\n        x = x * 2\n        if x[i].item() > 1: self.f(x)\n"
+            "        self.f(i)\n        return i",
+            DECIDES,
+        ),
+    ],
+)
+def test_the_element_at_an_extreme(body, expected):
+    source = "class Net(nn.Module):\n    def forward(self, x: torch.Tensor, y: torch.Tensor):\n        {}\n"
+    assert consequence_in(source.format(body)) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if x[:, -1].sum() == x.shape[0]: self.f(x)", PADDED),
+        ("n = len(x)\n        if x[:, 0].sum() == n: self.f(x)", PADDED),
+        ("if x[:, -1].sum() == x.shape[1]: self.f(x)", DECIDES),
+        ("y = 0.5 if x.sum() > 3 else 1.0\n        return x * y", CHOSEN),
+        ("y = 0.5 if x.sum() > 3 else 1.0\n        return self.f(x, y)", REPLACES),
+    ],
+)
+def test_what_the_host_need_not_ask(body, expected):
+    files = texts(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {body}\n")
+    first = min(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
+    assert consequence(first) == expected

@@ -6,12 +6,16 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 
+from torchperf_lint.facts.answers import is_answer
+from torchperf_lint.facts.at_extremes import is_at_extreme
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chosen_numbers import chooses_a_number
 from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.masking import Known, asks_if_empty
+from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
 from torchperf_lint.facts.set_up import set_up_before
@@ -32,6 +36,9 @@ SET_UP = "set up"
 """Whatever it decides, no step computes it: the object has set it up before, and could keep the numbers."""
 READ = "read"
 """Whatever it decides, no further wait is needed: a line before has fetched the same tensor."""
+PADDED, CHOSEN, EXTREME = "padded", "chosen", "extreme"
+"""Whatever it decides, the host knew it: the side that a batch is padded on; it chooses a number for arithmetic on the
+device; it is the element at a place of which a line before has read where it is."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -42,6 +49,9 @@ INSTEAD = {
     AGAIN: "ask once: bind `bool(t)` to a name before the first test, and test that",
     READ: "bind what the line before has read to a name, and take it from there",
     SET_UP: "no step changes it: keep its numbers, `numbers = t.tolist()`, beside it where it is set, and read those",
+    PADDED: "ask the tokenizer (`padding_side`), or test the mask before it is copied to the device",
+    CHOSEN: "choose on the device: `torch.where(test, a, b)` takes numbers as well as tensors",
+    EXTREME: "take both from one reduction, `value, place = x.min(0)`, and read them in one copy",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -58,15 +68,30 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 
 def consequence(place: Place) -> str:
-    """RAISES, REPLACES, DECIDES, RECORDS, SPARES, KEEPS, DIVIDES, COUNTED, SET_UP, READ or AGAIN, for what is read."""
+    """What is done with what is read: one of the words above."""
     then = _consequence(place)
-    if then in EXCUSED and isinstance(place.expression, ast.expr) and _host_had_it(place, place.expression):
+    if then not in EXCUSED:
+        return DECIDES if then == RECORDS and is_answer(place) else then
+    return _spared(place) or then
+
+
+def _spared(place: Place) -> str | None:
+    """Why a wait is not needed though the answer decides what runs next; None where it is."""
+    if not isinstance(place.expression, ast.expr):
+        return None
+    if _host_had_it(place, place.expression):
         return COUNTED
-    if then in EXCUSED and isinstance(place.expression, ast.expr) and set_up_before(place, place.expression):
+    if set_up_before(place, place.expression):
         return SET_UP
-    if then in EXCUSED and read_before(place):
+    if read_before(place):
         return READ
-    return AGAIN if then in EXCUSED and asked_before(place) else then
+    if asked_before(place):
+        return AGAIN
+    if asks_padding_side(place):
+        return PADDED
+    if chooses_a_number(place):
+        return CHOSEN
+    return EXTREME if is_at_extreme(place) else None
 
 
 def _host_had_it(place: Place, node: ast.expr) -> bool:

@@ -25,6 +25,25 @@ def is_handed_back(place: Place) -> bool:
     return not _in_a_loop(place) and _without_gradients(place) and _returned(place)
 
 
+def is_stored_by_meter(place: Place) -> bool:
+    """Whether a meter's update stores a value on the host as it is: `self.outputs.append(output.cpu())`.
+
+    What it is asked for in the end is computed from all batches, which need not fit on the device.
+    """
+    if place.hot is None or place.hot.kind != "update" or _in_a_loop(place):
+        return False
+    around = place.file.enclosing(place.function)
+    node: ast.AST = place.expression
+    for parent in around.ancestors(place.expression):
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            kept = isinstance(parent.func, ast.Attribute) and parent.func.attr in ("append", "extend")
+            return kept and chain(parent.func).startswith("self.")
+        if not isinstance(parent, ast.Call | ast.Attribute | ast.Tuple | ast.List):
+            return False
+        node = parent
+    return False
+
+
 def _in_a_loop(place: Place) -> bool:
     """Whether a loop of the function itself repeats the copy."""
     hotness, path = place.file.project.hotness, place.file.path

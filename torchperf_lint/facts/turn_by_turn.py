@@ -34,10 +34,24 @@ def together(file: SourceFile, place: Place, read: ast.expr, value: Value, shown
         return None
     if not isinstance(place.expression, ast.Call) and any(isinstance(n, ast.Call) for n in ast.walk(read)):
         return None  # `if mask.any():` asks whether there is anything to do in this turn
+    if _ends_with_the_answer(file, place):
+        return None
     found = own_each_turn(file, place, read, shown)
     if found is None or (_is_many(place) and file.value(found[0], place).kind != "tensor"):
         return None  # lists of different lengths are not stacked
     return Repeated(found[0], True, value.weaker(Confidence.LIKELY), found[1], True)
+
+
+def _ends_with_the_answer(file: SourceFile, place: Place) -> bool:
+    """`return any(float(overlap(a, b)) > t for b in seen)`: the turns after the first hit are spared."""
+    around = file.enclosing(place.function)
+    node: ast.AST = place.expression
+    for parent in around.ancestors(place.expression):
+        if isinstance(node, ast.GeneratorExp) and isinstance(parent, ast.Call):
+            returned = isinstance(around.statement(parent), ast.Return)
+            return returned and last_part(chain(parent.func)) in ("any", "all")
+        node = parent
+    return False
 
 
 def of_cut_parts(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
