@@ -47,6 +47,8 @@ def test_what_made_the_data(body, made):
     [
         ("k = torch.tensor([1, 2])\nk = torch.outer(k, k)", LITERAL),
         ("k = torch.tensor(a)\nk = torch.outer(k, k)", None),  # a step's own data
+        ("k = torch.tensor(1.0) if n else torch.tensor(0.0)\nk = k.expand_as(x)", None),
+        ("if n:\n    k = torch.tensor(1.0)\nelse:\n    k = torch.tensor(0.0)\nk = k.expand_as(x)", LITERAL),
         ("k = torch.ones(3)\nk = torch.outer(k, k)", None),  # a factory: made on the device as well
         ("k = torch.tensor([1, 2])", None),  # found without
     ],

@@ -61,6 +61,11 @@ def test_by_what_a_test_tells(body, kind):
     assert told("knots", body) == kind
 
 
+@pytest.mark.parametrize(("test", "kind"), [("isinstance", None), ("not isinstance", CONFIGURED)])
+def test_a_setting_that_may_be_a_tensor_is_one_where_it_is_none(test, kind):
+    assert told("alpha: float | torch.Tensor", f"if {test}(alpha, torch.Tensor):\n    answer = 1") == kind
+
+
 HANDED = """
 def f(x: torch.Tensor, sigma):
     if isinstance(sigma, tuple) and all(isinstance(s, (int, float)) for s in sigma):
@@ -123,6 +128,12 @@ def listed(body, window="[1.0] * n"):
         ("rows.append(n)", None),
         ("for size in self.sizes:\n    rows.append(min(self.sizes, key=lambda s: abs(s - n)))", None),
         ("rows.extend(n)", None),
+        ("for size in self.sizes:\n    rows.extend([i / size for i in range(3)])", CONFIGURED),
+        ("if n:\n    rows.extend(self.sizes)", None),
+        ("rows = [k for i, s in enumerate(self.sizes) for k in range(s)]", CONFIGURED),
+        ("rows = [k for i, s in enumerate(n) for k in range(s)]", None),
+        ("rows = list(range(4))\nrows.remove(self.sizes[0])", CONFIGURED),
+        ("rows = list(range(4))\nrows.remove(n)", None),
         ("rows = self.window(self.sizes, 'flat')", CONFIGURED),
         ("rows = self.window(n, 'flat')", None),
         ("for size in self.sizes:\n    rows = size", CONFIGURED),

@@ -32,6 +32,8 @@ _OF_ITSELF = frozenset(
     "sigmoid_ relu_ floor_ ceil_ round_ triu_ tril_ requires_grad_".split()
 )
 """Methods in place that take numbers at most."""
+_TAKE_A_SHAPE = frozenset({"expand_as", "view_as", "reshape_as"})
+"""Methods that take no more than the shape of their argument."""
 _HELPERS = 2
 """Helpers of helpers, as `create_window` calls `gaussian`."""
 _ARGUMENTS = 4
@@ -345,6 +347,8 @@ def _of_call(values: Values, node: ast.Call, function: ast.Attribute, frame: Fra
         yield from node.args[:1] if function.attr in api.OF_THEIR_FIRST else node.args
         return
     yield function.value
+    if function.attr in _TAKE_A_SHAPE:
+        return
     if function.attr in api.DERIVING:  # takes numbers, most often of helpers' parameters: only tensors matter
         yield from (a for a in node.args if values.of(a, frame).kind in ("tensor", "batch", "array"))
     else:

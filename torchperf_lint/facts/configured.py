@@ -35,7 +35,7 @@ _SETTINGS = re.compile(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
-    r"freqs?|frequencies|ranges?|limits?|bounds|momentum|dim|channels?|heads|radius|max_period|theta|sample_rate|"
+    r"freqs?|frequencies|ranges?|limits?|bounds|momentum|dim|channels?|heads|radius|max_period|theta|sample_rate|wavelengths?|bandwidths?|"
     r"n_fft)$",
     re.IGNORECASE,
 )
@@ -92,7 +92,7 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
         return SHAPE
     tested = body.narrowing(function, name, at)
     chosen = _OF_VOCABULARY.search(name)
-    if (_DATA.search(name) and not chosen) or (tested is not None and _OTHER.search(tested.classes)):
+    if (_DATA.search(name) and not chosen) or (tested is not None and tested.holds and _OTHER.search(tested.classes)):
         return None
     if words is not None and "str" in words and not words & SEQUENCES:
         return None

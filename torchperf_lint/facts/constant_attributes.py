@@ -11,9 +11,9 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bound_alike import BINDS
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration
+from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration, loosest
 from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
-from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -43,6 +43,9 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     own = _owner(look, node.value)
     if own is None:
         return _of_record(look, node, depth)
+    getter = look.values.index.method(own, node.attr)
+    if getter is not None and "property" in look.values.index.function(getter).decorators:
+        return _of_property(look, getter, own, node.attr, depth)
     held = _held(look, own, node.attr) if not _is_record_of_the_step(look, own, node.value) else None
     # What a module was built with is the same at every step; what a list takes from it are numbers.
     built = held is None and depth > 0 and held_since_construction(look.values, node, look.frame)
@@ -55,6 +58,21 @@ def is_of_constants(look: Look, node: ast.expr) -> bool:
         return False
     thing = look.values.thing(node.value, look.frame)
     return thing is not None and thing.kind in ("external", "module")
+
+
+def _of_property(look: Look, getter: FunctionKey, own: Thing, name: str, depth: int) -> str | None:
+    """What a property gives, where that is made of what stays the same: `return [2 * s for s in self.scales]`."""
+    if is_property_of_numbers(look.values, own, name):
+        return CONFIGURED
+    body = look.values.body(getter.path)
+    if body is None or not look.may_go_into(depth):
+        return None
+    returned = body.returns(getter.index)
+    inner = look.elsewhere
+    found = [
+        inner(look.frame.hop(getter.path, getter.index, body.at(r)), look.tests).of(r, depth + 1) for r in returned
+    ]
+    return loosest([kind for kind in found if kind]) if found and all(found) else None
 
 
 def _is_record_of_the_step(look: Look, own: Thing, node: ast.expr) -> bool:

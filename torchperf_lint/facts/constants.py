@@ -29,6 +29,7 @@ from torchperf_lint.facts.configured import (
 )
 from torchperf_lint.facts.constant_attributes import of_attribute
 from torchperf_lint.facts.constant_calls import of_call
+from torchperf_lint.facts.gathered import given_to
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey
@@ -43,7 +44,7 @@ _MAX_DEPTH = 16
 _MAX_CALLERS = 16
 _MAX_HOPS = 6
 _LATE = (10**9, 1)
-_KEEP_NUMBERS = frozenset({"append", "sort", "reverse", "pop", "clear"})
+_KEEP_NUMBERS = frozenset({"append", "extend", "remove", "sort", "reverse", "pop", "clear"})
 """Of `LIST_CHANGES`, those that put nothing in but what is asked about, too."""
 
 
@@ -152,12 +153,15 @@ class Look:
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp, depth: int) -> str | None:
         """A list of the same numbers, where its elements are made of those of lists that stay the same."""
-        names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
-        over = self.all([g.iter for g in node.generators], depth)
-        if over is None:
-            return SHAPE if lists_sides(self, node) else None
+        names, kinds = frozenset[str](), []
+        for generator in node.generators:  # a later one may go over what an earlier one names
+            over = self.inside(names).of(generator.iter, depth + 1)
+            if over is None:
+                return SHAPE if lists_sides(self, node) else None
+            kinds.append(over)
+            names |= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
         made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
-        return loosest([over, made]) if made is not None else None
+        return loosest([*kinds, made]) if made is not None else None
 
     def test(self, node: ast.Compare, depth: int) -> str | None:
         """`i not in self.ignored`, `i > 0`."""
@@ -228,8 +232,10 @@ class Look:
         kinds = [kind for kind in (*found, instead) if kind]
         if None not in found and _TENSOR not in found:
             return loosest(kinds) if kinds else None
-        tested = body.narrowing(function, name, self.frame.at) is not None
-        return handed if tested or _TENSOR not in found else None
+        tested = body.narrowing(function, name, self.frame.at)
+        if tested is not None and not tested.holds and "Tensor" in tested.classes and not set(kinds) - {_TENSOR}:
+            return None  # the branch for what is no tensor: no caller is known to take it
+        return handed if tested is not None or _TENSOR not in found else None
 
     def promised(self, function: int, name: str) -> str | None:
         """CONFIGURED for a parameter whose default is numbers, written out or in a table of the module."""
@@ -261,20 +267,24 @@ class Look:
             return LITERAL
         changes = {attribute for attribute, _ in body.uses(scope, name) if attribute in LIST_CHANGES}
         stored = body.stored_items(scope, name)
+        if "extend" in changes:
+            stored = [*stored, *given_to(body, scope, name, "extend")]
         around = self.around(body, scope)
         if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
+        removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:
             return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
         if not bound_alike(reaching, around):
             return None
-        filled = [*(body.at(value) for value in stored), *(d.at for d in reaching if d.how == "augmented")]
+        filled = [*(body.at(value) for value in (*stored, *removed)), *(d.at for d in reaching if d.how == "augmented")]
         if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
             return SHAPE if filled_with_sides(self, body, scope, reaching, tuple(stored)) else None
         if all(counts_turns(d) for d in reaching):
             return LITERAL
         inner = self.within(scope, frozenset(d.at for d in reaching))
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*sources(reaching), *stored)]
+        found += [inner.inside(tests=True, at=body.at(value)).of(value, depth + 1) for value in removed]
         kinds = [kind for kind in found if kind is not None]
         return loosest(kinds) if kinds and len(kinds) == len(found) else None
 

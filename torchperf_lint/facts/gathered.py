@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import effects
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
@@ -25,3 +26,11 @@ def is_empty_list(node: ast.expr | None) -> bool:
     if isinstance(node, ast.Call):
         return chain(node.func) == "list" and not node.args and not node.keywords
     return isinstance(node, ast.List | ast.Tuple) and not node.elts
+
+
+def given_to(body: Body, function: int, name: str, method: str) -> list[ast.expr]:
+    """What a function gives a method of a list of its own, in statements: `name.extend(others)`."""
+    node = body.functions.get(function)
+    calls = (s.value for s in effects.statements(node.body) if isinstance(s, ast.Expr)) if node is not None else ()
+    written = f"{name}.{method}"
+    return [c.args[0] for c in calls if isinstance(c, ast.Call) and len(c.args) == 1 and chain(c.func) == written]

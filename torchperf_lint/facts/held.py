@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hints import SEQUENCES, annotation_words, default_of
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.roles import is_cold
@@ -19,19 +20,26 @@ CHANGES = frozenset(
 """Methods that change a container in place."""
 LIST_CHANGES = frozenset("append extend insert pop remove clear sort reverse appendleft popleft".split())
 """Of those, the ones of lists and queues."""
+_TRAINER = re.compile(r"Trainer$")
 _STEADY_INDEX = re.compile(r"(?:^|_)(?:name|adapter|key|task|level|layer|stage|scale|head|branch)s?(?:_name)?$")
 """Names of what chooses among things that were set up, rather than among samples."""
 
 
 def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether `self.table`, or `self.tables[name]`, of an nn.Module is only ever set while the module is built."""
+    """Whether `self.table`, or `self.tables[name]`, of an nn.Module is only ever set while the module is built.
+
+    A name that is bound to it and nothing else stands for it; tensors count where a test has ruled them out before.
+    """
+    ruled_out = _is_no_tensor(values, node, frame)
+    node, frame = _stands_for(values, node, frame)
     attribute = _attribute(node)
     own = values.index.class_of(frame.path, frame.function)
     if attribute is None or own is None or not _is_built_once(values, own):
         return False
     if values.thing(attribute.value, frame) != own:
         return False
-    if values.of(node, frame).kind in ("tensor", "batch", "module", "object", "loader"):
+    kind = values.of(node, frame).kind
+    if kind in ("module", "object", "loader") or (kind in ("tensor", "batch") and not ruled_out):
         return False
     setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
     return (
@@ -39,12 +47,29 @@ def held_since_construction(values: Values, node: ast.expr, frame: Frame) -> boo
     )
 
 
+def _is_no_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether `if not isinstance(mean, torch.Tensor):` was asked before."""
+    body = values.body(frame.path)
+    tested = body.narrowing(frame.function, chain(node), frame.at) if body is not None else None
+    return tested is not None and not tested.holds and "Tensor" in tested.classes
+
+
+def _stands_for(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.expr, Frame]:
+    """What a local name is bound to, where that is one attribute: `mean = self.mean`."""
+    body = values.body(frame.path) if isinstance(node, ast.Name) else None
+    reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
+    only = reaching[0] if reaching and len(reaching) == 1 else None
+    if body is None or only is None or only.how != "assign" or not isinstance(only.value, ast.Attribute):
+        return node, frame
+    return only.value, frame.back(body.at(only.value))
+
+
 def _is_built_once(values: Values, own: Thing) -> bool:
     """A module, or an object that no step makes: a loss, a processor of logits, an agent or trainer.
 
     Of other objects, as batches and hypotheses are, nobody knows how long they live.
     """
-    if values.types.is_module_class(own):
+    if values.types.is_module_class(own) or any(map(_TRAINER.search, values.index.class_names(own))):
         return True
     called = values.index.method(own, "__call__")
     hot = values.hotness.functions.get(called) if called is not None else None

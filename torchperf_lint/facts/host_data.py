@@ -13,6 +13,7 @@ from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
+from torchperf_lint.facts.given_on_host import given_on_host
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
@@ -187,7 +188,8 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
         return None
     if target_device(values, node, frame) != DEVICE:
         return None
-    return constant_upload(values, node, frame, ast.unparse(device))
+    upload = constant_upload(values, node, frame, ast.unparse(device))
+    return upload if upload is None or not given_on_host(values, device, frame) else None
 
 
 def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
@@ -217,10 +219,16 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     while isinstance(number, ast.List | ast.Tuple) and len(number.elts) == 1:
         number = number.elts[0]
     # `as_tensor` takes tensors as well, which is what it is for; but a list is none.
-    makes = number is not data or (factory.endswith("tensor") and not factory.endswith("as_tensor"))
+    # What the function worked out as a number is none either; what it was given only says so.
+    as_is = factory.endswith("as_tensor") and (not isinstance(data, ast.Name) or _is_parameter(values, data.id, frame))
+    makes = number is not data or (factory.endswith("tensor") and not as_is)
     if not makes or not is_host_number(values, number, frame):
         return None
     return Upload(made, factory, NUMBER, number is data, device)
+
+
+def _is_parameter(values: Values, name: str, frame: Frame) -> bool:
+    return any(p.name == name for p in values.index.outlines[frame.path].functions[frame.function].parameters)
 
 
 def _is_listed(values: Values, data: ast.expr, frame: Frame) -> bool:

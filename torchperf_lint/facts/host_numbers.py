@@ -82,6 +82,8 @@ def _is_shape(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> b
     if isinstance(node, ast.Attribute):
         return node.attr == "shape" and values.of(node.value, frame).kind in ("tensor", "batch", "unknown")
     if isinstance(node, ast.Call):
+        if chain(node.func) in ("list", "tuple") and len(node.args) == 1:
+            return _is_shape(values, node.args[0], frame, depth)
         sized = isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not node.args
         return sized and isinstance(node.func, ast.Attribute) and values.of(node.func.value, frame).kind == "tensor"
     body = values.body(frame.path)
