@@ -103,7 +103,8 @@ class NoSyncMissingWithAccumulation(SourceRule):
             yield self.found(
                 found.site,
                 message=f"`{file.brief(found.site.call)}` exchanges the gradients of `{found.model}` "
-                f"(line {found.line}) with all processes after each batch, and the optimizer steps once for several: {found.waits}",
+                f"(line {found.line}) with all processes after each batch; the optimizer steps once "
+                f"for several: {found.waits}",
                 instead=f"run forward and backward under `{found.model}.no_sync()` for all batches but the last before "
                 "a step",
                 hot=found.site.hot,
