@@ -46,7 +46,7 @@ FAMILIES: dict[str, str] = {
     "grad mode": "TPL801",
     "DataParallel": "TPL751",
     "compile": "TPL701 TPL702",
-    "gradients exchanged": "TPL752 TPL753 TPL762",
+    "gradients exchanged": "TPL752 TPL753 TPL756 TPL762",
     "backends": "TPL501 TPL556",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
