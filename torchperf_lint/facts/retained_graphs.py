@@ -96,12 +96,15 @@ def _carried(site: Site, turn: ast.For | ast.While) -> bool:
     body = file.project.body(file.path)
     if body is None:
         return True
+    outer = [node for node in file.enclosing(site.function).around(turn) if isinstance(node, ast.For | ast.While)]
     read = {node.id: node for statement in turn.body for node in _names(statement) if isinstance(node.ctx, ast.Load)}
     for name, node in read.items():
         for definition in body.definitions(site.function).get(name, ()):
             value = definition.value
             if value is None or definition.how not in ("assign", "item") or value.lineno >= turn.lineno:
                 continue
+            if outer and value.lineno >= outer[-1].lineno and not isinstance(value, ast.Constant):
+                return True  # `out = model(x)`, and the turns are over losses
             if file.project.grads.of(node, site.frame._replace(at=(turn.lineno, turn.col_offset + 1))) is not None:
                 return True
     return False
