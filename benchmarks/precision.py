@@ -24,7 +24,7 @@ import packages
 
 ROOT = Path(__file__).parents[1]
 FAMILIES: dict[str, str] = {
-    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 KP003 KP017",
+    "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 KP003 KP017",
     "sizes": "TPL109 TPL110",
     "synchronize": "TPL115",
     "distributions": "TPL116",
@@ -33,8 +33,9 @@ FAMILIES: dict[str, str] = {
     "loader": "TPL301 TPL302 TPL305 TPL313 TPL314 KP001 KP002 KP014 TOR401",
     "iterator": "TPL306 TPL324",
     "allocator": "TPL401 TPL402 KP011",
-    "graph": "TPL403 TPL405",
+    "graph": "TPL403 TPL404 TPL405",
     "arrays": "TPL255 KP013",
+    "precision": "TPL504",
     "checkpoint": "TPL209 KP016",
     "amp": "TPL507 TOR101",
     "debug": "TPL551 TPL552",
@@ -45,7 +46,7 @@ FAMILIES: dict[str, str] = {
     "grad mode": "TPL801",
     "DataParallel": "TPL751",
     "compile": "TPL701 TPL702",
-    "gradients exchanged": "TPL752 TPL762",
+    "gradients exchanged": "TPL752 TPL753 TPL756 TPL762",
     "backends": "TPL501 TPL556",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several

@@ -1,0 +1,42 @@
+"""Collectives of a training step, and who needs them."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.collectives import needless_collectives
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+TRAIN = """\
+import torch.distributed as dist
+
+def train(net: nn.Module, loader: DataLoader, opt):
+    for step, x in enumerate(loader):
+        loss = net(x.cuda()).sum()
+        {before}
+        loss.backward()
+        opt.step()
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "about"),
+    [
+        ("pass", "dist.all_reduce(loss)", ["loss"]),
+        ("pass", "shown = loss.detach(); dist.all_reduce(shown)", ["shown"]),
+        ("pass", "dist.barrier()", [""]),
+        ("pass", "if step % 9 == 0: dist.barrier()", []),
+        ("pass", "dist.all_reduce(x)", []),
+        ("pass", "dist.all_reduce(loss)\n        if loss > 3: break", []),
+        ("dist.all_reduce(loss)", "pass", []),
+        ("n = x.sum(); dist.all_reduce(n); loss = loss / n", "pass", []),
+        ("pass", "open('a').write('b'); dist.barrier()", []),
+    ],
+)
+def test_what_nothing_but_a_display_needs(before, after, about):
+    files = texts(TRAIN.format(before=before, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about

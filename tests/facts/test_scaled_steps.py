@@ -1,0 +1,36 @@
+"""Optimizers that a GradScaler steps."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.scaled_steps import scale_reads, stepped_unfused
+from torchperf_lint.facts.source import SourceFile
+
+TRAIN = """\
+def train(net: nn.Module, loader: DataLoader, given):
+    opt = {made}
+    scaler = torch.amp.GradScaler("cuda")
+    for x in loader:
+        scaler.scale(net(x.cuda()).sum()).backward()
+        scaler.step(opt)
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "after", "stepped", "read"),
+    [
+        ("torch.optim.Adam(net.parameters())", "pass", 1, 0),
+        ("torch.optim.Adam(net.parameters(), foreach=True)", "pass", 0, 0),
+        ("torch.optim.Adam(net.parameters(), fused=True)", "pass", 0, 0),
+        ("given", "given.append(scaler.get_scale())", 0, 1),
+        ("given", "scaler.get_scale() < 3 and print()", 0, 0),
+    ],
+)
+def test_what_a_scaler_reads(made, after, stepped, read):
+    files = texts(TRAIN.format(made=made, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert (len(list(stepped_unfused(file))), len(list(scale_reads(file)))) == (stepped, read)

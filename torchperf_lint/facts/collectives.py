@@ -1,0 +1,178 @@
+"""Collectives of a training step that only serve to show a number, and barriers in it.
+
+    loss.backward()
+    optimizer.step()
+    dist.all_reduce(loss)
+    meter.update(loss.item())
+
+A value serves only to be shown where it is the loss, or made of it, and no gradient is computed of the result.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.calls_within import calls_in, counted_by
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import children_of
+
+_EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
+_OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
+_WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
+NAMES = tuple(sorted(_EXCHANGE | _OF_ACCELERATE | _WAITS))
+_ACCELERATOR = re.compile(r"(?:^|\.)_?accelerator$")
+_RARE = re.compile(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
+_FILES = re.compile(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
+_LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
+
+
+class Collective(NamedTuple):
+    """A collective in a training step that the step does not need."""
+
+    site: Site
+    about: str
+    """What it exchanges, as written; empty for a barrier."""
+
+
+def needless_collectives(file: SourceFile) -> Iterator[Collective]:
+    """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
+    for site in file.hot_calls(*NAMES):
+        turn = _turn(site)
+        name = last_part(chain(site.call.func))
+        if turn is None or not _is_collective(file, site, name) or _is_rare(site, turn):
+            continue
+        if name in _WAITS:
+            if not _follows_files(site):
+                yield Collective(site, "")
+        elif site.call.args or site.call.keywords:
+            loss = _of_the_loss(file, site, turn, name)
+            if loss is not None and not _decides(site, _receivers(site, name)):
+                yield Collective(site, loss)
+
+
+def _turn(site: Site) -> ast.For | ast.While | None:
+    """The step loop, where it is the loop right around a call and computes gradients itself."""
+    hot = site.hot
+    if hot is None or hot.kind != "step" or hot.loop is None or hot.loop[0] != site.file.path or hot.optional:
+        return None
+    around = site.file.enclosing(site.function).around(site.call)
+    loop = next((node for node in around if isinstance(node, ast.For | ast.While)), None)
+    region = site.file.outline.regions[hot.loop[1]]
+    if loop is None or region.head != loop.lineno or region.function != site.function:
+        return None
+    return loop if any(_is_backward(call) for call in calls_in(loop)) else None
+
+
+def _is_backward(call: ast.Call) -> bool:
+    return last_part(chain(call.func)) in ("backward", "manual_backward")
+
+
+def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
+    dotted = file.denotes(site.call.func, site) or ""
+    if dotted.startswith("torch.distributed."):
+        return name in _EXCHANGE or name in _WAITS
+    by_name = site.receiver is not None and _ACCELERATOR.search(chain(site.receiver))
+    return bool(by_name) and name in (_OF_ACCELERATE | _WAITS)
+
+
+def _is_rare(site: Site, turn: ast.AST) -> bool:
+    """Whether a branch around a call asks for a count, or says that it is for something rare."""
+    around = site.file.enclosing(site.function)
+    for node in around.around(site.call):
+        if node is turn:
+            return False
+        if isinstance(node, ast.If | ast.IfExp | ast.ExceptHandler | ast.While):
+            test = getattr(node, "test", None)
+            if test is None or counted_by(around, test) is not None or _RARE.search(ast.unparse(test)):
+                return True
+    return False
+
+
+def _follows_files(site: Site) -> bool:
+    """Whether the turn writes or reads files beside a barrier: one process then waits for another's file."""
+    around = site.file.enclosing(site.function)
+    statement = around.statement(site.call)
+    beside = around.suite(statement) if statement is not None else ()
+    return any(_FILES.search(chain(call.func)) for part in beside for call in calls_in(part))
+
+
+def _of_the_loss(file: SourceFile, site: Site, turn: ast.For | ast.While, name: str) -> str | None:
+    """What a collective exchanges, where it is the loss of the turn or made of it and no gradient needs the result."""
+    body = file.project.body(file.path)
+    given = _exchanged(site, name)
+    if body is None or given is None:
+        return None
+    losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
+    losses |= _loss_of_accelerator(turn)
+    made = _made_of(turn, losses)
+    if not {part.id for part in ast.walk(given) if isinstance(part, ast.Name)} & made:
+        return None
+    backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
+    results = _receivers(site, name)
+    if site.call.lineno < backward and results & _before(turn, losses):
+        return None
+    return file.brief(given)
+
+
+def _exchanged(site: Site, name: str) -> ast.expr | None:
+    """The tensor that a collective is given: `all_gather` takes a list for the results first."""
+    place = 1 if name in ("all_gather", "all_gather_into_tensor") and site.receiver is not None else 0
+    of_accelerate = site.receiver is not None and _ACCELERATOR.search(chain(site.receiver))
+    place = 0 if of_accelerate else place
+    return site.call.args[place] if len(site.call.args) > place else site.keyword("tensor")
+
+
+def _loss_of_accelerator(turn: ast.AST) -> set[str]:
+    """The names that `accelerator.backward(loss)` runs on."""
+    given = [call.args[0] for call in calls_in(turn) if _is_backward(call) and call.args]
+    return {node.id for node in given if isinstance(node, ast.Name)}
+
+
+def _made_of(turn: ast.For | ast.While, names: set[str]) -> set[str]:
+    """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`."""
+    found = set(names)
+    for statement in ast.walk(turn):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            root = chain(statement.value).partition(".")[0]
+            if root in found and last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float"):
+                found.add(statement.targets[0].id)
+    return found
+
+
+def _before(turn: ast.For | ast.While, losses: set[str]) -> set[str]:
+    """The names that the losses of a turn are computed of, themselves included."""
+    wanted = set(losses)
+    for _ in range(3):
+        for statement in ast.walk(turn):
+            if isinstance(statement, ast.Assign | ast.AugAssign):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                named = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+                if named & wanted:
+                    wanted |= {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+    return wanted
+
+
+def _receivers(site: Site, name: str) -> set[str]:
+    """The names that hold the result: what the statement assigns, and what a collective in place changes."""
+    statement = site.file.enclosing(site.function).statement(site.call)
+    if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    given = _exchanged(site, name)
+    return {given.id} if isinstance(given, ast.Name) else set()
+
+
+def _decides(site: Site, names: set[str]) -> bool:
+    """Whether the result decides what the turn does next: all processes have to agree on it then."""
+    around: Enclosing = site.file.enclosing(site.function)
+    for node in around.of_kinds((ast.If, ast.While)):
+        assert isinstance(node, ast.If | ast.While)
+        read = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+        if read & names and any(isinstance(part, _LEAVES) for inner in children_of(node) for part in ast.walk(inner)):
+            return True
+    return False

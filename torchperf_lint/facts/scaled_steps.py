@@ -1,0 +1,98 @@
+"""Optimizers that a GradScaler steps, and what the scaler reads from the device to do so.
+
+`GradScaler.step(optimizer)` reads whether any gradient was infinite, unless the optimizer skips such steps on the
+device itself: the fused ones do. `GradScaler.get_scale()` reads the factor.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.source import Site, SourceFile
+
+FUSED = ("torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD")
+"""Optimizers that have a fused form on CUDA devices; SGD since torch 2.3."""
+_SCALERS = ("torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()", "torch.amp.grad_scaler.GradScaler()",
+            "torch.cuda.amp.grad_scaler.GradScaler()")  # fmt: skip
+_SCALER = re.compile(r"(?:^|[._])(?:grad_?)?scaler$", re.IGNORECASE)
+_DECIDE = (ast.Compare, ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Assert)
+
+
+class Stepped(NamedTuple):
+    """An optimizer that is made without `fused=True`, and the line where a scaler steps it."""
+
+    made: Site
+    step: Site
+
+
+def stepped_unfused(file: SourceFile) -> Iterator[Stepped]:
+    """The optimizers of a file that a GradScaler steps in hot code, and that could be fused."""
+    if file.mentions(("sparse=True", "fused", "FSDP", "offload")):
+        return
+    made = {target: site for site in file.calls_of(*FUSED) for target in _assigned(site)}
+    told: set[tuple[int, int]] = set()
+    for step in file.hot_calls("step"):
+        if step.hot is None or step.hot.kind != "step" or not step.call.args or not _is_scaler(file, step):
+            continue
+        site = made.get(_owner(step, chain(step.call.args[0])))
+        if site is not None and site.start not in told and _is_plain(site):
+            told.add(site.start)
+            yield Stepped(site, step)
+
+
+def scale_reads(file: SourceFile) -> Iterator[Site]:
+    """The hot calls of `get_scale` on a scaler whose number decides nothing."""
+    for site in file.hot_calls("get_scale"):
+        if site.hot is None or site.hot.kind != "step" or site.hot.optional or not _is_scaler(file, site):
+            continue
+        if not _decides(file, site):
+            yield site
+
+
+def _is_scaler(file: SourceFile, site: Site) -> bool:
+    if site.receiver is None:
+        return False
+    things = file.project.types.things(file.path, site.function, chain(site.receiver))
+    if things:
+        return any(thing.kind == "external" and thing.dotted in _SCALERS for thing in things)
+    return bool(_SCALER.search(chain(site.receiver))) and file.mentions(("GradScaler",))
+
+
+def _is_plain(site: Site) -> bool:
+    """Whether nothing but what is written says how the optimizer updates."""
+    told = {keyword.arg for keyword in site.call.keywords}
+    return not told & {None, "fused", "foreach", "differentiable"}
+
+
+def _assigned(site: Site) -> list[tuple[int, str]]:
+    """What holds the optimizer that a call makes: (function or 0 for attributes, chain)."""
+    statement = site.file.enclosing(site.function).statement(site.call)
+    if not isinstance(statement, ast.Assign) or statement.value is not site.call:
+        return []
+    return [_owner(site, chain(target)) for target in statement.targets if isinstance(target, ast.Name | ast.Attribute)]
+
+
+def _owner(site: Site, written: str) -> tuple[int, str]:
+    """Attributes belong to the class of the method, names to their function."""
+    record = site.file.outline.functions[site.function]
+    return (-1 - record.class_index, written) if written.startswith("self.") else (site.function, written)
+
+
+def _decides(file: SourceFile, site: Site) -> bool:
+    """Whether the number is compared, itself or by the name that it gets: has a step been skipped?"""
+    around = file.enclosing(site.function)
+    if any(isinstance(node, _DECIDE) and site.call in ast.walk(node) for node in around.ancestors(site.call)):
+        return True
+    statement = around.statement(site.call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return isinstance(statement, ast.Return)
+    name = statement.targets[0].id
+    return any(
+        isinstance(part, ast.Name) and part.id == name
+        for test in around.of_kinds((ast.Compare,))
+        for part in ast.walk(test)
+    )

@@ -1,0 +1,125 @@
+"""TPL122."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_events
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.scaled_steps import scale_reads, stepped_unfused
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Safety, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class GradscalerHostRead(SourceRule):
+    """A gradient scaler that reads the device in every step: to step an optimizer that is not fused, or its scale.
+
+    ## What it does
+    Flags `Adam`, `AdamW` and `SGD` of torch, made without `fused=True`, where `GradScaler.step` steps them in a
+    training loop of the same function or class (info); and `GradScaler.get_scale()` in a training loop, where the
+    number is not compared with another.
+
+    ## Why it is slow
+    `GradScaler.step` reads from the device whether any gradient was infinite, and skips the step on the host. The
+    host waits for the whole backward pass before it can launch the optimizer. Fused optimizers get the answer as a
+    tensor and skip on the device. `get_scale()` reads one number, and waits the same way.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, device):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+        scaler = torch.amp.GradScaler("cuda")
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def train(model: nn.Module, loader, device):
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+        scaler = torch.amp.GradScaler("cuda")
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    ```
+
+    ## When it is fine
+    The scale on a cadence, or where the program has to know whether a step was skipped:
+    ```python
+    def finish(scaler, optimizer, scheduler, loader, compute):
+        for step, batch in enumerate(loader):
+            scaler.scale(compute(batch)).backward()
+            before = scaler.get_scale()
+            scaler.step(optimizer)
+            scaler.update()
+            if scaler.get_scale() >= before:
+                scheduler.step()
+            if step % 100 == 0:
+                print(scaler.get_scale())
+    ```
+
+    ## Fix safety
+    Unsafe: `fused=True` is added to the optimizer. It rounds in other places, and needs the parameters on the device
+    when the optimizer is made. There is none for `get_scale()`.
+
+    ## Confirmed by
+    A synchronisation at the line where the scaler is used, in at least half of the recorded steps.
+
+    ## References
+    - torch/amp/grad_scaler.py, `_maybe_opt_step` and `_step_supports_amp_scaling`.
+    - PyTorch documentation of `torch.optim.AdamW`, `fused`.
+    """
+
+    code, name, since = "TPL122", "gradscaler-host-read", "0.1.0"
+    triggers = ("scaler",)
+    probes = ("host-sync",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each read by a scaler that could be left out."""
+        for site in scale_reads(file):
+            assert site.hot is not None
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` reads the scale from the device {site.hot.when}",
+                instead="call it under `if step % n == 0:`",
+                hot=site.hot,
+            )
+        for made, step in stepped_unfused(file):
+            assert step.hot is not None
+            if made.record.callee.endswith("SGD") and project.must_run_before(2, 3):
+                continue
+            yield self.found(
+                step,
+                message=f"`{file.brief(step.call)}` reads from the device whether a gradient was infinite, "
+                f"{step.hot.when}: the optimizer (line {made.record.line}) is not fused",
+                instead=f"make it with `fused=True`: `{file.brief(made.call.func)}(..., fused=True)` skips such steps "
+                "on the device",
+                hot=step.hot,
+                severity=Severity.INFO,
+                related=[file.related(file.path, *made.start, "the optimizer is made here")],
+                fix=fix_of(made, Safety.UNSAFE, lambda edit, call=made.call: edit.set_keyword(call, "fused", "True")),  # type: ignore[misc]
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By synchronisations at the line."""
+        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)

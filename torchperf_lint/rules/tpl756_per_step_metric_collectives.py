@@ -1,0 +1,127 @@
+"""TPL756."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import unmeasured
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.collectives import needless_collectives
+from torchperf_lint.facts.process_flags import explained
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.rule import SourceRule
+
+
+class PerStepMetricCollectives(SourceRule):
+    """The loss exchanged between all processes in every step only to be shown, and barriers in the step.
+
+    ## What it does
+    Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
+    loop that are given the loss, where no gradient is computed of the result, no branch that leaves the turn reads it,
+    and no cadence is around them; and `barrier()` and `wait_for_everyone()` in the loop, unless files are written or
+    read beside them.
+
+    ## Why it is slow
+    A collective ends when the slowest process has come to it: each step pays for the differences between processes
+    once more, beside the exchange of gradients, which does so anyway. A barrier also makes the host wait for the
+    device.
+
+    ## Example
+    ```python
+    import torch.distributed as dist
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        total = 0.0
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            shown = loss.detach()
+            dist.all_reduce(shown)
+            total += shown
+        return total
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        total = torch.zeros((), device=device)
+        for x, y in loader:
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        dist.all_reduce(total)
+        return total
+    ```
+
+    ## When it is fine
+    On a cadence, once an epoch, and where the step needs the number:
+    ```python
+    import torch.distributed as dist
+    from torch import nn
+
+    def train(model: nn.Module, loader, optimizer, device):
+        for step, (x, y) in enumerate(loader):
+            x, y = x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+            tokens = (y >= 0).sum()
+            dist.all_reduce(tokens)
+            loss = nn.functional.cross_entropy(model(x), y, reduction="sum") / tokens
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 100 == 0:
+                shown = loss.detach()
+                dist.all_reduce(shown)
+                print(shown)
+    ```
+
+    ## Fix safety
+    There is no automatic fix: what is added up, and when it is shown, is for the author to say.
+
+    ## Confirmed by
+    Nothing: no probe watches collectives. That the line did not run is reported.
+
+    ## References
+    - PyTorch documentation of `torch.distributed`, "Synchronous and asynchronous collective operations".
+    - huggingface/trl #6943; allenai/OLMo #279.
+    """
+
+    code, name, since = "TPL756", "per-step-metric-collectives", "0.1.0"
+    triggers = (".barrier(", "wait_for_everyone", "all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast(")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each collective that the step does not need."""
+        del project
+        if not file.mentions(("distributed", "accelerat")):
+            return
+        for found in needless_collectives(file):
+            site = found.site
+            assert site.hot is not None
+            statement = file.enclosing(site.function).statement(site.call)
+            if explained(file, statement or site.call) and not found.about:
+                continue
+            does = f"exchanges `{found.about}` only to show it" if found.about else "makes all processes wait"
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` {does}, {site.hot.when}",
+                instead="add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
+                if found.about
+                else "leave it out: the exchange of gradients keeps the processes together",
+                hot=site.hot,
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """No probe watches what processes exchange."""
+        return unmeasured(run, finding.location, "no probe watches what processes exchange")
