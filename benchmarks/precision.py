@@ -47,7 +47,7 @@ FAMILIES: dict[str, str] = {
     "compile": "TPL701 TPL702",
     "gradients exchanged": "TPL752 TPL762",
     "backends": "TPL501 TPL556",
-    "trainers": "TPL854 TPL873",
+    "trainers": "TPL853 TPL854 TPL873",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
 codes of a family a tool chose is not judged."""
