@@ -105,8 +105,8 @@ class LightningTrainerDebugFlags(SourceRule):
 
     code, name, since = "TPL854", "lightning-trainer-debug-flags", "0.1.0"
     triggers = (
-        *("profiler=", "val_check_interval=", "deterministic=", '"dp"', "'dp'", "ddp_spawn"),
-        *("terminate_on_nan=", "log_gpu_memory="),
+        *("profiler", "val_check_interval", "deterministic", '"dp"', "'dp'", "ddp_spawn"),
+        *("terminate_on_nan", "log_gpu_memory"),
     )
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

@@ -104,14 +104,8 @@ class HfTrainerCadence(SourceRule):
 
     code, name, since = "TPL873", "hf-trainer-cadence", "0.1.0"
     triggers = (
-        *(
-            "torch_empty_cache_steps=",
-            "full_determinism=",
-            "skip_memory_metrics=",
-            "logging_steps=1",
-            "logging_steps = 1",
-        ),
-        *("save_steps=", "eval_steps=", "include_num_input_tokens_seen=", "eval_accumulation_steps=1"),
+        *("torch_empty_cache_steps", "full_determinism", "skip_memory_metrics", "logging_steps"),
+        *("save_steps", "eval_steps", "include_num_input_tokens_seen", "eval_accumulation_steps"),
     )
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

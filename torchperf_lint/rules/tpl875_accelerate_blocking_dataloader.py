@@ -98,7 +98,7 @@ class AccelerateBlockingDataloader(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each accelerator that waits for the batches of a pinned loader."""
-        if not file.mentions(("pin_memory=True",)) or not file.mentions((".backward(",)):
+        if not file.mentions(("pin_memory",)) or not file.mentions((".backward(",)):
             return
         made = [site for site in file.calls_of(*_ACCELERATORS) if _blocks(project, site) and is_ordinary(site)]
         lines = _pinned_and_prepared(file, project) if made else []
