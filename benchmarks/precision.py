@@ -30,7 +30,7 @@ FAMILIES: dict[str, str] = {
     "distributions": "TPL116",
     "masks": "TPL117",
     "moves": "TPL111 TPL201 TPL202 TPL203 TPL204 TPL208 TPL251 TPL252 TPL254 TPL302 KP002 KP004 KP005 KP013 KP015",
-    "loader": "TPL301 TPL302 TPL305 TPL313 TPL314 KP001 KP002 KP014 TOR401",
+    "loader": "TPL301 TPL302 TPL305 TPL313 TPL314 TPL871 KP001 KP002 KP014 TOR401",
     "iterator": "TPL306 TPL324",
     "allocator": "TPL401 TPL402 KP011",
     "graph": "TPL403 TPL404 TPL405",
@@ -48,6 +48,7 @@ FAMILIES: dict[str, str] = {
     "compile": "TPL701 TPL702",
     "gradients exchanged": "TPL752 TPL753 TPL756 TPL762",
     "backends": "TPL501 TPL556",
+    "trainers": "TPL853 TPL854 TPL873 TPL875",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
 codes of a family a tool chose is not judged."""

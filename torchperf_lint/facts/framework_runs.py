@@ -1,0 +1,63 @@
+"""What a framework's trainer is made for: what its literal arguments say, and whether the run is an ordinary one."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.switches import asked_for, reached
+
+_TRIAL_STEPS = 200
+"""A run of fewer steps is a trial: what a step costs there matters to nobody."""
+_TRIED = frozenset({"fast_dev_run", "overfit_batches", "barebones"})
+_STEPS = frozenset({"max_steps", "limit_train_batches"})
+_ON_HOST = frozenset({"use_cpu", "no_cuda"})
+_TRIAL_FILE = re.compile(
+    r"(?:^|[_/.])(?:tests?|debug\w*|profil\w+|bench\w*|conftest|smoke|sanity|dry_?run|demo|toy)(?=[_/.]|$)",
+    re.IGNORECASE,
+)
+UNKNOWN = object()
+"""What is not written as a literal."""
+
+
+def literal(call: ast.Call, name: str) -> object:
+    """The number, text, True, False or None passed by a keyword; UNKNOWN for anything else, and for nothing."""
+    value = keyword(call, name)
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) and isinstance(value.operand, ast.Constant):
+        number = value.operand.value
+        return -number if isinstance(number, int | float) else UNKNOWN
+    return value.value if isinstance(value, ast.Constant) else UNKNOWN
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    """What is passed by a keyword."""
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def small(value: object, most: int) -> bool:
+    """Whether a literal is a whole number from 1 to `most`; True is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+def is_trial(call: ast.Call) -> bool:
+    """Whether the arguments say that a run is there to be tried out, or uses no CUDA device."""
+    return (
+        any(literal(call, name) not in (UNKNOWN, None, False, 0) for name in _TRIED)
+        or any(small(literal(call, name), _TRIAL_STEPS) for name in _STEPS)
+        or any(literal(call, name) is True for name in _ON_HOST)
+        or literal(call, "accelerator") in ("cpu", "mps", "tpu")
+    )
+
+
+def is_ordinary(site: Site) -> bool:
+    """Whether a trainer, or its arguments, are for ordinary runs: no flag, no trial, no test, and reached.
+
+    `site` is the call that makes them.
+    """
+    return (
+        not is_trial(site.call)
+        and not _TRIAL_FILE.search(site.file.path.removesuffix(".py"))
+        and not asked_for(site.file, site.call, site.function)
+        and reached(site.file, site.function)
+    )
