@@ -41,11 +41,11 @@ FAMILIES: dict[str, str] = {
     "zero_grad": "TPL601 KP010 TOR402",
     "loops": "TPL651 TPL652 KP009",
     "attention": "TPL654 TPL655",
-    "updates": "TPL604",
+    "updates": "TPL602 TPL604 TPL607",
     "grad mode": "TPL801",
     "DataParallel": "TPL751",
     "compile": "TPL701 TPL702",
-    "gradients exchanged": "TPL752 TPL762",
+    "gradients exchanged": "TPL752 TPL757 TPL758 TPL762",
     "backends": "TPL501 TPL556",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
