@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from torchperf_lint import catalog, merging, workers
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import suppressions
+from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource
+from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
+from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
 from torchperf_lint.model import Finding, Fix, Location, Problem, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
-from torchperf_lint.rule import SourceRule
+from torchperf_lint.rule import Rule, SourceRule, TextRule
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -54,15 +58,24 @@ def lint(target: Target, honour_suppressions: bool = True, reuse: bool = False) 
     `reuse`: take the project as this process opened it before, if it did (for hosts that lint file by file).
     """
     start = time.perf_counter()
-    opened = open_project(target.root, target.settings, target.files, target.texts, reuse)
+    sources = [path for path in target.files if kind_of(path.name) is None]
+    opened = _opened(target, sources, reuse)
     seconds = {"reading and outlining": time.perf_counter() - start}
     runner = _Runner(target, opened, honour_suppressions)
     processes = workers.count(target.settings.jobs, len(target.files))
-    if processes > 1:
+    if processes > 1 and sources:
         opened.project.hotness.prepare()  # once, before processes fork off
     results = workers.each(runner.file, target.files, processes)
     opened.keep()
     return _report(results, len(target.files), seconds)
+
+
+def _opened(target: Target, sources: Sequence[Path], reuse: bool) -> Opened:
+    """The project; an empty one where no Python was asked about, as shell scripts and their like need none."""
+    if not sources and target.files:
+        return Opened(Project([], lambda _: "", complete=False), {}, {}, complete=False)
+    texts = {path: text for path, text in target.texts.items() if kind_of(path.name) is None}
+    return open_project(target.root, target.settings, sources, texts, reuse)
 
 
 def _report(results: Sequence[_FileResult], files: int, seconds: dict[str, float]) -> Report:
@@ -85,6 +98,7 @@ class _Runner:
     def __init__(self, target: Target, opened: Opened, honour_suppressions: bool) -> None:
         self.settings = target.settings
         self.root = target.root
+        self.texts = target.texts
         self.opened = opened
         self.honour_suppressions = honour_suppressions
         self.codes = target.settings.codes
@@ -92,8 +106,15 @@ class _Runner:
         self.rules = [
             rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule) and rule.code in self.codes
         ]
+        self.text_rules = [
+            rule() for rule in catalog.rule_classes() if issubclass(rule, TextRule) and rule.code in self.codes
+        ]
+        self.keys = frozenset(key.encode() for rule in self.text_rules for key in rule.keys)
 
     def file(self, path: Path) -> _FileResult:
+        kind = kind_of(path.name)
+        if kind is not None:
+            return self._text(path, kind)
         result = _FileResult()
         name = relative(path, self.root)
         if name in self.opened.refused:
@@ -117,19 +138,48 @@ class _Runner:
             result.findings = [_in_cells(finding, notebook) for finding in result.findings]
         return result
 
+    def _text(self, path: Path, kind: TextKind) -> _FileResult:
+        """One file that is not Python."""
+        result = _FileResult()
+        name, shown = relative(path, self.root), shown_path(path)
+        try:
+            text = self.texts[path] if path in self.texts else texts_of.read_mentioning(path, self.keys)
+        except CannotCheck as refused:
+            result.problems.append(Problem(shown, refused.line, refused.reason))
+            return result
+        file = TextFile(name, shown, text, kind)
+        ignored = self.settings.ignored_codes_for(name) if text else frozenset()
+        found: list[Finding] = []
+        for rule in self.text_rules:
+            if rule.code not in ignored and any(key in text for key in rule.keys):
+                found += self._guarded(rule, shown, result, partial(rule.check_text, file))
+        marks = suppressions.parse_text(text) if found and self.honour_suppressions else suppressions.Suppressions()
+        kept = [f for f in dict.fromkeys(found) if self._strong_enough(f)]
+        open_findings = [f for f in kept if not marks.matching(f.location.line, f.location.line, f.code)]
+        result.suppressed = len(kept) - len(open_findings)
+        result.findings = merging.merged(open_findings)
+        if result.findings:
+            result.texts[shown] = text
+        return result
+
     def _checked(self, rule: SourceRule, file: SourceFile, result: _FileResult) -> list[Finding]:
+        return self._guarded(rule, file.shown, result, partial(rule.check, file, file.project))
+
+    def _guarded(
+        self, rule: Rule, shown: str, result: _FileResult, check: Callable[[], Iterator[Finding]]
+    ) -> list[Finding]:
         start = time.perf_counter()
         try:
-            return list(rule.check(file, file.project))
+            return list(check())
         except CannotCheck as reason:
-            problem = Problem(file.shown, reason.line, reason.reason)
+            problem = Problem(shown, reason.line, reason.reason)
             if problem not in result.problems:
                 result.problems.append(problem)
             return []
         except Exception as error:
-            logger.debug("%s crashed on %s", rule.code, file.shown, exc_info=True)
+            logger.debug("%s crashed on %s", rule.code, shown, exc_info=True)
             reason_text = f"the rule crashed: {type(error).__name__}: {error}"
-            result.problems.append(Problem(file.shown, None, reason_text, rule.code))
+            result.problems.append(Problem(shown, None, reason_text, rule.code))
             return []
         finally:
             result.seconds[rule.code] = result.seconds.get(rule.code, 0.0) + time.perf_counter() - start

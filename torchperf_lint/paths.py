@@ -123,7 +123,8 @@ def _relative(path: Path, root: Path) -> str:
 def collect(paths: Sequence[str], homes: Homes) -> Collected:
     """The files that `paths` (as typed) lead to, each in its project.
 
-    Directories are walked for *.py and *.ipynb, without what is excluded, skipped by default, or ignored by git.
+    Directories are walked for Python, notebooks, shell scripts and their like, without what is excluded, skipped by
+    default, or ignored by git.
     A file named is read whatever it is called, unless the settings say force-exclude.
     """
     found: dict[Path, Home] = {}
@@ -161,7 +162,7 @@ def _walk_to_lint(start: Path, homes: Homes) -> Walk:
         path = Path(name)
         return homes.excludes(path, start) or (not names_skipped and homes.skips(path, start))
 
-    return Walk(start, homes.of(start).root, leaves_out)
+    return Walk(start, homes.of(start).root, leaves_out, texts=True)
 
 
 def _grouped(found: Mapping[Path, Home]) -> tuple[Group, ...]:

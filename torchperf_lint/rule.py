@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.hot import Hot
     from torchperf_lint.facts.project import Project
     from torchperf_lint.facts.source import Place, SourceFile
+    from torchperf_lint.facts.text_files import TextFile
+    from torchperf_lint.facts.text_settings import TextSetting
     from torchperf_lint.facts.value import Value
 
 DOCS_URL = "https://torchperf-lint.readthedocs.io/rules"
@@ -146,28 +148,32 @@ def _about(site: Place) -> Location:
 
 
 class TextRule(Rule, abstract=True):
-    """A rule over files that are not Python: shell, yaml, Dockerfile."""
+    """A rule over files that are not Python: shell, yaml, Dockerfile, .env. A source rule may be one as well."""
 
-    globs: ClassVar[tuple[str, ...]]
-    """Which file names the rule reads, as for fnmatch."""
+    keys: ClassVar[tuple[str, ...]]
+    """A text with none of these cannot have the finding."""
 
-    def check(self, path: str, text: str) -> Iterator[Finding]:
-        """Yield findings in one text."""
+    def check_text(self, file: TextFile) -> Iterator[Finding]:
+        """Yield findings in one file."""
         raise NotImplementedError
 
-    def found(self, location: Location, message: str, instead: str) -> Finding:
-        """A finding at `location`: exact keys only, so it is certain."""
+    def found_in_text(
+        self, setting: TextSetting, *, message: str, instead: str, severity: Severity | None = None
+    ) -> Finding:
+        """A finding at a setting: an exact name with a literal, so certain, but where a comment says why."""
         return Finding(
             code=self.code,
             name=self.name,
-            location=location,
-            severity=self.severity,
-            confidence=Confidence.CERTAIN,
+            location=setting.location,
+            severity=severity or self.severity,
+            confidence=Confidence.POSSIBLE if setting.explained else Confidence.CERTAIN,
             message=message,
             why_tensor=None,
             why_hot=None,
             instead=instead,
             url=self.url(),
+            # A script with twenty commands says it once.
+            root_cause=f"{self.code} {setting.variable} in {setting.location.path}",
         )
 
 
@@ -202,6 +208,6 @@ def _contract_problem(cls: type[Rule]) -> str | None:
         return f"docstring lacks the sections {', '.join(missing)}"
     if issubclass(cls, SourceRule) and not getattr(cls, "triggers", None):
         return "`triggers` is missing or empty"
-    if issubclass(cls, TextRule) and not getattr(cls, "globs", None):
-        return "`globs` is missing or empty"
+    if issubclass(cls, TextRule) and not getattr(cls, "keys", None):
+        return "`keys` is missing or empty"
     return None

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from torchperf_lint.facts.text_files import kind_of
 from torchperf_lint.model import Problem
 from torchperf_lint.settings import is_git_root
 
 SUFFIXES = (".py", ".ipynb")
+"""Of Python files, which facts come from."""
 _GIT_SECONDS = 60
 # Set while git runs a hook; with them git would answer about another repository or index.
 _GIT_STATE = frozenset(
@@ -38,6 +40,8 @@ class Walk:
     """The walk ends once it has looked at more directory entries than this."""
     problems: list[Problem] = field(default_factory=list)
     """What could not be listed; complete once the walk is."""
+    texts: bool = False
+    """Whether files that are not Python count, too: shell scripts and their like."""
     entries: int = 0
     """How many directory entries were looked at so far."""
 
@@ -82,7 +86,7 @@ class Walk:
         return True
 
     def _takes(self, entry: os.DirEntry[str], listed: Listed | None) -> bool:
-        if not entry.name.endswith(SUFFIXES) or (listed is not None and entry.path not in listed.files):
+        if not self._named_right(entry.name) or (listed is not None and entry.path not in listed.files):
             return False
         if self.leaves_out(entry.path):
             return False
@@ -91,6 +95,9 @@ class Walk:
         except OSError as error:
             self.problems.append(Problem(entry.path, None, reason(error)))
             return False
+
+    def _named_right(self, name: str) -> bool:
+        return name.endswith(SUFFIXES) or (self.texts and kind_of(name) is not None)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from torchperf_lint.adapters._job import Job
 from torchperf_lint.errors import UsageError
 from torchperf_lint.facts.suppression_edits import added
 from torchperf_lint.facts.suppressions import joined_lines
+from torchperf_lint.facts.text_files import kind_of
 from torchperf_lint.fix import fix
 from torchperf_lint.lint import Target
 from torchperf_lint.model import Finding, Fix, Problem, Safety
@@ -23,7 +24,9 @@ def add(job: Job, reason: str) -> tuple[str, Iterable[Problem]]:
     problems = set(job.problems)
     lines: set[tuple[str, int | None, int]] = set()
     for group in job.groups:
-        target = Target(group.home.root, group.home.settings, group.files)
+        # Not every file that is not Python takes a comment behind what it says.
+        files = tuple(path for path in group.files if kind_of(path.name) is None)
+        target = Target(group.home.root, group.home.settings, files)
         outcome = fix(target, plan=partial(silenced, reason=reason))
         problems |= set(outcome.report.problems)
         lines |= {(f.location.path, f.location.cell, f.location.line) for f in outcome.report.fixed}

@@ -11,6 +11,7 @@ from pathlib import Path
 from torchperf_lint.adapters import _job
 from torchperf_lint.errors import TorchPerfError, UsageError
 from torchperf_lint.events import Writer
+from torchperf_lint.facts.text_files import kind_of
 from torchperf_lint.lint import Target as LintTarget
 from torchperf_lint.lint import lint
 from torchperf_lint.model import Finding, Outcome, Problem
@@ -157,7 +158,8 @@ def _more(options: argparse.Namespace, homes: Homes) -> list[Path]:
     if not options.lint:
         return []
     found = collect(options.lint, homes)
-    return [path for group in found.groups for path in group.files]
+    # A run tells nothing about the lines of a shell script.
+    return [path for group in found.groups for path in group.files if kind_of(path.name) is None]
 
 
 def _sample(pid: int, request: Request) -> Sampler:

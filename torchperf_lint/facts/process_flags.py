@@ -57,4 +57,9 @@ def explained(file: SourceFile, node: ast.expr | ast.stmt) -> bool:
         told.append(file.lines[line - 1].lstrip(" \t#"))
         line -= 1
     text = _LINK.sub("", " ".join(told))
-    return len(re.findall(r"[A-Za-z']+", text)) >= _WORDS or bool(_REASON.search(text.lower()))
+    return len(re.findall(r"[A-Za-z']+", text)) >= _WORDS or gives_reason(text)
+
+
+def gives_reason(comment: str) -> bool:
+    """Whether a comment has a word of those that give reasons."""
+    return bool(_REASON.search(_LINK.sub("", comment).lower()))

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from torchperf_lint.facts.text import NEWLINE, STRING
+from torchperf_lint.facts.text import NEWLINE, STRING, split_lines
 
 OUR_PREFIX = "TPL"
 Kind: TypeAlias = Literal["noqa", "flake8", "ours"]
@@ -113,6 +113,24 @@ def parse(text: str) -> Suppressions:
     starts = [0, *(newline.end() for newline in _NEWLINE.finditer(text))]
     comments, joined = _scan(text, starts)
     return Suppressions(tuple(_markers_of(text, starts, comments, joined)))
+
+
+def parse_text(text: str) -> Suppressions:
+    """The suppressions of a text that is not Python: one on a line of its own speaks about the statement below, too.
+
+    A Dockerfile takes comments in no other place.
+    """
+    found = parse(text).all
+    lines = split_lines(text)
+    widened = []
+    for mark in found:
+        below = mark.last_line
+        if not mark.whole_file and lines[mark.line - 1].lstrip().startswith("#"):
+            below = mark.line + 1
+            while below < len(lines) and lines[below - 1].rstrip().endswith("\\"):
+                below += 1
+        widened.append(replace(mark, last_line=below))
+    return Suppressions(tuple(widened))
 
 
 def joined_lines(text: str, line: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import codecs
 import os
 import re
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,20 @@ def read(path: Path) -> str:
     Raises CannotCheck for what is missing, unreadable, not a regular file, over MAX_BYTES, or not text.
     """
     return stored(path).text
+
+
+def read_mentioning(path: Path, words: Iterable[bytes]) -> str:
+    """The text of a file in whatever encoding; empty where it has none of `words`, or is too large to be looked at.
+
+    Raises CannotCheck for what is missing, unreadable or not a regular file.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return ""
+        data = _read_bytes(path)
+    except OSError as error:
+        raise CannotCheck(_os_reason(error)) from None
+    return data.decode("utf-8-sig", "replace") if any(word in data for word in words) else ""
 
 
 def stored(path: Path) -> Stored:

@@ -12,20 +12,24 @@ from torchperf_lint.facts.environment import settings_of, unset
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import asked_for, reached, switched_back
+from torchperf_lint.facts.text_files import TextFile
+from torchperf_lint.facts.text_settings import text_settings
 from torchperf_lint.model import Confidence, Finding, Outcome, Safety, Severity, Verdict
-from torchperf_lint.rule import SourceRule
+from torchperf_lint.rule import SourceRule, TextRule
 
 _VARIABLE = "CUDA_LAUNCH_BLOCKING"
 _OFF = frozenset({"default", 0})
+_NOT_ON = frozenset({"", "0", "none", "null", "false"})
 
 
-class LaunchBlockingOn(SourceRule):
+class LaunchBlockingOn(SourceRule, TextRule):
     """Kernel launches wait for their kernels in ordinary runs.
 
     ## What it does
     Flags code that sets `CUDA_LAUNCH_BLOCKING=1` for its own process (`os.environ[...] =`, `setdefault`, `update`,
     `putenv`) where no flag decides about it. `torch.cuda.set_sync_debug_mode("warn")`, left on, is reported as info.
     In a function that nothing in the project calls either is only `possible`.
+    The variable is also looked for in shell scripts, Dockerfiles, yaml and .env files, where no condition decides.
 
     ## Why it is slow
     Each launch returns only when its kernel has run, so the host never gets ahead of the device, and the device
@@ -86,6 +90,7 @@ class LaunchBlockingOn(SourceRule):
 
     code, name, since = "TPL552", "launch-blocking-on", "0.1.0"
     triggers = (_VARIABLE, "set_sync_debug_mode")
+    keys = (_VARIABLE,)
     probes = ("state",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -122,6 +127,17 @@ class LaunchBlockingOn(SourceRule):
                 fix=fix_of(mark, Safety.UNSAFE, lambda edit, node=mark.expression: unset(edit, node, _VARIABLE)),  # type: ignore[misc]
             )
 
+    def check_text(self, file: TextFile) -> Iterator[Finding]:
+        """Yield a finding for each line that sets the variable."""
+        for setting in text_settings(file, self.keys):
+            if setting.value.lower() not in _NOT_ON:
+                yield self.found_in_text(
+                    setting,
+                    message=f"{_VARIABLE} is set for every run: each kernel launch waits for its kernel, so the host "
+                    "never runs ahead of the device",
+                    instead="remove it, and type it in front of the command while looking for a kernel that fails",
+                )
+
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the environment that a training step found."""
         if run.ran(finding.location) == 0:
@@ -142,4 +158,4 @@ def _is_on(value: ast.expr) -> bool:
     """A literal other than "0"; `str(1)` is one as well."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "str" and value.args:
         value = value.args[0]
-    return isinstance(value, ast.Constant) and str(value.value) not in ("", "0", "None", "False")
+    return isinstance(value, ast.Constant) and str(value.value).lower() not in _NOT_ON

@@ -13,8 +13,10 @@ from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark, asked_for, reached
+from torchperf_lint.facts.text_files import TextFile
+from torchperf_lint.facts.text_settings import text_settings
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
-from torchperf_lint.rule import SourceRule
+from torchperf_lint.rule import SourceRule, TextRule
 
 _ON = frozenset({"1", "true", "yes"})
 _TRANSPORTS = {
@@ -28,7 +30,7 @@ _DETAIL = "TORCH_DISTRIBUTED_DEBUG"
 _LOG = "NCCL_DEBUG"
 
 
-class DebugEnvLeftOn(SourceRule):
+class DebugEnvLeftOn(SourceRule, TextRule):
     """Code sets a debugging variable of distributed training for every run.
 
     ## What it does
@@ -36,6 +38,8 @@ class DebugEnvLeftOn(SourceRule):
     its own process where no flag decides about it. `NCCL_P2P_DISABLE`, `NCCL_SHM_DISABLE` and `NCCL_IB_DISABLE` are
     reported as info, as some machines need them. `NCCL_DEBUG=INFO`, which costs a few lines of log, a setting with
     a comment that says why, and one in a function that nothing in the project calls are only `possible`.
+    In shell scripts, Dockerfiles, yaml and .env files `DETAIL`, a blocking wait and `NCCL_DEBUG=TRACE` are found where
+    no condition decides about them; a transport switched off there is taken for what that machine needs.
 
     ## Why it is slow
     With `DETAIL` every collective operation is preceded by others that compare shapes between the processes.
@@ -91,6 +95,7 @@ class DebugEnvLeftOn(SourceRule):
 
     code, name, since = "TPL762", "debug-env-left-on", "0.1.0"
     triggers = ("NCCL_", _DETAIL)
+    keys = (*_BLOCKING, _DETAIL, _LOG)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each setting."""
@@ -116,6 +121,22 @@ class DebugEnvLeftOn(SourceRule):
             fix=fix_of(mark, Safety.UNSAFE, lambda edit: unset(edit, node, variable)),
         )
 
+    def check_text(self, file: TextFile) -> Iterator[Finding]:
+        """Yield a finding for each line that sets one of those that no machine needs."""
+        for setting in text_settings(file, self.keys):
+            variable, value = setting.variable, setting.value.lower()
+            if variable == _LOG and value != "trace":
+                continue
+            what = _effect(variable, value)
+            if what:
+                yield self.found_in_text(
+                    setting,
+                    message=f"{variable} is set for every run: it {what}",
+                    instead=f"remove it, and type `{variable}={setting.value}` in front of the command for the run "
+                    "that needs it",
+                    severity=Severity.INFO if variable == _LOG else None,
+                )
+
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """No probe records these variables."""
         return unmeasured(run, finding.location, "no probe records this variable")
@@ -126,7 +147,7 @@ def _effect(variable: str, value: str) -> str:
     if variable == _DETAIL:
         return "compares shapes between all processes before each collective operation" if value == "detail" else ""
     if variable == _LOG:
-        return "logs what NCCL sets up" if value in ("info", "trace") else ""
+        return {"info": "logs what NCCL sets up", "trace": "logs every call of NCCL"}.get(value, "")
     if value not in _ON:
         return ""
     return _TRANSPORTS.get(variable, _WAITS)

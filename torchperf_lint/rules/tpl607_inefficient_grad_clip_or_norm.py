@@ -1,0 +1,141 @@
+"""TPL607."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import unmeasured
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_UTILITIES = "torch.nn.utils"
+_NORM, _VALUE = "clip_grad_norm_", "clip_grad_value_"
+_ELSEWHERE = frozenset({"data", "eval"})
+
+
+class InefficientGradClipOrNorm(SourceRule):
+    """Gradients are clipped in a way that waits for the device, or one parameter at a time.
+
+    ## What it does
+    Flags `clip_grad_norm_(..., error_if_nonfinite=True)`, as info, and `clip_grad_value_(p, ...)` in a loop over
+    parameters, in code that runs every step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself,
+    which may be meant: it is only `possible`. Clipping once with the defaults is never flagged.
+
+    ## Why it is slow
+    To raise an error, the host must know the norm, so it waits until the device has computed it. Without that, clipping
+    never waits. Given all parameters at once, the two functions work through them with a handful of kernels.
+
+    ## Example
+    ```python
+    import torch
+
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+            optimizer.step()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def train(model, loader, optimizer):
+        for x, y in loader:
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+    ```
+
+    ## When it is fine
+    Every so many steps:
+    ```python
+    import torch
+
+    def train(model, loader, optimizer):
+        for step, (x, y) in enumerate(loader):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            if step % 100 == 0:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)
+            optimizer.step()
+    ```
+
+    ## Fix safety
+    Unsafe: `error_if_nonfinite=True` is removed. A norm that is not finite no longer raises, and weights become NaN.
+
+    ## Confirmed by
+    Nothing yet: the synchronisation happens inside torch.
+
+    ## References
+    - PyTorch documentation of `torch.nn.utils.clip_grad_norm_`.
+    """
+
+    code, name, since = "TPL607", "inefficient-grad-clip-or-norm", "0.1.0"
+    triggers = (f"{_NORM}(", f"{_VALUE}(")
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot call that waits, or clips one parameter."""
+        del project
+        for site in file.calls_of(f"{_UTILITIES}.{_NORM}", f"{_UTILITIES}.clip_grad.{_NORM}"):
+            if _raises(site) and _each_step(site):
+                yield self._waits(file, site)
+            yield from self._one_by_one(file, site, Confidence.POSSIBLE)
+        for site in file.calls_of(f"{_UTILITIES}.{_VALUE}", f"{_UTILITIES}.clip_grad.{_VALUE}"):
+            yield from self._one_by_one(file, site, None)
+
+    def _waits(self, file: SourceFile, site: Site) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`error_if_nonfinite=True` makes the host wait until the device has computed the norm, "
+            f"{site.hot.when}",
+            instead="leave it out, and look at the norm that is returned every so many steps",
+            hot=site.hot,
+            severity=Severity.INFO,
+            fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, "error_if_nonfinite")),
+        )
+
+    def _one_by_one(self, file: SourceFile, site: Site, at_most: Confidence | None) -> Iterator[Finding]:
+        loop = per_parameter(file, site)
+        if loop is None or not _each_step(site) or not _is_target(site, loop.target):
+            return
+        name = file.brief(site.call.func)
+        yield self.found(
+            site,
+            message=f"`{file.brief(site.call)}` clips one gradient at a time, for each of `{file.brief(loop.iter)}`, "
+            f"{site.hot.when if site.hot else ''}",
+            instead=f"call `{name}(parameters, ...)` once with all of them",
+            hot=site.hot,
+            confidence=at_most,
+        )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """No probe looks into torch."""
+        return unmeasured(run, finding.location, "no probe looks into torch's functions")
+
+
+def _each_step(site: Site) -> bool:
+    return site.hot is not None and site.hot.kind not in _ELSEWHERE and not site.hot.optional
+
+
+def _raises(site: Site) -> bool:
+    value = site.keyword("error_if_nonfinite")
+    return isinstance(value, ast.Constant) and value.value is True
+
+
+def _is_target(site: Site, target: ast.expr) -> bool:
+    """Whether it clips just the parameter of this turn: `p`, `[p]`."""
+    given = site.call.args[0] if site.call.args else site.keyword("parameters")
+    if isinstance(given, ast.List) and len(given.elts) == 1:
+        given = given.elts[0]
+    names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return isinstance(given, ast.Name) and given.id in names

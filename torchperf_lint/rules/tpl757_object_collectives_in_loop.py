@@ -1,0 +1,109 @@
+"""TPL757."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import unmeasured
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.rule import SourceRule
+
+_NAMES = ("all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list")
+_DOTTED = tuple(f"torch.distributed.{name}" for name in _NAMES)
+_EACH = frozenset({"step", "eval", "rollout", "forward", "update"})
+
+
+class ObjectCollectivesInLoop(SourceRule):
+    """Python objects are exchanged between processes for every batch.
+
+    ## What it does
+    Flags `all_gather_object`, `gather_object`, `broadcast_object_list` and `scatter_object_list` in code that runs
+    for every batch; for batches of an evaluation as info.
+
+    ## Why it is slow
+    The objects are pickled on the host, their sizes are exchanged in a collective operation of its own, the bytes are
+    copied to the device, exchanged and copied back, and the host waits for all of it.
+
+    ## Example
+    ```python
+    import torch.distributed as dist
+
+    def train(model, loader, optimizer, world_size):
+        for batch in loader:
+            optimizer.zero_grad()
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+            seen = [None] * world_size
+            dist.all_gather_object(seen, {"size": len(batch)})
+    ```
+
+    ## Use instead
+    A tensor, exchanged as it is; or one exchange after the loop:
+    ```python
+    import torch.distributed as dist
+
+    def train(model, loader, optimizer, world_size):
+        sizes = []
+        for batch in loader:
+            optimizer.zero_grad()
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+            sizes.append(len(batch))
+        seen = [None] * world_size
+        dist.all_gather_object(seen, sizes)
+    ```
+
+    ## When it is fine
+    Every so many steps:
+    ```python
+    import torch.distributed as dist
+
+    def train(model, loader, optimizer, world_size):
+        for step, batch in enumerate(loader):
+            optimizer.zero_grad()
+            loss = model(batch).mean()
+            loss.backward()
+            optimizer.step()
+            if step % 1000 == 0:
+                seen = [None] * world_size
+                dist.all_gather_object(seen, {"size": len(batch)})
+    ```
+
+    ## Fix safety
+    There is no automatic fix: what to send instead depends on the objects.
+
+    ## Confirmed by
+    Nothing yet: no probe watches collective operations.
+
+    ## References
+    - PyTorch documentation of `torch.distributed.all_gather_object`, its notes.
+    """
+
+    code, name, since = "TPL757", "object-collectives-in-loop", "0.1.0"
+    triggers = tuple(f"{name}(" for name in _NAMES)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each exchange of objects in hot code."""
+        del project
+        for site in file.calls_of(*_DOTTED):
+            hot = site.hot
+            if hot is None or hot.kind not in _EACH or hot.optional:
+                continue
+            yield self.found(
+                site,
+                message=f"`{file.brief(site.call)}` pickles objects and exchanges them in two collective operations "
+                f"that the host waits for, {hot.when}",
+                instead="send a tensor with `all_gather_into_tensor` or `broadcast`, or collect the objects and "
+                "exchange them once after the loop",
+                hot=hot,
+                severity=Severity.INFO if hot.kind == "eval" else None,
+            )
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """No probe watches collective operations."""
+        return unmeasured(run, finding.location, "no probe watches collective operations")
