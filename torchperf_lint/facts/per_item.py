@@ -12,6 +12,8 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Frame
 
 _ITEM_METHODS = frozenset({"__getitem__", "__getitems__"})
+_DATA_SETS = ("Dataset", "__getitem__")
+"""A text with neither has no data set and, all but always, no helper of one."""
 _KEPT = frozenset({"cached_property", "lru_cache", "cache", "cached", "memoize", "cachedmethod"})
 _KEEPS_A_PATH = frozenset(
     "join Path PurePath str fspath expanduser abspath realpath resolve normpath format lower upper strip removesuffix "
@@ -36,6 +38,8 @@ class ItemCall(NamedTuple):
 
 def item_calls(file: SourceFile, *names: str) -> Iterator[ItemCall]:
     """The calls with one of these last names that a data set makes whenever it is asked for an item."""
+    if not file.mentions(_DATA_SETS):
+        return
     for site in file.hot_calls(*names):
         if site.hot is None or site.hot.kind != "data":
             continue
