@@ -61,6 +61,8 @@ SYNCS = {
     "not-reached": run(**NOT_RAN),
     "unobservable": run(event(), device=None),
 }
+ITEMS = ("TPL307", "TPL308", "TPL319")
+"""Judged by the data set of a loader: tests/test_confirming_items.py."""
 CASES = {
     **dict.fromkeys(("TPL101", "TPL102", "TPL104", "TPL107", "TPL108", "TPL112", "TPL115", "TPL119", "TPL120"), SYNCS),
     **dict.fromkeys(("TPL109", "TPL110", "TPL113", "TPL116", "TPL117"), SYNCS),
@@ -172,7 +174,9 @@ SWITCHES = {"TPL551", "TPL552"}
 
 
 def test_every_rule_with_probes_is_judged_here():
-    assert {*CASES, *SWITCHES} == {code for code, rule in RULES.items() if rule.confirm is not SourceRule.confirm}
+    assert {*CASES, *SWITCHES, *ITEMS} == {
+        code for code, rule in RULES.items() if rule.confirm is not SourceRule.confirm
+    }
     assert {code for code, rule in RULES.items() if rule.confirm is SourceRule.confirm} == set()
 
 

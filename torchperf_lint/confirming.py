@@ -77,6 +77,24 @@ def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
     return Verdict(Outcome.UNOBSERVABLE, reason)
 
 
+def by_the_data_set(finding: Finding, run: Evidence, what: str) -> Verdict:
+    """Judge what a data set does for each item, which workers run unseen, by the loaders over that data set.
+
+    `what` says it with a verb: "opens its file for each sample". The reason why the line is hot names the data set.
+    """
+    over = [loader for loader in run.loaders if f"`{loader.settings.get('dataset')}." in (finding.why_hot or "")]
+    read = [loader for loader in over if loader.batches]
+    if not read:
+        if over or run.ran(finding.location) == 0:
+            return Verdict(Outcome.NOT_REACHED, "no batch was read from a loader over this data set")
+        return Verdict(Outcome.UNOBSERVABLE, "no loader over this data set was seen")
+    waited, batches = sum(loader.steady_wait_ms for loader in read), sum(loader.steady_batches for loader in read)
+    if not batches:
+        return Verdict(Outcome.CONFIRMED, f"the data set {what}; too few batches to say what they cost")
+    reason = f"the data set {what}; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
+    return priced(run, Outcome.CONFIRMED, reason, waited)
+
+
 def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
     blocked = [event.blocked_ms for event in events if event.blocked_ms is not None]
     if not blocked:

@@ -1,0 +1,172 @@
+"""TPL308."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchperf_lint.confirming import by_the_data_set
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item, seeks, stream_of
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence, Finding, Verdict
+from torchperf_lint.rule import SourceRule
+
+_TABLE = "parse it once, in `__init__`, and keep plain arrays: `self.rows = ....to_numpy()`"
+_WHOLE = "read it once, in `__init__`, or on first use in each worker, and keep what it holds in an attribute"
+_ARRAY = 'map it once, on first use in each worker: `self.array = np.load(path, mmap_mode="r")`, and index that'
+_LIST = "list it once, in `__init__`, and keep the sorted names in an attribute"
+_MODEL = "load it once, in `__init__`, and keep it in an attribute"
+_IMAGE = "decode it once, in `__init__`, and keep the array in an attribute"
+_PATHS = {
+    **dict.fromkeys(
+        (f"pandas.read_{kind}" for kind in "csv table json parquet pickle excel feather hdf".split()), _TABLE
+    ),
+    **dict.fromkeys(("geopandas.read_file", "geopandas.read_parquet", "pyarrow.parquet.read_table"), _TABLE),
+    **dict.fromkeys(("polars.read_csv", "polars.read_parquet", "numpy.loadtxt", "numpy.genfromtxt"), _TABLE),
+    **dict.fromkeys(("torch.load", "joblib.load", "safetensors.torch.load_file", "scipy.io.loadmat"), _WHOLE),
+    **dict.fromkeys(("xml.etree.ElementTree.parse", "lxml.etree.parse"), _WHOLE),
+    **dict.fromkeys(("os.listdir", "os.walk", "os.scandir", "glob.glob", "glob.iglob"), _LIST),
+    **dict.fromkeys(("cv2.imread", "tifffile.imread", "imageio.imread", "skimage.io.imread"), _IMAGE),
+    **dict.fromkeys(("spacy.load", "torch.hub.load", "torch.jit.load"), _MODEL),
+    "numpy.load": _ARRAY,
+}
+"""What is given a path, and what to do instead."""
+_STREAMS = dict.fromkeys(
+    ("json.load", "pickle.load", "yaml.load", "yaml.safe_load", "yaml.full_load", "csv.reader", "csv.DictReader"),
+    _WHOLE,
+)
+"""What is given an open file: one that was opened for it, or else each call reads the next record."""
+_PRETRAINED = "from_pretrained"
+_KNOWN = {**_PATHS, **_STREAMS}
+_NAMES = (*sorted({name.rpartition(".")[2] for name in _KNOWN}), _PRETRAINED)
+_PARTS = frozenset({"skiprows", "nrows", "usecols", "columns", "filters", "chunksize", "bbox", "where", "mmap_mode"})
+"""Arguments that make a part of a file of the whole; what they leave out is not parsed."""
+
+
+class HeavyParseInGetitem(SourceRule):
+    """A data set parses the same whole file again for each item.
+
+    ## What it does
+    Flags `pd.read_csv`, `json.load`, `pickle.load`, `np.load`, `torch.load`, `os.listdir`, `from_pretrained` and their
+    like in `__getitem__`, or in a helper that it calls, where the file is the same whatever item is asked for.
+
+    ## Why it is slow
+    The work for one sample grows with the whole data set: all of it is read and parsed, one row is used, the rest is
+    thrown away. An epoch then costs the square of what it should.
+
+    ## Example
+    ```python
+    import pandas as pd
+    import torch
+    from torch.utils.data import Dataset
+
+    class Table(Dataset):
+        def __init__(self, path, length):
+            self.path, self.length = path, length
+
+        def __len__(self):
+            return self.length
+
+        def __getitem__(self, index):
+            frame = pd.read_csv(self.path)
+            return torch.tensor(frame.iloc[index].to_numpy())
+    ```
+
+    ## Use instead
+    ```python
+    import pandas as pd
+    import torch
+    from torch.utils.data import Dataset
+
+    class Table(Dataset):
+        def __init__(self, path):
+            self.rows = torch.from_numpy(pd.read_csv(path).to_numpy())
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, index):
+            return self.rows[index]
+    ```
+    What does not fit into memory is converted once, to an array that `np.load(path, mmap_mode="r")` maps, to Parquet or
+    to LMDB.
+
+    ## When it is fine
+    One file for each sample, and what a decorator keeps:
+    ```python
+    import json
+    from functools import lru_cache
+
+    import torch
+    from torch.utils.data import Dataset
+
+    @lru_cache
+    def labels_of(path):
+        with open(path) as file:
+            return json.load(file)
+
+    class Records(Dataset):
+        def __init__(self, paths, labels):
+            self.paths, self.labels = paths, labels
+
+        def __len__(self):
+            return len(self.paths)
+
+        def __getitem__(self, index):
+            with open(self.paths[index]) as file:
+                record = json.load(file)
+            return torch.tensor(record["x"]), labels_of(self.labels)[record["class"]]
+    ```
+
+    ## Fix safety
+    There is no automatic fix: what is kept takes memory in every worker; arrays share it where lists of objects do not.
+
+    ## Confirmed by
+    The loader of such a data set: that it read batches, and how long the loop waited for each.
+
+    ## References
+    - PyTorch documentation of torch.utils.data, "Multi-process data loading": keep arrays, not Python objects.
+    - pytorch/pytorch #13246: the memory of lists in workers.
+    """
+
+    code, name, since = "TPL308", "heavy-parse-in-getitem", "0.1.0"
+    triggers = ("load", "read_", "parse(", "reader(", "Reader(", "listdir", "glob", "imread", "genfromtxt", _PRETRAINED)
+    probes = ("loader",)
+
+    def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each file that is read whole for each item."""
+        del project
+        for item in item_calls(file, *_NAMES):
+            name = called(item.site)
+            advice = _MODEL if name.endswith(f".{_PRETRAINED}") else _KNOWN.get(name)
+            if advice is not None and _reads_the_same(item, name):
+                yield self._finding(file, item, advice)
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By the loaders of the data set, whose items parse it."""
+        return by_the_data_set(finding, run, "reads the whole of a file for each sample")
+
+    def _finding(self, file: SourceFile, item: ItemCall, advice: str) -> Finding:
+        assert item.site.hot is not None
+        return self.found(
+            item.site,
+            message=f"`{file.brief(item.site.call)}` reads all of it again for every sample of `{item.name}`",
+            instead=advice,
+            hot=item.site.hot,
+            confidence=max(Confidence.LIKELY, item.site.hot.confidence, key=lambda c: c.rank),
+        )
+
+
+def _reads_the_same(item: ItemCall, name: str) -> bool:
+    """Whether all that a call is given is the same for every item, and it is not asked for a part."""
+    call = item.site.call
+    given = [*call.args, *(k.value for k in call.keywords)]
+    if not call.args or any(k.arg is None or k.arg in _PARTS for k in call.keywords):
+        return False
+    if name in _STREAMS:
+        opened = stream_of(item, call.args[0])
+        if opened is None:
+            return False
+        given[0] = opened
+    return not seeks(item, call.args[0]) and all(same_for_every_item(item, node) for node in given)
