@@ -44,7 +44,7 @@ FAMILIES: dict[str, str] = {
     "updates": "TPL604",
     "grad mode": "TPL801",
     "DataParallel": "TPL751",
-    "inference": "TPL805",
+    "inference": "TPL803 TPL804 TPL805",
     "compile": "TPL701 TPL702",
     "gradients exchanged": "TPL752 TPL762",
     "backends": "TPL501 TPL556",

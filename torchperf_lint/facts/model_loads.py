@@ -24,8 +24,9 @@ from torchperf_lint.model import Confidence
 
 _LOADERS = frozenset(
     "torch.hub.load torch.jit.load whisper.load_model clip.load open_clip.create_model_and_transforms "
-    "open_clip.create_model_from_pretrained sentence_transformers.SentenceTransformer sentence_transformers.CrossEncoder "
-    "transformers.pipeline transformers.pipelines.pipeline faster_whisper.WhisperModel ultralytics.YOLO".split()
+    "open_clip.create_model_from_pretrained sentence_transformers.SentenceTransformer "
+    "sentence_transformers.CrossEncoder transformers.pipeline transformers.pipelines.pipeline "
+    "faster_whisper.WhisperModel ultralytics.YOLO".split()
 )
 _PRETRAINED = "from_pretrained"
 _LOAD_STATE = "load_state_dict"
@@ -46,8 +47,9 @@ _TRAINS = re.compile(
     r"\.(?:backward|fit|train|train_model|finetune)\(|[oO]ptimi[sz]er|Trainer\(|get_peft_model|requires_grad|quantize|prune|deepcopy"
 )
 _LEAVES_AS_IT_IS = frozenset(
-    "eval to cuda cpu half float bfloat16 generate encode decode predict transcribe config device dtype get_text_features "
-    "get_image_features encode_image encode_text batch_decode tokenize convert_ids_to_tokens apply_chat_template".split()
+    "eval to cuda cpu half float bfloat16 generate encode decode predict transcribe config device dtype "
+    "get_text_features get_image_features encode_image encode_text batch_decode tokenize convert_ids_to_tokens "
+    "apply_chat_template".split()
 )
 _HOPS = 4
 

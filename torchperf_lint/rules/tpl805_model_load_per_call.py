@@ -97,8 +97,10 @@ class ModelLoadPerCall(SourceRule):
     """
 
     code, name, since = "TPL805", "model-load-per-call", "0.1.0"
-    triggers = ("from_pretrained(", "torch.load(", "hub.load(", "jit.load(", "load_model(", "clip.load(")
-    triggers += ("create_model", "SentenceTransformer(", "CrossEncoder(", "pipeline(", "WhisperModel(", "YOLO(")
+    triggers = (
+        *("from_pretrained(", "torch.load(", "hub.load(", "jit.load(", "load_model(", "clip.load(", "create_model"),
+        *("SentenceTransformer(", "CrossEncoder(", "pipeline(", "WhisperModel(", "YOLO("),
+    )
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each load that is repeated for nothing."""
@@ -112,8 +114,8 @@ class ModelLoadPerCall(SourceRule):
             load.site,
             message=f"`{file.brief(load.site.call)}` {reads} from disk again {load.hot.when}, though they are the same "
             "each time",
-            instead=f"load it once, at the start or in a function under `@functools.lru_cache`, and use that {load.what} "
-            "here",
+            instead="load it once, at the start or in a function under `@functools.lru_cache`, and use that "
+            f"{load.what} here",
             hot=load.hot,
             severity=Severity.INFO if load.what == "tokenizer" else None,
             root_cause=f"{self.code}: {load.what} in function {load.site.function}",
