@@ -28,7 +28,7 @@ _WRITES = re.compile(
 )
 """Tasks that decode: where lengths differ much, a batch waits for its longest."""
 _BATCHES = re.compile(
-    r"batch|chunk|bucket|group|page|shard|block|list\b|window|loader|"
+    r"batch|chunk|bucket|group|page|shard|block|(?<!to)list\b|window|loader|"
     r"(?:^|[._])(?:input|stdin|stream|camera|queue|session|live|turn|message|socket)s?\b",
     re.IGNORECASE,
 )
