@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.put_away import is_kept, runs_once
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import hot_functions
 from torchperf_lint.facts.switches import Mark
 
 COMPILE = "torch.compile"
-_KEEPS = re.compile(r"cache|once|memo|singleton|lazy", re.IGNORECASE)
-"""Decorators that run a function once, or once for an argument."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -38,7 +36,7 @@ def hot_compilations(file: SourceFile) -> Iterator[Compiled]:
 def _called(file: SourceFile) -> Iterator[Compiled]:
     for site in file.calls_of(COMPILE):
         what = compiled_by(site.call)
-        if site.hot is None or what is None or _is_kept(file, site.call, site.function):
+        if site.hot is None or what is None or is_kept(file, site.call, site.function):
             continue
         inner = isinstance(what, ast.Name) and what.id in _defined_in(file, site.function)
         name = what.id if inner and isinstance(what, ast.Name) else ""
@@ -53,7 +51,7 @@ def _decorating(file: SourceFile) -> Iterator[Compiled]:
             for decorator in node.decorator_list:
                 named = decorator.func if isinstance(decorator, ast.Call) else decorator
                 mark = Mark(file, decorator, number, _hot_around(file, node, number))
-                if mark.hot is None or last_part(chain(named)) != "compile" or _runs_once(file, number):
+                if mark.hot is None or last_part(chain(named)) != "compile" or runs_once(file, number):
                     continue
                 if file.denotes(named, mark) == COMPILE:
                     yield Compiled(mark, None, node.name)
@@ -82,51 +80,3 @@ def _defined_in(file: SourceFile, function: int) -> set[str]:
         return set()
     nodes = file.enclosing(function).of_kinds(_DEFINITIONS)
     return {node.name for node in nodes if isinstance(node, _DEFINITIONS)}
-
-
-# -- what runs once ------------------------------------------------------------------------------------------
-
-
-def _is_kept(file: SourceFile, call: ast.Call, function: int) -> bool:
-    """Whether a call's result is kept where a test looks first: `if self._step is None: self._step = ...`."""
-    if _runs_once(file, function):
-        return True
-    enclosing = file.enclosing(function)
-    parent = enclosing.parents.get(call)
-    if isinstance(parent, ast.BoolOp) and call is not parent.values[0]:
-        return True
-    statement = enclosing.statement(call)
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    outlives = [t for t in targets if isinstance(t, ast.Attribute | ast.Subscript)]
-    if isinstance(statement, ast.Assign | ast.AnnAssign) and outlives:
-        return any(isinstance(around, ast.If | ast.Try) for around in enclosing.around(statement))
-    if any(isinstance(t, ast.Name) and _is_put_away(file, function, t.id) for t in targets):
-        return True
-    return isinstance(parent, ast.Call) and call in parent.args and last_part(chain(parent.func)) in _KEEPERS
-
-
-def _is_put_away(file: SourceFile, function: int, name: str) -> bool:
-    """Whether a name belongs to a scope around, or what it stands for is stored: `globals()[key] = wraps(f)(fast)`."""
-    for node in file.enclosing(function).parents:
-        if isinstance(node, ast.Global | ast.Nonlocal) and name in node.names:
-            return True
-        stored = isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Attribute | ast.Subscript) for t in node.targets
-        )
-        if stored and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node)):
-            return True
-    return False
-
-
-_KEEPERS = frozenset({"setdefault", "setattr", "append"})
-"""Functions that put what they are given where it stays: `cache.setdefault(key, torch.compile(f))`."""
-
-
-def _runs_once(file: SourceFile, function: int) -> bool:
-    """Whether a function, or one around it, is decorated to run once."""
-    while function > 0:
-        record = file.outline.functions[function]
-        if any(_KEEPS.search(decorator) for decorator in record.decorators):
-            return True
-        function = record.parent
-    return False
