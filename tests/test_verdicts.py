@@ -93,6 +93,7 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(unwatched={"transfers": "no CUDA"}),
     },
+    "TPL122": SYNCS,
     "TPL208": {
         "confirmed": run(copy()),
         "refuted": run(),

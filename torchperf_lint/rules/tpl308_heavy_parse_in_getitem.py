@@ -28,7 +28,7 @@ _PATHS = {
     **dict.fromkeys(("xml.etree.ElementTree.parse", "lxml.etree.parse"), _WHOLE),
     **dict.fromkeys(("os.listdir", "os.walk", "os.scandir", "glob.glob", "glob.iglob"), _LIST),
     **dict.fromkeys(("cv2.imread", "tifffile.imread", "imageio.imread", "skimage.io.imread"), _IMAGE),
-    **dict.fromkeys(("spacy.load", "torch.hub.load", "torch.jit.load"), _MODEL),
+    "spacy.load": _MODEL,
     "numpy.load": _ARRAY,
 }
 """What is given a path, and what to do instead."""
@@ -37,9 +37,8 @@ _STREAMS = dict.fromkeys(
     _WHOLE,
 )
 """What is given an open file: one that was opened for it, or else each call reads the next record."""
-_PRETRAINED = "from_pretrained"
 _KNOWN = {**_PATHS, **_STREAMS}
-_NAMES = (*sorted({name.rpartition(".")[2] for name in _KNOWN}), _PRETRAINED)
+_NAMES = tuple(sorted({name.rpartition(".")[2] for name in _KNOWN}))
 _PARTS = frozenset({"skiprows", "nrows", "usecols", "columns", "filters", "chunksize", "bbox", "where", "mmap_mode"})
 """Arguments that make a part of a file of the whole; what they leave out is not parsed."""
 
@@ -48,7 +47,7 @@ class HeavyParseInGetitem(SourceRule):
     """A data set parses the same whole file again for each item.
 
     ## What it does
-    Flags `pd.read_csv`, `json.load`, `pickle.load`, `np.load`, `torch.load`, `os.listdir`, `from_pretrained` and their
+    Flags `pd.read_csv`, `json.load`, `pickle.load`, `np.load`, `torch.load`, `os.listdir` and their
     like in `__getitem__`, or in a helper that it calls, where the file is the same whatever item is asked for.
 
     ## Why it is slow
@@ -131,7 +130,7 @@ class HeavyParseInGetitem(SourceRule):
     """
 
     code, name, since = "TPL308", "heavy-parse-in-getitem", "0.1.0"
-    triggers = ("load", "read_", "parse(", "reader(", "Reader(", "listdir", "glob", "imread", "genfromtxt", _PRETRAINED)
+    triggers = ("load", "read_", "parse(", "reader(", "Reader(", "listdir", "glob", "imread", "genfromtxt")
     probes = ("loader",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -139,7 +138,7 @@ class HeavyParseInGetitem(SourceRule):
         del project
         for item in item_calls(file, *_NAMES):
             name = called(item.site)
-            advice = _MODEL if name.endswith(f".{_PRETRAINED}") else _KNOWN.get(name)
+            advice = _KNOWN.get(name)
             if advice is not None and _reads_the_same(item, name):
                 yield self._finding(file, item, advice)
 
