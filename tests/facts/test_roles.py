@@ -140,6 +140,11 @@ class Agent:
         "rollout",
         SCHEDULER.format(scale="print(sample)  # <-", step="pass", inner="pass", noise="pass"),
     ),
+    "a forward of a class whose base nobody here can read": (
+        "forward",
+        "import gpytorch\n\n\n"
+        + method("class Linear(gpytorch.kernels.Kernel)", "forward(self, x1: torch.Tensor, x2)"),
+    ),
     "what its step calls": (
         "rollout",
         SCHEDULER.format(inner="print(t)  # <-", step="pass", scale="pass", noise="pass"),
@@ -149,6 +154,10 @@ class Agent:
 COLD = {
     "a processor of text": method("class TextProcessor", "__call__(self, text, hidden_states)"),
     "something else that is called with a layer": method("class Inspector", "__call__(self, attn, hidden_states)"),
+    "a forward of such a class that is given no tensors": "import rules\n\n\n"
+    + method("class Chain(rules.Chain)", "forward(self, facts, goal)"),
+    "a forward of an abstract class that is given tensors": "import abc\n\n\n"
+    + method("class Chain(abc.ABC)", "forward(self, x: torch.Tensor)"),
     "a forward that no call comes to": CALLABLE.format(base="Matcher", call="return self.run(x)"),
     "after_batch of no callback": method("class Loader", "after_batch(self)"),
     "a callback's end of an epoch": CALLBACK + method("class A(Callback)", "after_epoch(self)"),

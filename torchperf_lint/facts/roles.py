@@ -272,7 +272,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
             return None if goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:
             return _FUNCTION
-        return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) else None
+        return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) or _is_derived(index, cls) else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
     if name == "step" and any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
@@ -355,6 +355,14 @@ def _is_attention_processor(index: Index, cls: Thing) -> bool:
     key = index.method(cls, "__call__")
     parameters = [p.name for p in index.function(key).parameters] if key is not None else []
     return parameters[1:3] == ["attn", "hidden_states"] and "Processor" in index.record(cls).name
+
+
+def _is_derived(index: Index, cls: Thing) -> bool:
+    """A class of a base that nobody here can read, `gpytorch.kernels.Kernel`, whose `forward` is given tensors."""
+    key = index.method(cls, "forward")
+    if key is None or all(base.startswith(PLAIN_BASES) for base in index.external_bases(cls)):
+        return False
+    return any(p.annotation.endswith("Tensor") for p in index.function(key).parameters) and _uses_torch(index, key)
 
 
 def _is_called_as_forward(index: Index, cls: Thing) -> bool:
