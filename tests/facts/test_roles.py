@@ -145,6 +145,13 @@ class Agent:
         "import gpytorch\n\n\n"
         + method("class Linear(gpytorch.kernels.Kernel)", "forward(self, x1: torch.Tensor, x2)"),
     ),
+    "what a base class of another library calls": (
+        "forward",
+        "from timm.models.vision_transformer import VisionTransformer\nfrom torch import Tensor, nn\n\n\n"
+        "class Scaled(VisionTransformer):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.head = nn.Linear(2, 2)\n\n    def forward(self, x):\n        return self.head(x)\n\n"
+        "    def _pos_embed(self, x: Tensor) -> Tensor:\n        print(x)  # <-\n        return x\n",
+    ),
     "what its step calls": (
         "rollout",
         SCHEDULER.format(inner="print(t)  # <-", step="pass", scale="pass", noise="pass"),

@@ -22,6 +22,11 @@ _OPERATION = Role(
     "in every call",
     Confidence.LIKELY,
 )
+_PART = _OPERATION._replace(
+    because="is a method of a module that takes a tensor and gives one back, and nothing in the project calls it: the "
+    "passes of its base class do",
+    when="in every pass",
+)
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
 _MODULES = re.compile(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
@@ -85,6 +90,19 @@ def annotated_operation(index: Index, key: FunctionKey) -> Role | None:
         return None
     takes = [p.annotation for p in function.parameters[own : own + 2]]
     return _OPERATION if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
+
+
+def part_of_a_pass(index: Index, key: FunctionKey) -> Role | None:
+    """The role of a method that a module's base, which nobody here can read, calls in its passes, or None.
+
+    `VisionTransformer._pos_embed(self, x: Tensor) -> Tensor` of timm, which a class of the project overrides.
+    """
+    function = index.function(key)
+    bases = index.external_bases(Thing("class", key.path, function.class_index))
+    if no_operation(key, function) or all(base.startswith((*PLAIN_BASES, "torch.nn.")) for base in bases):
+        return None
+    takes = [p.annotation for p in function.parameters[function.bound : function.bound + 1]]
+    return _PART if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
 
 
 _TENSORS = ("Tensor", "TensorType", "TensorLike")

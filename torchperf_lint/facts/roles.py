@@ -10,7 +10,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
-from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_operation
+from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_operation, part_of_a_pass
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
@@ -238,6 +238,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         told = _method_role(index, types, cls, function.name, called) or _engine_role(function)
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return _LOSS
+        if told is None and not called and types.is_module_class(cls):
+            told = part_of_a_pass(index, key)
         return told or (annotated_operation(index, key) if not called else None)
     if _engine_role(function) is not None:
         return _engine_role(function)
