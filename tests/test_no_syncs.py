@@ -98,6 +98,28 @@ except SyncsFoundError as error:
     assert run(tmp_path, code) == ["1 1 1 step Documented.", "[('code.py', 18, 'item', 2, 'step')]"]
 
 
+def test_a_wait_in_a_package_is_shown_there_with_the_line_that_led_to_it(tmp_path):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "meters.py").write_text("def update(x):\n    return x.sum().item()\n", encoding="utf-8")
+    code = """
+import sys
+sys.path.insert(0, "site-packages")
+import meters
+try:
+    with no_syncs():
+        meters.update(x)
+except SyncsFoundError as error:
+    print(error)
+    print(error.sites[0].via)
+"""
+    assert run(tmp_path, code)[1:] == [
+        "  in package meters.py:2: once, item, called from code.py:18",
+        "    return x.sum().item()",
+        "('code.py', 18)",
+    ]
+
+
 def test_an_exception_of_the_block_is_never_replaced(tmp_path):
     code = """
 try:

@@ -96,9 +96,9 @@ class NoSyncs:
         reason = _listening.why_deaf()
         if reason is not None:
             raise CannotSeeSyncsError(f"nothing can see a synchronisation here: {reason}")
+        self._block = _Block()
         if self.immediate:
             _RAISING.begin()
-        self._block = _Block()
         _listening.EARS.listen(self._block)
         self._is_open = True
         return self
@@ -230,15 +230,16 @@ def _rows(sites: tuple[SyncSite, ...], block: _Block) -> Iterator[str]:
         place = f"{_short(site.path)}:{site.line}" if site.path else "no line of Python"
         via = f", called from {site.via[0]}:{site.via[1]}" if site.via is not None else ""
         yield f"  {place}: {_times(site.count)}, {site.what}{via}"
-        path, line = (site.path, site.line) if site.via is None else site.via
-        code = linecache.getline(block.absolute(path), line).strip() if path else ""
+        code = linecache.getline(block.absolute(site.path), site.line).strip() if site.path else ""
         if code:
             yield f"    {code}"
 
 
 def _short(path: str) -> str:
     for installed in ("/site-packages/", "/dist-packages/"):
-        path = path.rpartition(installed)[2]
+        _, found, rest = f"/{path}".rpartition(installed)
+        if found:
+            return f"in package {rest}"
     return path
 
 
