@@ -87,6 +87,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
     sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "torchperf_lint").rglob("*.py")}
     assert sources | {"torchperf_lint/py.typed", f"{info}/licenses/LICENSE"} <= names
     assert "[flake8.extension]\nTPL = torchperf_lint.adapters.flake8:Plugin\n" in entry_points
+    assert "[pytest11]\ntorchperf = torchperf_lint.adapters.pytest_plugin\n" in entry_points
     assert "[console_scripts]\ntorchperf-lint = torchperf_lint.adapters.cli:main\n" in entry_points
 
 

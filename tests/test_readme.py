@@ -98,7 +98,13 @@ def test_the_changelog_names_every_rule_and_the_version():
 def test_flags_that_are_mentioned_exist(text):
     mentioned = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", re.sub(r"<!--.*?-->", "", text)))
     ours = set(re.findall(r"--[a-z][a-z0-9-]*", _arguments.make_parser().format_help()))
-    others = {"--write", "--epochs", "--nproc-per-node", *(f"--torchperf-{name}" for name in FLAKE8_OPTIONS)}
+    others = {
+        "--write",
+        "--epochs",
+        "--nproc-per-node",
+        "--torchperf-simulate",
+        *(f"--torchperf-{name}" for name in FLAKE8_OPTIONS),
+    }
     assert mentioned <= ours | others
 
 
@@ -136,6 +142,12 @@ def test_the_comments_shown_silence():
         (2, False, ("TPL101",)),
         (3, True, ("TPL101", "TPL105")),
     ]
+
+
+def test_what_is_shown_of_the_package_is_there():
+    shown = set(re.findall(r"torchperf_lint\.(\w+)\(", README + CHANGELOG))
+    assert shown == {"no_syncs", "watch", "simulate"}
+    assert all(callable(getattr(import_module("torchperf_lint"), name)) for name in shown)
 
 
 @pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", "docs/rules.md"])

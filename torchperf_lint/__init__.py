@@ -1,5 +1,45 @@
-"""A static and runtime linter for what makes PyTorch slow."""
+"""A static and runtime linter for what makes PyTorch slow.
+
+In code and tests: `no_syncs()` and `watch()`, and `simulate()` where there is no GPU. They are imported when first
+asked for, so that importing this package stays cheap.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchperf_lint.errors import AlreadyWatchedError as AlreadyWatchedError
+    from torchperf_lint.errors import CannotSeeSyncsError as CannotSeeSyncsError
+    from torchperf_lint.errors import SyncsFoundError as SyncsFoundError
+    from torchperf_lint.errors import SyncSite as SyncSite
+    from torchperf_lint.runtime.guarding import no_syncs as no_syncs
+    from torchperf_lint.runtime.simulating import simulate as simulate
+    from torchperf_lint.runtime.watching import watch as watch
+
 __version__ = "0.1.0"
+_PLACES = {
+    "AlreadyWatchedError": "errors",
+    "CannotSeeSyncsError": "errors",
+    "SyncSite": "errors",
+    "SyncsFoundError": "errors",
+    "no_syncs": "runtime.guarding",
+    "simulate": "runtime.simulating",
+    "watch": "runtime.watching",
+}
+"""Public name -> the module of ours that has it."""
+
+
+def __getattr__(name: str) -> object:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    # Named by text: the static half imports this package, and must not depend on what watches runs.
+    value = globals()[name] = getattr(import_module(f"{__name__}.{place}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

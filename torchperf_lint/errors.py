@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 class TorchPerfError(Exception):
     """Base of every error of ours; `exit_code` is what the process ends with."""
@@ -33,3 +35,46 @@ class CannotCheck(TorchPerfError):  # noqa: N818 -- it names what happens, and i
 
 class CannotFix(TorchPerfError):  # noqa: N818 -- it names what happens, and is no failure of ours
     """A change cannot be made without guessing; the finding is reported without a fix."""
+
+
+@dataclass(frozen=True)
+class SyncSite:
+    """Where the host waited for the device, within a block that was watched for it."""
+
+    path: str
+    """POSIX, relative to the working directory when inside it; empty where no line of Python stands behind the wait."""
+    line: int
+    """1-based; 0 where `path` is empty."""
+    what: str
+    """What waited: "item", "nonzero", "copy to host"; with a real device "stream", "event" or "device"."""
+    count: int
+    function: str = ""
+    via: tuple[str, int] | None = None
+    """The line of one's own code that led there, where the place is in an installed package."""
+
+
+class SyncsFoundError(TorchPerfError, AssertionError):
+    """A block under `no_syncs()` made more synchronisations than it may."""
+
+    def __init__(self, message: str, sites: tuple[SyncSite, ...] = (), at_most: int = 0) -> None:
+        super().__init__(message)
+        self.sites = sites
+        """The most frequent first."""
+        self.at_most = at_most
+
+    @property
+    def count(self) -> int:
+        """Synchronisations of all sites."""
+        return sum(site.count for site in self.sites)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Test runners hand errors from process to process."""
+        return type(self), (str(self), self.sites, self.at_most)
+
+
+class CannotSeeSyncsError(TorchPerfError):
+    """Nothing in this process can tell whether the host waits for a device: there is none, real or simulated."""
+
+
+class AlreadyWatchedError(TorchPerfError):
+    """A process is watched once at a time."""

@@ -146,6 +146,8 @@ class Evidence:
     device: str | None = None
     """Name of the device; "simulated"; None where there was none."""
     simulated: bool = False
+    in_process: bool = False
+    """Whether `watch()` recorded it, which sees a block of a process and nothing of the machine."""
     torch: str | None = None
     unwatched: Mapping[str, str] = field(default_factory=dict)
     """Probe -> why it saw nothing, or not all."""

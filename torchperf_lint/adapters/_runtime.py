@@ -15,6 +15,7 @@ from torchperf_lint.facts.text_files import kind_of
 from torchperf_lint.lint import Target as LintTarget
 from torchperf_lint.lint import lint
 from torchperf_lint.model import Finding, Outcome, Problem
+from torchperf_lint.model import Finding, Outcome
 from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime import judging, launch, ranks
@@ -72,7 +73,7 @@ def _report(
         warn("".join(f"torchperf-lint: {p.path}: {p.reason}\n" for p in problems))
         return 0
     runs[0] = judging.with_end(runs[0], *seen)
-    judged = judging.judge(runs, _linting(homes), _more(options, homes), problems)
+    judged = judging.judge(runs, judging.linting(homes), _more(options, homes), problems)
     try:
         judging.append(files[0], judged.report.findings, *seen)
     except OSError as error:
@@ -90,7 +91,7 @@ def replay(options: argparse.Namespace, show: Show) -> int:
     runs, problems = judging.read_all(paths)
     if not runs:
         raise UsageError("--report: " + "; ".join(f"{p.path}: {p.reason}" for p in problems))
-    judged = judging.judge(runs, _linting(homes), (), problems)
+    judged = judging.judge(runs, judging.linting(homes), (), problems)
     show(judged)
     return _job.PROBLEMS if problems else _code(options, judged.report.findings)
 
@@ -136,22 +137,6 @@ def _complete(path: str, utilisation: Mapping[str, object] | None, ending: Mappi
         Writer(path).write(judging.ended_records(utilisation, ending))
     except OSError as error:
         warn(f"torchperf-lint: {path} could not be completed: {error.strerror}\n")
-
-
-def _linting(homes: Homes) -> judging.Lint:
-    def run(files: Sequence[Path]) -> tuple[list[Finding], list[Problem]]:
-        found = collect([str(f) for f in files], homes) if files else None
-        if found is None:
-            return [], []
-        findings: list[Finding] = []
-        problems = list(found.problems)
-        for group in found.groups:
-            report = lint(LintTarget(group.home.root, group.home.settings, group.files))
-            findings += report.findings
-            problems += report.problems
-        return sorted(findings, key=lambda f: f.sort_key), problems
-
-    return run
 
 
 def _more(options: argparse.Namespace, homes: Homes) -> list[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Report
 from torchperf_lint.reporters._diff import unified
 from torchperf_lint.reporters._words import counted, fixed, printable, problem, statistics
@@ -22,6 +23,7 @@ __all__ = [
     "problem",
     "render",
     "render_run",
+    "run_table",
     "statistics",
     "unified",
 ]
@@ -61,6 +63,12 @@ def render(format_name: str, report: Report, view: View) -> str:
 def render_run(format_name: str, report: RunReport, view: View) -> str:
     """The report about a run in a format of `formats()`."""
     text: str = import_module(_module(format_name)).render_run(report, view)
+    return text
+
+
+def run_table(run: Evidence) -> str:
+    """What a run did, as HTML for a notebook's cell."""
+    text: str = import_module(f"{__name__}._table").table(run)
     return text
 
 

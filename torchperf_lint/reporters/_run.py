@@ -49,7 +49,7 @@ def render_run(report: RunReport, view: View) -> str:
 def _header(sheet: Page, report: RunReport) -> None:
     """One line, or as many as its parts need."""
     line = Text(printable(report.script), style="bold")
-    for part in map(printable, _facts(report)):
+    for part in map(printable, facts(report.run)):
         if line.cell_len + len(_BETWEEN) + len(part) <= sheet.width:
             line = Text.assemble(line, (_BETWEEN, "dim"), part)
             continue
@@ -59,8 +59,8 @@ def _header(sheet: Page, report: RunReport) -> None:
     sheet.line(line)
 
 
-def _facts(report: RunReport) -> list[str]:
-    run = report.run
+def facts(run: Evidence) -> list[str]:
+    """On what it ran, how far it came, how long a step took, and how it ended."""
     facts = [_device(run)]
     if run.torch is not None:
         facts.append(f"torch {run.torch}")
@@ -87,6 +87,9 @@ def _steps(run: Evidence) -> str:
 
 
 def _end(run: Evidence) -> list[str]:
+    if run.in_process:
+        raised = run.state.get("raised")
+        return [f"ended by {raised}"] if raised else []
     code = run.returncode
     if code is None:
         return ["how it ended was not recorded"]

@@ -165,12 +165,13 @@ def unfound(sheet: Page, report: RunReport) -> None:
         return
     sheet.heading("Waits and copies of every step that no finding names (blocked: upper bound)")
     for events in hot[:_MOST_UNFOUND]:
-        sheet.paragraph("", f"{_site(events[0])}: {_said(events, report.run)}")
+        sheet.paragraph("", f"{site_of(events[0])}: {_said(events, report.run)}")
     if len(hot) > _MOST_UNFOUND:
         sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
 
 
-def _site(event: Event) -> str:
+def site_of(event: Event) -> str:
+    """`train.py:12`, or the package's line and the one that led there."""
     path = printable(event.path)
     if event.via is None:
         return f"{path}:{event.line}"
@@ -180,13 +181,18 @@ def _site(event: Event) -> str:
 
 
 def _said(events: Sequence[Event], run: Evidence) -> str:
-    what = " and ".join(dict.fromkeys(_what(event) for event in events))
+    what = said_of(events)
     counts = [count for count in (per_step(event, run) for event in events) if count is not None]
     parts = [what, f"{often(max(counts))} a step" if counts else "in evaluation"]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     if blocked and run.steady_steps and not run.simulated:
         parts.append(f"blocked {ms(blocked / run.steady_steps)} a step")
     return ", ".join(parts)
+
+
+def said_of(events: Sequence[Event]) -> str:
+    """What the events of one place are."""
+    return " and ".join(dict.fromkeys(_what(event) for event in events))
 
 
 def _what(event: Event) -> str:

@@ -72,7 +72,8 @@ def show_utilisation(sheet: Page, run: Evidence) -> None:
     machine = machine_of(run.utilisation)
     sheet.heading("Meanwhile (means over the run)")
     if not machine.record:
-        sheet.paragraph("", "nothing was sampled")
+        not_here = "not measured: only `torchperf-lint --runtime` samples GPU, CPU and disk"
+        sheet.paragraph("", not_here if run.in_process else "nothing was sampled")
         return
     for text in _gpus(machine):
         sheet.paragraph("GPU", text, room=_ROOM)

@@ -9,7 +9,9 @@ from pathlib import Path
 from torchperf_lint import verdict
 from torchperf_lint.events import RawRun, Record, UnreadableRecordError, Writer, read
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Finding, Problem, Report
+from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import breakdown, diagnose
 from torchperf_lint.runtime.reading import evidence_of
@@ -60,6 +62,24 @@ def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problem
         changed=changed,
         record=shown(Path(runs[0].path), Path.cwd()),
     )
+
+
+def linting(homes: Homes) -> Lint:
+    """Lints each file with the settings of its own project."""
+
+    def run(files: Sequence[Path]) -> tuple[list[Finding], list[Problem]]:
+        found = collect([str(f) for f in files], homes) if files else None
+        if found is None:
+            return [], []
+        findings: list[Finding] = []
+        problems = list(found.problems)
+        for group in found.groups:
+            report = lint(Target(group.home.root, group.home.settings, group.files))
+            findings += report.findings
+            problems += report.problems
+        return sorted(findings, key=lambda f: f.sort_key), problems
+
+    return run
 
 
 def script_of(run: RawRun) -> str:

@@ -75,6 +75,7 @@ def _single(run: RawRun) -> Evidence:
         complete=frozenset(path for path, known in run.lines.items() if known["complete"]),
         device=_SIMULATED if simulated else _device(run),
         simulated=simulated,
+        in_process=bool(run.header.get("in_process")),
         torch=run.state.get("torch"),
         unwatched=_unwatched(run),
         state=run.state,

@@ -327,8 +327,28 @@ class Recorder:
         self.lock = threading.RLock()
         self.path = path_of_child(self._family, os.getpid())
         self._header["primary"] = False
+        self._start_over(restart, matters=False)
+
+    def record_anew(self, path: str, header: Mapping[str, Any], restart: Iterable[Callable[[], None]] = ()) -> None:
+        """Forget what was counted, and go on in another file, with `header` in place of what it said before."""
+        with self.lock:
+            self.path = self._family = path
+            self._header |= header
+            self._start_over(restart, matters=True)
+            self.muted = False
+            self.flush()
+
+    def pause(self) -> None:
+        """Write what is left, then record nothing until `record_anew`."""
+        self.flush()
+        with self.lock:
+            self.muted = True
+            self.deferring = False
+            self._log.clear()
+
+    def _start_over(self, restart: Iterable[Callable[[], None]], *, matters: bool) -> None:
         self.scopes.restart()
-        self._reset(matters=False)
+        self._reset(matters)
         for again in restart:
             again()
 

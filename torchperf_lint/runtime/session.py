@@ -68,6 +68,7 @@ class Session:
             "world": spec.get("world"),
             "primary": self.primary,
             "simulated": self.simulated,
+            "in_process": bool(spec.get("in_process")),
             "settings": {"warmup": spec.get("warmup", WARMUP), "steps": spec.get("steps")},
         }
 
@@ -143,7 +144,9 @@ class Session:
         from torchperf_lint.runtime.sink import RecordingSink
 
         try:
-            simulated.install(RecordingSink(self.recorder, lambda callback: self.guarded("simulated", callback)))
+            sink = RecordingSink(self.recorder, lambda callback: self.guarded("simulated", callback))
+            # A device that the process itself has asked for has a sink already.
+            (simulated.listen if simulated.is_installed() else simulated.install)(sink)
         except Exception as error:  # noqa: BLE001 -- without a device the script takes its CPU path, and we say so
             self.failed("simulated", error)
         else:
@@ -172,12 +175,12 @@ def prepare(spec: dict[str, Any]) -> Session:
     _flush_before_exit(recorder)
     if spec.get("steps"):
         session.stop_after(int(spec["steps"]))
-    _watch_lines(session)
+    watch_lines(session)
     after_import("torch", session.install, on_error=lambda error: session.failed("session", error))
     return session
 
 
-def _watch_lines(session: Session) -> None:
+def watch_lines(session: Session) -> None:
     """From before the script's first line, so that a line that was not seen did not run."""
     from torchperf_lint.runtime.probes import lines
 

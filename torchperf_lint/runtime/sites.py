@@ -22,6 +22,8 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TRANSPARENT = ("torch", "functorch", "torchgen", "numpy")
 """Packages whose Python layer only hands on."""
 _INSTALLED = ("site-packages", "dist-packages")
+_TYPED = ("<ipython", "<stdin>", "<python-input")
+"""What somebody types at a prompt, or pipes into Python."""
 
 
 class Key:
@@ -76,10 +78,11 @@ class Sites:
         self._internal = tuple({*self._internal, os.path.join(directory, "")})
         self._kinds.clear()
 
-    def key(self, depth: int = 1) -> Key | None:
+    def key(self, depth: int = 1, behind: int | None = None) -> Key | None:
         """The site of the caller `depth` frames up; None where no frame of this thread is anybody's code.
 
-        Autograd's own threads have no Python frames: what they do is put where the main thread stands.
+        Autograd's own threads have no Python frames: what they do is put where the thread `behind` them stands, the
+        main thread if that is None.
         """
         try:
             frame = sys._getframe(depth)
@@ -87,8 +90,8 @@ class Sites:
             return None
         found = self._walk(frame)
         if found is None and _is_foreign(threading.get_ident()):
-            main = threading.main_thread().ident
-            found = self._walk(sys._current_frames().get(main) if main is not None else None)
+            asking = behind if behind is not None else threading.main_thread().ident
+            found = self._walk(sys._current_frames().get(asking) if asking is not None else None)
         return found
 
     def _walk(self, frame: FrameType | None) -> Key | None:
@@ -120,7 +123,7 @@ class Sites:
     def kind_of(self, filename: str) -> int:
         """INTERNAL, LIBRARY or PROJECT for the file name of a code object."""
         if filename.startswith("<"):
-            return PROJECT if filename.startswith("<ipython") else INTERNAL
+            return PROJECT if filename.startswith(_TYPED) else INTERNAL
         path = os.path.join(self._cwd, filename)
         if path.startswith(self._internal):
             return INTERNAL

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch.cuda import _gpu_trace  # noqa: E402
 
-from torchperf_lint.runtime.probes import _cuda, host_sync  # noqa: E402
+from torchperf_lint.runtime.probes import _callbacks, _cuda, host_sync  # noqa: E402
 
 TORCH_DIRECTORY = torch.__path__[0]
 
@@ -32,7 +32,7 @@ def registries():
 @pytest.fixture
 def syncs(watched, registries):
     counting = host_sync.Syncs(watched, TORCH_DIRECTORY)
-    host_sync._Trace(registries, "", lambda: None).watch(counting.about_to_wait)
+    _callbacks.Trace(registries, "", lambda: None).watch(counting.about_to_wait)
     return counting
 
 
@@ -137,7 +137,7 @@ def test_whoever_asks_for_callbacks_gets_them(watched, registries):
     registries.register_callback_for_event_record(lambda event, stream: early.append((event, stream)))
     registries.register_callback_for_stream_synchronization(waits.append)
     counting = host_sync.Syncs(watched, TORCH_DIRECTORY)
-    host_sync._Trace(registries, "", lambda: None).watch(counting.about_to_wait)
+    _callbacks.Trace(registries, "", lambda: None).watch(counting.about_to_wait)
     registries.register_callback_for_memory_allocation(late.append)
     registries.EventRecordCallbacks.fire_callbacks(1, 2)
     registries.MemoryAllocationCallbacks.fire_callbacks(4096)

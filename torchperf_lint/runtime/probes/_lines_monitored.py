@@ -29,6 +29,7 @@ class Monitored:
         self.reason: str | None = None
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         self._unseen = _unseen.Unseen(lines.session)
+        self._paused = False
         self._tool = self._take_tool()
         if self._tool is None:
             self.reason = "every tool number of sys.monitoring is taken"
@@ -49,8 +50,17 @@ class Monitored:
         return any(name in sys.modules for name in starters)
 
     def restart(self) -> None:
-        """What was switched off in the parent is watched again in the child."""
+        """What was switched off in the parent, or while nobody watched, is watched again."""
+        if self._paused:
+            self._paused = False
+            self._monitoring.set_events(self._tool, self._monitoring.events.PY_START)
         self._monitoring.restart_events()
+
+    def pause(self) -> None:
+        """Each line that still calls back does so once more."""
+        if self._tool is not None:
+            self._paused = True
+            self._monitoring.set_events(self._tool, 0)
 
     def _take_tool(self) -> int | None:
         for number in (*_FREE_FOR_ALL, *_OTHERS):
@@ -70,7 +80,7 @@ class Monitored:
 
     def _line(self, code: CodeType, line: int) -> object:
         try:
-            return self._monitoring.DISABLE if self.lines.ran(code, line) else None
+            return self._monitoring.DISABLE if self._paused or self.lines.ran(code, line) else None
         except Exception as error:  # noqa: BLE001 -- the border of a probe: it would be raised into the script
             self._failed(error)
             return self._monitoring.DISABLE

@@ -42,6 +42,10 @@ class Traced:
         """A forked child is not traced until its own first step."""
         self.stop()
 
+    def pause(self) -> None:
+        """Tracing begins anew with the next first step."""
+        self.stop()
+
     def start(self) -> None:
         """Trace this thread, the functions it is in included."""
         if sys.gettrace() is not None or would_disturb():

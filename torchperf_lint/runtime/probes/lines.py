@@ -33,7 +33,10 @@ class Watching(Protocol):
         """Whether a line of this file that was not seen did not run."""
 
     def restart(self) -> None:
-        """In a forked child."""
+        """In a forked child, and when a process is watched once more."""
+
+    def pause(self) -> None:
+        """Until `restart`, lines are nobody's business."""
 
 
 class Lines:
@@ -45,6 +48,7 @@ class Lines:
         self.mailbox: Mailbox | None = None
         """Where forked loader workers tell what they ran; None where they cannot."""
         self._of_parent: dict[str, dict[int, int]] | None = None
+        self._in_process = bool(session.spec.get("in_process"))
         self._begin()
 
     def _begin(self) -> None:
@@ -94,7 +98,8 @@ class Lines:
             self._note(path, line, times)
         for path in sorted(self._complete.keys() | self._changed.keys()):
             changed = self._changed.pop(path, {})
-            complete = self.watching is not None and self.watching.complete(path)
+            # What ran before a watch within the process began, nobody has seen.
+            complete = self.watching is not None and self.watching.complete(path) and not self._in_process
             if changed or complete != self._complete.get(path):
                 self._complete[path] = complete
                 ran = {str(line): times for line, times in sorted(changed.items())}

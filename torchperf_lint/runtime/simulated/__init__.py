@@ -36,3 +36,24 @@ def install(sink: Sink, *, devices: int = 1) -> None:
     from torchperf_lint.runtime.simulated.setup import set_up
 
     set_up(sink, devices)
+
+
+def is_installed() -> bool:
+    """Whether this process has a simulated device."""
+    from torchperf_lint.runtime.simulated.reports import REPORTS
+
+    return REPORTS.connected
+
+
+def listen(sink: Sink) -> None:
+    """Report what the simulated device does to `sink`, too, until `leave`."""
+    from torchperf_lint.runtime.simulated.reports import REPORTS
+
+    REPORTS.listen(sink)
+
+
+def leave(sink: Sink) -> None:
+    """Report to `sink` no longer."""
+    from torchperf_lint.runtime.simulated.reports import REPORTS
+
+    REPORTS.leave(sink)

@@ -23,6 +23,7 @@ class Reports:
 
     def __init__(self) -> None:
         self._sink: Sink | None = None
+        self._listeners: tuple[Sink, ...] = ()
         self._said: set[str] = set()
         self.debug_mode = 0
 
@@ -30,10 +31,25 @@ class Reports:
         """From now on events go to `sink`."""
         self._sink = sink
 
+    @property
+    def connected(self) -> bool:
+        """Whether there is a simulated device."""
+        return self._sink is not None
+
+    def listen(self, sink: Sink) -> None:
+        """Events go to `sink`, too."""
+        self._listeners = (*self._listeners, sink)
+
+    def leave(self, sink: Sink) -> None:
+        """They no longer do."""
+        self._listeners = tuple(other for other in self._listeners if other is not sink)
+
     def sync(self, what: str) -> None:
         """The host waits for the device. Raises RuntimeError where the script asked torch to (sync debug mode)."""
         if self._sink is not None:
             self._sink.sync(what)
+            for listener in self._listeners:
+                listener.sync(what)
         if self.debug_mode and what not in _UNSEEN:
             self._debug()
 
@@ -41,11 +57,15 @@ class Reports:
         """A copy between host and device; a blocking one is a synchronisation, too."""
         if self._sink is not None:
             self._sink.copy(direction, nbytes, pinned, blocking)
+            for listener in self._listeners:
+                listener.copy(direction, nbytes, pinned, blocking)
         if blocking:
             self.sync("copy")
 
     def unsupported(self, what: str) -> None:
-        """Say once that `what` cannot be simulated faithfully."""
+        """Say once that `what` cannot be simulated faithfully; to listeners, which come and go, each time."""
+        for listener in self._listeners:
+            listener.unsupported(what)
         if self._sink is not None and what not in self._said:
             self._said.add(what)
             self._sink.unsupported(what)
