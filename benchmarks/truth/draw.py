@@ -1,13 +1,16 @@
 """Draws the sites to label: by the shape of the syntax only, knowing nothing of our rules.
 
 `python benchmarks/truth/draw.py PACKAGES_DIRECTORY` prints package, version, path, line, end line, stratum and
-pattern, tab-separated; with `--files`, small files to label from top to bottom. The same packages give the same answer.
+pattern, tab-separated; with `--files`, small files to label from top to bottom; with `--families`, the sites of the
+stratum `families` (loading, generating, exchanging, trainers, items, precision and the like). The same packages and,
+for `--families`, the same tables beside this script give the same answer.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import random
 import re
 import sys
@@ -57,6 +60,19 @@ _FACTORY = frozenset(
     "zeros ones full rand randn randint randperm arange eye empty linspace tensor zeros_like ones_like rand_like "
     "randn_like empty_like full_like FloatTensor LongTensor from_numpy normal".split()
 )
+
+
+FAMILY_SITES = 8
+"""Of each pattern of the stratum `families`, at most so many."""
+FAMILY_MORE_SITES = 4
+"""And of each narrower shape of `FAMILY_MORE`, so many."""
+FAMILY_ASIDE = 3
+"""Of those, so many first from files that would be set aside: unseen before, and chosen by a hash of their name."""
+_ITEM_NAME = re.compile(r"__getitem__|__iter__|__next__|item|sample|^_?(load|read|get|open|fetch)_\w+|collate")
+_COLLECTIVE = (
+    "all_reduce all_gather all_gather_into_tensor reduce reduce_scatter broadcast gather all_to_all barrier".split()
+)
+_DISTRIBUTED = re.compile(r"dist|accelerator|fabric|strategy|idist|xm|process_group|distrib|comm", re.IGNORECASE)
 
 
 class Site(NamedTuple):
@@ -312,6 +328,261 @@ PATTERNS: dict[str, Callable[[Place], bool]] = {
 }
 
 
+def _of(place: Place) -> str:
+    return place.function.rpartition(".")[2]
+
+
+def _loads_model(place: Place) -> bool:
+    node = place.node
+    if not place.function:
+        return False
+    return _method(node, "from_pretrained", "load_state_dict", "create_model", "load_state_dict_from_url") or (
+        _method(node, "load") and _name(node.func.value) in ("torch", "hub")  # type: ignore[attr-defined]
+    )
+
+
+def _pipelined(place: Place) -> bool:
+    return bool(place.loops) and _call(
+        place.node, "pipeline", "pipe", "encode", "encode_prompt", "embed", "embed_query"
+    )
+
+
+def _collective(place: Place) -> bool:
+    node = place.node
+    if not place.function or not isinstance(node, ast.Call) or _name(node.func) not in _COLLECTIVE:
+        return False
+    return isinstance(node.func, ast.Name) or bool(_DISTRIBUTED.search(ast.unparse(node.func.value)))  # type: ignore[attr-defined]
+
+
+def _opened(place: Place) -> bool:
+    node = place.node
+    if not _ITEM_NAME.search(_of(place)) or not isinstance(node, ast.Call):
+        return False
+    text = ast.unparse(node.func)
+    return bool(
+        re.search(r"^(open|h5py\.File|(np|numpy)\.(load|loadtxt)|(json|pickle|yaml)\.load|lmdb\.open)$", text)
+    ) or bool(
+        re.search(
+            r"^(pd|pandas)\.read_|^(sf|soundfile|torchaudio|Image|sio)\.(read|load|open)|ZipFile$|\.(iloc|loc)$", text
+        )
+    )
+
+
+def _tokenized(place: Place) -> bool:
+    return isinstance(place.node, ast.Call) and bool(re.search(r"tokenizer(_\d)?$", _name(place.node.func)))
+
+
+def _padded(place: Place) -> bool:
+    node = place.node
+    return isinstance(node, ast.Call) and any(
+        k.arg == "padding"
+        and not (isinstance(k.value, ast.Constant) and isinstance(k.value.value, int) and k.value.value is not True)
+        for k in node.keywords
+        if re.search(r"token|proces|pad$|encode|extractor", ast.unparse(node.func))
+    )
+
+
+def _double(place: Place) -> bool:
+    node = place.node
+    if _method(node, "double"):
+        return True
+    return isinstance(node, ast.Attribute) and node.attr in ("float64", "double") and _name(node.value) == "torch"
+
+
+def _requires_grad(place: Place) -> bool:
+    node = place.node
+    if _method(node, "requires_grad_"):
+        return True
+    return isinstance(node, ast.Assign) and any(
+        isinstance(t, ast.Attribute) and t.attr == "requires_grad" for t in node.targets
+    )
+
+
+def _environment(place: Place) -> bool:
+    node = place.node
+    if _method(node, "setdefault", "putenv", "update"):
+        return "environ" in ast.unparse(node.func)  # type: ignore[attr-defined]
+    return isinstance(node, ast.Assign) and any(
+        isinstance(t, ast.Subscript) and _name(t.value) == "environ" for t in node.targets
+    )
+
+
+def _backend_flag(place: Place) -> bool:
+    node = place.node
+    if _call(node, "use_deterministic_algorithms", "set_deterministic", "set_float32_matmul_precision"):
+        return True
+    return isinstance(node, ast.Assign) and any(
+        (
+            isinstance(t, ast.Attribute)
+            and t.attr in ("deterministic", "benchmark", "allow_tf32", "enabled")
+            and "backends" in ast.unparse(t)
+        )
+        or (isinstance(t, ast.Attribute) and "cudnn." in ast.unparse(t))
+        for t in node.targets
+    )
+
+
+def _numpy_in_forward(place: Place) -> bool:
+    node = place.node
+    if not re.search(r"^(forward|_forward\w*|forward_\w+|loss|_?compute_loss)$", _of(place)):
+        return False
+    return isinstance(node, ast.Call) and bool(re.match(r"(np|numpy)\.", ast.unparse(node.func)))
+
+
+def _cast_then_moved(place: Place) -> bool:
+    node = place.node
+    if not _method(node, "to", "cuda"):
+        return False
+    inner = node.func.value  # type: ignore[attr-defined]
+    return _method(inner, "float", "double", "half", "long", "int", "type", "div")
+
+
+def _attends(place: Place) -> bool:
+    return _call(place.node, "MultiheadAttention") or (
+        _method(place.node, "attn", "self_attn", "multihead_attn", "cross_attn", "mha", "attention")
+        and _name(place.node.func.value) == "self"  # type: ignore[attr-defined]
+    )
+
+
+def _softmax_of_product(place: Place) -> bool:
+    node = place.node
+    if not _call(node, "softmax") or not place.function:
+        return False
+    return any(re.search(r"attn|attention|score|sim|logits|dots|weights", word) for word in _words(node))
+
+
+def _profiled(place: Place) -> bool:
+    node = place.node
+    return _call(node, "profile", "emit_nvtx", "Profile", "record_function", "range_push") or (
+        isinstance(node, ast.Call) and bool(re.search(r"[Pp]rofiler$", _name(node.func)))
+    )
+
+
+FAMILY_PATTERNS: dict[str, Callable[[Place], bool]] = {
+    "TPL106": _numpy_in_forward,
+    "TPL122": lambda p: _call(p.node, "GradScaler", "get_scale"),
+    "TPL205": _cast_then_moved,
+    "TPL307": _opened,
+    "TPL318": lambda p: _keyword(p.node, "persistent_workers") or _keyword(p.node, "prefetch_factor"),
+    "TPL319": _tokenized,
+    "TPL320": _padded,
+    "TPL323": lambda p: (
+        isinstance(p.node, ast.ClassDef) and any("IterableDataset" in ast.unparse(b) for b in p.node.bases)
+    ),
+    "TPL404": lambda p: _keyword(p.node, "retain_graph"),
+    "TPL504": _double,
+    "TPL551": lambda p: _call(p.node, "set_detect_anomaly", "detect_anomaly"),
+    "TPL555": _backend_flag,
+    "TPL557": lambda p: _call(p.node, "set_num_threads", "setNumThreads", "set_num_interop_threads"),
+    "TPL558": _profiled,
+    "TPL602": lambda p: _keyword(p.node, "foreach") or _keyword(p.node, "fused"),
+    "TPL606": _requires_grad,
+    "TPL607": lambda p: _call(p.node, "clip_grad_norm_", "clip_grad_norm", "clip_grad_value_"),
+    "TPL654": _softmax_of_product,
+    "TPL655": _attends,
+    "TPL701": lambda p: _method(p.node, "compile") and _name(p.node.func.value) != "re",  # type: ignore[attr-defined]
+    "TPL752": lambda p: _call(p.node, "DistributedDataParallel", "DDP", "DistributedDataParallelKwargs"),
+    "TPL753": lambda p: _method(p.node, "no_sync", "accumulate", "no_backward_sync", "set_requires_gradient_sync"),
+    "TPL756": _collective,
+    "TPL757": lambda p: isinstance(p.node, ast.Call) and bool(re.search(r"_object(s|_list)?$", _name(p.node.func))),
+    "TPL762": _environment,
+    "TPL803": lambda p: _method(p.node, "generate") or _keyword(p.node, "use_cache"),
+    "TPL804": _pipelined,
+    "TPL805": _loads_model,
+    "TPL806": lambda p: _keyword(p.node, "output_attentions") or _keyword(p.node, "output_hidden_states"),
+    "TPL853": lambda p: _keyword(p.node, "sync_dist"),
+    "TPL873": lambda p: (
+        isinstance(p.node, ast.Call) and bool(re.search(r"TrainingArguments$|Trainer$", _name(p.node.func)))
+    ),
+    "TPL875": lambda p: _call(p.node, "Accelerator"),
+}
+"""The shapes of the stratum `families`; the code is that of the family, and says nothing of what a site is."""
+
+
+def _numpy_of_tensor(place: Place) -> bool:
+    node = place.node
+    if not isinstance(node, ast.Call) or not place.function:
+        return False
+    text = ast.unparse(node)
+    if re.match(r"(np|numpy)\.", text):
+        return bool(re.search(r"\.(cpu|detach|numpy)\(", text))
+    return bool(re.match(r"torch\.(from_numpy|as_tensor|tensor)\((np|numpy)\.", text))
+
+
+def _cast_to_device(place: Place) -> bool:
+    return (
+        _cast_then_moved(place) and bool(re.search(r"device|cuda", ast.unparse(place.node).rpartition(".")[2]))
+    ) or (_cast_then_moved(place) and bool(re.search(r"\.to\([^()]*device[^()]*\)$", ast.unparse(place.node))))
+
+
+def _double_made(place: Place) -> bool:
+    node = place.node
+    if _method(node, "double"):
+        return True
+    return isinstance(node, ast.Call) and any(
+        isinstance(v, ast.Attribute) and v.attr in ("float64", "double") and _name(v.value) == "torch"
+        for v in (*node.args, *(k.value for k in node.keywords))
+    )
+
+
+def _unpacked_attention(place: Place) -> bool:
+    node = place.node
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        call: ast.AST = node.value
+    elif isinstance(node, ast.Subscript):
+        call = node.value
+    else:
+        return False
+    return isinstance(call, ast.Call) and bool(re.search(r"attn|attention|mha", _name(call.func)))
+
+
+def _loads_where_called(place: Place) -> bool:
+    node = place.node
+    if not _loads_model(place) or _method(node, "load_state_dict"):
+        return False
+    return not re.search(r"load|init|pretrained|save|resume|setup|build|create|convert|make|main", _of(place))
+
+
+def _constant(node: ast.AST, name: str, *values: object) -> bool:
+    return isinstance(node, ast.Call) and any(
+        k.arg == name and isinstance(k.value, ast.Constant) and k.value.value in values for k in node.keywords
+    )
+
+
+FAMILY_MORE: dict[str, Callable[[Place], bool]] = {
+    "TPL106": _numpy_of_tensor,
+    "TPL205": _cast_to_device,
+    "TPL319": _tokenized,
+    "TPL320": lambda p: _constant(p.node, "padding", "max_length"),
+    "TPL404": lambda p: _constant(p.node, "retain_graph", True),
+    "TPL504": _double_made,
+    "TPL602": lambda p: _constant(p.node, "foreach", True, False) or _constant(p.node, "fused", True, False),
+    "TPL606": lambda p: _method(p.node, "requires_grad_"),
+    "TPL607": lambda p: _keyword(p.node, "error_if_nonfinite"),
+    "TPL654": lambda p: (
+        _call(p.node, "softmax") and any(re.search(r"attn|attention|dots|sim", w) for w in _words(p.node))
+    ),
+    "TPL655": _unpacked_attention,
+    "TPL752": lambda p: _keyword(p.node, "find_unused_parameters"),
+    "TPL756": _collective,
+    "TPL757": lambda p: (
+        isinstance(p.node, ast.Call) and bool(re.search(r"(gather|broadcast|scatter)_object", _name(p.node.func)))
+    ),
+    "TPL803": lambda p: _method(p.node, "generate"),
+    "TPL804": lambda p: bool(p.loops) and _call(p.node, "pipeline", "pipe", "encode_prompt", "encode", "text_encoder"),
+    "TPL805": _loads_where_called,
+    "TPL806": lambda p: _constant(p.node, "output_hidden_states", True) or _constant(p.node, "output_attentions", True),
+}
+"""Narrower shapes, of which some more are drawn: where a reviewer may ask for a change."""
+
+
+def _narrow(pattern: str) -> str:
+    return f"{pattern}+"
+
+
+FAMILY_SHAPES = FAMILY_PATTERNS | {_narrow(pattern): shape for pattern, shape in FAMILY_MORE.items()}
+
+
 def places(tree: ast.Module) -> Iterator[Place]:
     """Every node with the loops and the function around it."""
     stack: list[Place] = [Place(tree, (), "")]
@@ -335,7 +606,9 @@ def _trains(place: Place) -> bool:
     return inside or bool(_STEP_NAME.search(place.function.rpartition(".")[2]))
 
 
-def sites_of(package: str, version: str, root: Path) -> Iterator[tuple[Site, str, bool]]:
+def sites_of(
+    package: str, version: str, root: Path, patterns: dict[str, Callable[[Place], bool]] = PATTERNS
+) -> Iterator[tuple[Site, str, bool]]:
     """Every candidate of a package with the function it stands in, and whether it trains there."""
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root).as_posix()
@@ -351,7 +624,7 @@ def sites_of(package: str, version: str, root: Path) -> Iterator[tuple[Site, str
             if line is None or end is None:
                 continue
             hot = bool(place.loops) or bool(_HOT_NAME.search(place.function.rpartition(".")[2]))
-            for pattern, matches in PATTERNS.items():
+            for pattern, matches in patterns.items():
                 if matches(place):
                     last = _last_line(place.node, pattern, end)
                     stratum = "hot" if hot else "other"
@@ -359,10 +632,10 @@ def sites_of(package: str, version: str, root: Path) -> Iterator[tuple[Site, str
 
 
 def _last_line(node: ast.AST, pattern: str, end: int) -> int:
-    """Of what is asked in a branch, the test; of a loop over elements, its first line; else all of it."""
+    """Of what is asked in a branch, the test; of a loop over elements or a class, its first line; else all of it."""
     if isinstance(node, ast.If | ast.While):
         return node.test.end_lineno or end
-    if isinstance(node, ast.For) and pattern != "TPL108":
+    if isinstance(node, ast.ClassDef) or (isinstance(node, ast.For) and pattern != "TPL108"):
         return node.lineno
     return end
 
@@ -393,6 +666,47 @@ def drawn(candidates: list[Candidate]) -> list[Site]:
             chooser.shuffle(pool)
             kept += [site._replace(stratum=stratum) for site in _in_turns(pool, wanted, taken)]
     return sorted(set(kept))
+
+
+def drawn_families(candidates: list[Candidate]) -> list[Site]:
+    """A few of each pattern of `FAMILY_PATTERNS`, some first from files that a hash of their name sets aside."""
+    chooser = random.Random(SEED)
+    taken: set[tuple[str, str, str]] = set()
+    kept: list[Site] = []
+    seen = labelled_files()
+    for pattern in FAMILY_PATTERNS:
+        pool = sorted(c for c in candidates if c[0].pattern == pattern)
+        chooser.shuffle(pool)
+        pool.sort(key=lambda c: c[0].stratum != "hot")
+        unseen = [c for c in pool if set_aside(c[0], seen)]
+        first = _in_turns(unseen, FAMILY_ASIDE, taken)
+        wanted = FAMILY_SITES - len(first)
+        hot = _in_turns([c for c in pool if c[0].stratum == "hot"], round(wanted * HOT_SHARE), taken)
+        kept += first + hot + _in_turns(pool, wanted - len(hot), taken)
+    for pattern in map(_narrow, FAMILY_MORE):
+        pool = sorted(c for c in candidates if c[0].pattern == pattern)
+        chooser.shuffle(pool)
+        pool.sort(key=lambda c: c[0].stratum != "hot")
+        first = _in_turns([c for c in pool if set_aside(c[0], seen)], 1, taken)
+        kept += first + _in_turns(pool, FAMILY_MORE_SITES - len(first), taken)
+    return sorted(site._replace(stratum="families", pattern=site.pattern.rstrip("+")) for site in kept)
+
+
+def labelled_files() -> set[str]:
+    """`NAME-VERSION/path` of every file that holds a row in the tables that stood before the stratum `families`."""
+    here = Path(__file__).parent
+    rows = [
+        line.split("\t")
+        for table in ("sites.tsv", "files.tsv")
+        for line in (here / table).read_text("utf-8").splitlines()
+    ]
+    return {f"{row[0]}-{row[1]}/{row[2]}" for row in rows} | set((here / "aside.txt").read_text("utf-8").split())
+
+
+def set_aside(site: Site, seen: set[str]) -> bool:
+    """Whether the file of a site of `families` is kept aside: one in three of those nobody has looked at."""
+    name = f"{site.package}-{site.version}/{site.path}"
+    return name not in seen and int(hashlib.sha1(name.encode()).hexdigest(), 16) % 3 == 0
 
 
 def drawn_files(candidates: list[Candidate], directory: Path) -> list[tuple[str, str, str]]:
@@ -445,12 +759,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path, help="holds one directory NAME-VERSION for each package")
     parser.add_argument("--files", action="store_true", help="draw whole files instead of sites")
+    parser.add_argument("--families", action="store_true", help="draw the sites of the stratum families instead")
     arguments = parser.parse_args()
     directory = arguments.directory
     candidates: list[Candidate] = []
     for folder in sorted(directory.iterdir()):
         package, _, version = folder.name.rpartition("-")
-        candidates += sites_of(package, version, folder)
+        if package:
+            patterns = FAMILY_SHAPES if arguments.families else PATTERNS
+            candidates += sites_of(package, version, folder, patterns)
+    if arguments.families:
+        print(*("\t".join(map(str, site)) for site in drawn_families(candidates)), sep="\n")
+        return 0
     for site in drawn_files(candidates, directory) if arguments.files else drawn(candidates):
         print(*site, sep="\t")
     return 0
