@@ -55,7 +55,9 @@ FAMILIES: dict[str, str] = {
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
 codes of a family a tool chose is not judged."""
-ASIDE = frozenset((ROOT / "benchmarks" / "truth" / "aside.txt").read_text(encoding="utf-8").split("\n")) - {""}
+ASIDE = frozenset(
+    line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
+)
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
 
@@ -118,7 +120,7 @@ def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
     """The labelled sites of a part, BORDERLINE where two readers differ; a line that changed since is an error."""
     sites = []
     again = {(place, line, row["code"]): row["label"] for place, line, row in _rows("files_second.tsv")}
-    for table in ("sites.tsv", "files.tsv"):
+    for table in ("sites.tsv", "files.tsv", "families.tsv"):
         for place, line, row in _rows(table):
             if part == "all" or (part == "aside") == aside(place):
                 if line and _digest(directories[place[0]] / place[1], line) != row["sha1"]:
