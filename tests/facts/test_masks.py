@@ -24,8 +24,11 @@ CODE = """
             self.register_buffer("kept", torch.ones(4, dtype=torch.bool))
             self.order = torch.arange(4)
 
-        def forward(self, x: torch.Tensor, index: torch.Tensor, given: torch.BoolTensor, option: bool):
+        def forward(self, x: torch.Tensor, index: torch.Tensor, given: torch.BoolTensor, option: bool, chosen, at):
             x = x.cuda()
+            x = torch.where(chosen.unsqueeze(-1), x, index) + torch.where(index)
+            at = at.argsort()
+            x = x.masked_fill(at, 0)
             low = x < 0
             both = low & given
             made = torch.zeros(4, dtype=torch.bool)
@@ -70,6 +73,9 @@ def shown(expression):
         "one",
         "torch.cat([low, both])",
         "torch.zeros_like(low)",
+        "chosen",
+        "chosen[0]",
+        "torch.repeat_interleave(chosen[0], index)",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -82,6 +88,7 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "x",
         "index",
         "lengths",
+        "at",
         "self.order",
         "option",
         "number",

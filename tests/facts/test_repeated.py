@@ -10,6 +10,7 @@ from snippets import texts
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import copies_in_loops, item_readings, items_in_loops
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence
 
 
 def found(code, head="def measure(x: torch.Tensor, y: torch.Tensor, names, model):\n    x = x.to('cuda')\n"):
@@ -131,3 +132,17 @@ def test_processors_of_logits_work_on_the_device():
 def test_what_is_named_for_logits_works_on_the_device():
     head = "class NoRepeatLogitsProcessor:\n  def apply(self, x: torch.Tensor, out):\n    x = x.to('cuda')\n"
     assert found("for i in range(len(x)):\n    out.append(x[i].item())", head)
+
+
+@pytest.mark.parametrize(
+    ("head", "confidence"),
+    [
+        ("def total(x: torch.Tensor):\n", Confidence.POSSIBLE),
+        ("def total(y):\n    x = torch.exp(y)\n", Confidence.LIKELY),
+        ("def total(x: torch.Tensor):\n    x = x.to('cuda')\n", Confidence.LIKELY),
+    ],
+)
+def test_an_annotation_alone_in_code_that_is_not_hot_is_a_guess(head, confidence):
+    files = texts(head + "    return [row.item() for row in x]\n\nmodel.cuda()\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [reading.read.value.confidence for reading in items_in_loops(file)] == [confidence]

@@ -6,8 +6,8 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, WRITTEN, purpose
-from torchperf_lint.facts.selections import base_of, selections
+from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN, purpose
+from torchperf_lint.facts.selections import STORE, base_of, selections
 from torchperf_lint.facts.selections_again import together
 from torchperf_lint.facts.source import SourceFile
 
@@ -42,6 +42,8 @@ def found(*statements):
         (("return self.criterion(x.masked_select(m), 1)",), LOST),
         (("x[m] = x.mean()",), WRITTEN),
         (("x[m] *= 2",), WRITTEN),
+        (("x[m] = y",), SCATTERED),
+        (("x[:, m] = self.proj(y)",), SCATTERED),
         (("x[torch.where(m)] = 0",), FILLED),
         (("return x.sum() / x[m].numel()",), COUNTED),
         (("if len(x[m]) > 3: raise ValueError",), CHECKED),
@@ -49,7 +51,6 @@ def found(*statements):
         (("return x[m]",), None),
         (("return x[m].std()",), None),
         (("return x[m].sum(1)",), None),
-        (("x[m] = self.proj(y)",), None),
         (("return m.nonzero()",), None),
         (("return x.unique()",), None),
     ],
@@ -65,3 +66,18 @@ def test_selections_in_two_branches_do_not_meet():
     assert not together(one, other)
     one, other = found("if other: x = x[m]", "return y[m]")
     assert together(one, other)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("x[m] = self.proj(y[m])",),
+        ("z = y[y > 1].softmax(0)", "x[m] = z @ z.T"),
+        ("rows = m.nonzero()", "x[m] = self.proj(y[rows])"),
+        ("x[m] = torch.abs(context.numerator)",),
+        ("x[y, m] = self.proj(y)",),
+    ],
+)
+def test_what_has_been_selected_or_stands_beside_indices_is_not_scattered(statements):
+    stored = [selection for selection in found(*statements) if selection.form == STORE]
+    assert [purpose(selection) for selection in stored] == [None]

@@ -13,6 +13,7 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.mask_uses import asked_as_masks
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -26,7 +27,7 @@ _PREDICATES = frozenset(
 _REDUCING = frozenset({"any", "all"})
 _KEEPING = frozenset(
     "view reshape flatten ravel squeeze unsqueeze expand expand_as view_as repeat clone detach contiguous cuda permute "
-    "transpose t roll flip triu tril diagonal index_select gather masked_fill masked_fill_ unflatten "
+    "repeat_interleave transpose t roll flip triu tril diagonal index_select gather masked_fill masked_fill_ unflatten "
     "logical_not_ logical_and_ logical_or_ scatter scatter_ fill_ fill_diagonal_".split()
 )
 """Methods and functions whose result has the type of what they are given."""
@@ -173,13 +174,13 @@ def _row(values: Values, d: Definition, frame: Frame, hops: int) -> bool:
 
 
 def _parameter(values: Values, name: str, frame: Frame, hops: int) -> bool:
-    """A parameter that is annotated so, or to which every caller gives a mask."""
+    """A parameter that is annotated so, that the function uses as one, or to which every caller gives a mask."""
     key = FunctionKey(frame.path, frame.function)
     record = values.index.function(key)
     own = next((p for p in record.parameters if p.name == name), None)
     if own is None:
         return False
-    if _BOOL.search(own.annotation):
+    if _BOOL.search(own.annotation) or name in asked_as_masks(values, key):
         return True
     callers = values.hotness.callers.get(key, ())
     if not 0 < len(callers) <= _CALLERS:

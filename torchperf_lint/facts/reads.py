@@ -25,6 +25,8 @@ from torchperf_lint.facts.uploaded import uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
 
+_ANNOTATED = " is annotated "
+"""In the reason why a value is a tensor."""
 _NUMBERS = frozenset({"float", "int", "bool", "complex"})
 _MATH = tuple(name for name in dir(math) if not name.startswith("_"))
 
@@ -98,7 +100,19 @@ def repeated_read(file: SourceFile, place: Place, receiver: ast.expr) -> Read | 
     if found is None:
         return _of_filled_list(file, place, receiver)
     hot = reason(file, place, found)
-    return Read(found.value, hot, Severity.INFO, found) if hot is not None else None
+    if hot is None:
+        return None
+    return Read(_as_sure_as_shown(found.value), hot, Severity.INFO, found)
+
+
+def _as_sure_as_shown(value: Value) -> Value:
+    """Weaker where an annotation alone says that a value is a tensor, of which nothing says where it is.
+
+    In code of which nothing says that it is hot, that is a guess upon a guess: texts and messages are tensors on the
+    host as often as not.
+    """
+    resting = value.device == ANYWHERE and _ANNOTATED in value.because
+    return value.weaker(Confidence.POSSIBLE) if resting else value
 
 
 def _of_filled_list(file: SourceFile, place: Place, receiver: ast.expr) -> Read | None:

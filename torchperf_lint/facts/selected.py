@@ -9,12 +9,15 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
+from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
 from torchperf_lint.facts.spots import Spot
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
 only fill in a number; it only raises or is told; only how many there are is computed with."""
+SCATTERED = "scattered"
+"""Values that lie one after the other already are laid out by the mask."""
 _GUARD, _OTHER = "guard", "other"
 _STEPS = 12
 _HOPS = 3
@@ -38,7 +41,9 @@ def purpose(selection: Selection) -> str | None:
     if selection.form in (STORE, CHANGE):
         statement = spot.file.enclosing(spot.function).statement(node)
         assert isinstance(statement, ast.Assign | ast.AugAssign)
-        return WRITTEN if fits(selection, statement.value) else None
+        if fits(selection, statement.value):
+            return WRITTEN
+        return SCATTERED if selection.form == STORE and is_scattered(selection, statement.value) else None
     ends = _Uses(selection).ends(node, _HOPS)
     return _decided(ends, selection.form)
 

@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, WRITTEN, purpose
+from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN, purpose
 from torchperf_lint.facts.selections import (
     CHANGE,
     DISTINCT,
@@ -31,8 +31,8 @@ class DataDependentSize(SourceRule):
     Flags operations on device tensors whose result is as large as the data say: `x[mask]` with a boolean tensor,
     `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
-    size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask, a
-    check that only raises.
+    size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
+    values that lie one after the other already and take their places in another tensor, a check that only raises.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -74,7 +74,9 @@ class DataDependentSize(SourceRule):
             error = torch.where(known, out - target, 0.0)
             return error.square().sum() / known.sum()
     ```
-    In a cross entropy, `ignore_index`: `F.cross_entropy(logits, target.masked_fill(~known, -100))`.
+    In a cross entropy, `ignore_index`: `F.cross_entropy(logits, target.masked_fill(~known, -100))`. For features that
+    take the places of tokens, `x[mask] = features`: `x.masked_scatter_(mask[..., None], features)`, which counts only
+    in the backward pass, where the features need a gradient.
 
     ## When it is fine
     Numbers are filled in without a count; indices that are integers have a size; so have masks on the host:
@@ -176,6 +178,9 @@ _AGAIN = "again"
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
+    SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{mask}[..., None]`), puts "
+    "values of the same dtype there without a count; where one value goes everywhere, "
+    "`x = torch.where({mask}, value, x)`",
     REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {mask}.sum()`; for an extreme, fill the others "
     "with what never wins; of a `bincount`, set the `weights` of the others to 0",
     LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {mask}.sum()`; in a '
