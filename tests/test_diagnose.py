@@ -9,7 +9,7 @@ from runs import GPU, STEADY, WARMUP, loader, run, segments, sync, utilisation, 
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Evidence, Rank, Spread
 from torchperf_lint.loading import loading_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rule import RunRule
@@ -23,6 +23,11 @@ HOST_BUSY = {"after_the_step": 0.5}
 
 def on_gpu(busy=None, **changes):
     return {"device": GPU, "utilisation": utilisation(cores=8, gpu=busy), **changes}
+
+
+def rank(number, data_ms):
+    pace = Spread(20.0, 30.0, STEADY)
+    return Rank(number, number, WARMUP + STEADY, pace, 0.0, {"data": data_ms, "forward": 4.0}, group=2)
 
 
 # name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
@@ -118,6 +123,9 @@ CASES = {
         run(loaders=[loader(0.1, 4, epochs=11, start_ms=11.0)], utilisation=MANY_CORES),
         set(),
     ),
+    # Ranks.
+    "one rank is late": (run(ranks=(rank(0, 1.0), rank(1, 9.0))), {"TPL763"}),
+    "ranks are alike": (run(ranks=(rank(0, 1.0), rank(1, 1.5))), set()),
     # The device.
     "blocked, device idle": (
         run(shares={"waiting_for_the_device": 0.5}, events=(sync(blocked_ms=10.0),), **on_gpu(0.4)),
