@@ -148,6 +148,8 @@ CASES = {
     "slow after the step, device idle": (run(shares=HOST_BUSY, **on_gpu(0.3)), {"TPL904"}),
     "8 % after the step": (run(shares={"after_the_step": 0.08}, utilisation=MANY_CORES), set()),
     "half of a tiny step": (run(step_ms=0.1, shares=HOST_BUSY, utilisation=MANY_CORES), set()),
+    "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
+    "the allocator has settled": (run(state={"allocations": {"steps": 90, "looks": 9, "retries": 0}}), set()),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
     # What cannot be said.
     "simulated, waiting": (waiting(0.6, device="simulated", simulated=True), {NOT_DECIDED}),
