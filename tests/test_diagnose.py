@@ -30,6 +30,11 @@ def rank(number, data_ms):
     return Rank(number, number, WARMUP + STEADY, pace, 0.0, {"data": data_ms, "forward": 4.0}, group=2)
 
 
+def on_gpu_computing(dtype):
+    graph = {"hidden": 0, "matmuls": {dtype: 1}, "convolutions": {dtype: 9}, "planar": 9}
+    return run(state={"graph": graph, "gpus": [{"capability": [9, 0]}]}, **on_gpu(0.97))
+
+
 # name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
 CASES = {
     # The loader's wait, and the neighbours of the thresholds.
@@ -148,6 +153,8 @@ CASES = {
     "slow after the step, device idle": (run(shares=HOST_BUSY, **on_gpu(0.3)), {"TPL904"}),
     "8 % after the step": (run(shares={"after_the_step": 0.08}, utilisation=MANY_CORES), set()),
     "half of a tiny step": (run(step_ms=0.1, shares=HOST_BUSY, utilisation=MANY_CORES), set()),
+    "busy in float32": (on_gpu_computing("float32"), {"TPL502", "TPL909"}),
+    "busy in bfloat16, channels first": (on_gpu_computing("bfloat16"), {"TPL508", "TPL909"}),
     "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
     "the allocator has settled": (run(state={"allocations": {"steps": 90, "looks": 9, "retries": 0}}), set()),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),

@@ -12,7 +12,7 @@ from torchperf_lint.rule import RunRule
 
 _FEWEST_LOOKS = 3
 _STILL_GROWING = 0.5
-"""Share of looks, about one a second, in which memory was asked for: one longer batch, or a first evaluation, is less."""
+"""Share of looks, about one a second, in which memory was asked for; one longer batch, a first evaluation: less."""
 _VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
@@ -110,7 +110,7 @@ class _Allocations:
             yield f"blocks asked for {self.allocs}, given back {self.frees}"
         if self.reserved is not None and self.allocated:
             ratio = f"{self.reserved / self.allocated:.1f} times"
-            yield f"at most {size(self.reserved)} reserved, {ratio} the {size(self.allocated)} that tensors took at most"
+            yield f"at most {size(self.reserved)} reserved, {ratio} the {size(self.allocated)} that tensors took"
 
 
 def _whole(value: object) -> int | None:
