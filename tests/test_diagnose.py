@@ -153,6 +153,10 @@ CASES = {
     "slow after the step, device idle": (run(shares=HOST_BUSY, **on_gpu(0.3)), {"TPL904"}),
     "8 % after the step": (run(shares={"after_the_step": 0.08}, utilisation=MANY_CORES), set()),
     "half of a tiny step": (run(step_ms=0.1, shares=HOST_BUSY, utilisation=MANY_CORES), set()),
+    "small kernels": (
+        run(state={"kernels": {"steps": 1, "count": 900, "median_us": 3.0, "busy_share": 0.3}}),
+        {"TPL658"},
+    ),
     "busy in float32": (on_gpu_computing("float32"), {"TPL502", "TPL909"}),
     "busy in bfloat16, channels first": (on_gpu_computing("bfloat16"), {"TPL508", "TPL909"}),
     "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),

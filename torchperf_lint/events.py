@@ -12,7 +12,9 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
-    state       a fact about the process (key, value), e.g. the devices
+    state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
+                `allocations` what the allocator asked for; `kernels` (steps, count, median_us, busy_share) is for a
+                window of a profiler, which no probe opens yet
     probe       what watches, what cannot and why, what failed
     utilisation, finding, judged, ended    written by the parent after the run (`judged`: all findings are there)
 
