@@ -283,7 +283,13 @@ def test_histogram_of_step_times(warm):
     assert slow == pytest.approx(10000, rel=0.02)
 
 
+def test_what_a_process_does_alone_is_kept_where_it_is_compared(warm):
+    warm.train(warm.begin(), 15)
+    assert warm.record().steps["phases"] == {}
+
+
 def test_what_a_process_does_alone_is_kept_step_by_step(warm):
+    warm.timeline.compared = True
     iterator = warm.begin()
     warm.train(iterator, 12)
     warm.evaluate(4)

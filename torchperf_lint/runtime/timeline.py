@@ -87,6 +87,8 @@ class Timeline:
         self._without_first = 0
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
+        self.compared = False
+        """Whether other processes train with this one: only then is kept, step by step, what each does alone."""
         self._of_step = dict.fromkeys(_ALONE, 0.0)
         """Seconds of the step under way, by the mark that ends them."""
         self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
@@ -249,7 +251,7 @@ class Timeline:
                 total = self._new_segment(segments, segment)
             total[0] += spent
             total[1] += 1
-        if name in _ALONE:
+        if self.compared and name in _ALONE:
             self._of_step[name] += spent
 
     def _spend_waiting(self, segments: dict[Segment, list[float]], most: float) -> float:
@@ -280,13 +282,17 @@ class Timeline:
         scopes = self.recorder.scopes
         if self._closed_at is not None and self.steps > self.warmup:
             _keep(self._histogram, now - self._closed_at)
-            for name, seconds in self._of_step.items():
-                _keep(self._by_phase[name], seconds)
-        self._of_step = dict.fromkeys(_ALONE, 0.0)
+            if self.compared:
+                self._keep_phases()
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup
         scopes.trains()
         scopes.stepped()
+
+    def _keep_phases(self) -> None:
+        for name, seconds in self._of_step.items():
+            _keep(self._by_phase[name], seconds)
+            self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
         """`steps` and `time`, when they have changed."""
