@@ -118,6 +118,32 @@ def test_one_backward_pass_after_the_warm_up_is_looked_at(installed):
     assert installed.read().state["graph"]["matmuls"] == {"float32": 1}
 
 
+def test_a_mode_of_the_script_hears_nothing_of_it(installed):
+    heard = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            heard.append(function)
+            return function(*args, **(kwargs or {}))
+
+    images = torch.randn(2, 3, 8, 8)
+    loss = network()(images).sum()
+    other = network()(images).sum()
+    with Mode():
+        loss.backward()
+        before = list(heard)
+        heard.clear()
+        installed.timeline.steps = 10
+        other.backward()
+    assert installed.read().state["graph"]["planar"] == 1
+    assert heard == before
+
+
+def test_a_simulated_device_is_not_looked_at(simulated):
+    assert precision.install(simulated, torch) is None
+    assert simulated.on_backward == []
+
+
 def test_a_forked_child_looks_again(installed):
     installed.timeline.steps = 10
     torch.ones(1, requires_grad=True).sum().backward()
