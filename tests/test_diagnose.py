@@ -9,7 +9,7 @@ from runs import GPU, STEADY, WARMUP, loader, run, segments, sync, utilisation, 
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Evidence, Rank, Spread
 from torchperf_lint.loading import loading_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rule import RunRule
@@ -23,6 +23,16 @@ HOST_BUSY = {"after_the_step": 0.5}
 
 def on_gpu(busy=None, **changes):
     return {"device": GPU, "utilisation": utilisation(cores=8, gpu=busy), **changes}
+
+
+def rank(number, data_ms):
+    pace = Spread(20.0, 30.0, STEADY)
+    return Rank(number, number, WARMUP + STEADY, pace, 0.0, {"data": data_ms, "forward": 4.0}, group=2)
+
+
+def on_gpu_computing(dtype):
+    graph = {"hidden": 0, "matmuls": {dtype: 1}, "convolutions": {dtype: 9}, "planar": 9}
+    return run(state={"graph": graph, "gpus": [{"capability": [9, 0]}]}, **on_gpu(0.97))
 
 
 # name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
@@ -118,6 +128,9 @@ CASES = {
         run(loaders=[loader(0.1, 4, epochs=11, start_ms=11.0)], utilisation=MANY_CORES),
         set(),
     ),
+    # Ranks.
+    "one rank is late": (run(ranks=(rank(0, 1.0), rank(1, 9.0))), {"TPL763"}),
+    "ranks are alike": (run(ranks=(rank(0, 1.0), rank(1, 1.5))), set()),
     # The device.
     "blocked, device idle": (
         run(shares={"waiting_for_the_device": 0.5}, events=(sync(blocked_ms=10.0),), **on_gpu(0.4)),
@@ -140,6 +153,14 @@ CASES = {
     "slow after the step, device idle": (run(shares=HOST_BUSY, **on_gpu(0.3)), {"TPL904"}),
     "8 % after the step": (run(shares={"after_the_step": 0.08}, utilisation=MANY_CORES), set()),
     "half of a tiny step": (run(step_ms=0.1, shares=HOST_BUSY, utilisation=MANY_CORES), set()),
+    "small kernels": (
+        run(state={"kernels": {"steps": 1, "count": 900, "median_us": 3.0, "busy_share": 0.3}}),
+        {"TPL658"},
+    ),
+    "busy in float32": (on_gpu_computing("float32"), {"TPL502", "TPL909"}),
+    "busy in bfloat16, channels first": (on_gpu_computing("bfloat16"), {"TPL508", "TPL909"}),
+    "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
+    "the allocator has settled": (run(state={"allocations": {"steps": 90, "looks": 9, "retries": 0}}), set()),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
     # What cannot be said.
     "simulated, waiting": (waiting(0.6, device="simulated", simulated=True), {NOT_DECIDED}),

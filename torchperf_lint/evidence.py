@@ -122,6 +122,10 @@ class Rank:
     step_ms: Spread | None
     wait_ms: float
     """Time in loaders, after the warm-up."""
+    alone_ms: Mapping[str, float] = field(default_factory=dict)
+    """Phase -> median per step of what it does before it meets the others: data, forward, after the step."""
+    group: int | None = None
+    """How many processes its process group has; None where it has none, or that was not recorded."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Phases add up, and the time between two marks has the right name, whatever the loop looks like."""
 
+import math
 import threading
 
 import pytest
@@ -277,11 +278,30 @@ def test_histogram_of_step_times(warm):
     warm.train(iterator, 1)
     steps = warm.record().steps
     assert [count for _, count in steps["histogram"]] == [4, 1]
-    import math
-
     quick, slow = (math.exp((index + 0.5) * steps["bucket"]) for index, _ in steps["histogram"])
     assert quick == pytest.approx(1875, rel=0.02)
     assert slow == pytest.approx(10000, rel=0.02)
+
+
+def test_what_a_process_does_alone_is_kept_where_it_is_compared(warm):
+    warm.train(warm.begin(), 15)
+    assert warm.record().steps["phases"] == {}
+
+
+def test_what_a_process_does_alone_is_kept_step_by_step(warm):
+    warm.timeline.compared = True
+    iterator = warm.begin()
+    warm.train(iterator, 12)
+    warm.evaluate(4)
+    warm.timeline.waited(400.0)
+    warm.train(iterator, 2)
+    kept = warm.record().steps["phases"]
+    times = {phase: [(math.exp((index + 0.5) * 0.02), n) for index, n in rows] for phase, rows in kept.items()}
+    assert set(times) == {"data", "forward", "after the step"}
+    assert [n for _, n in times["forward"]] == [4]
+    assert times["forward"][0][0] == pytest.approx(500, rel=0.02)
+    assert times["data"][0] == (pytest.approx(250, rel=0.02), 3)
+    assert [n for _, n in times["data"]] == [3, 1]
 
 
 def test_waits_for_the_device_are_taken_out_of_the_phase(loop):

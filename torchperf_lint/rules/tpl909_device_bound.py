@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import percent
-from torchperf_lint.bounds import AFTER, DATA, DEFAULT, WAITING, Bound, loop_of
+from torchperf_lint.bounds import WAITING, Bound
+from torchperf_lint.computing import device_loop
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.machine import machine_of
 from torchperf_lint.rule import RunRule
 
 
@@ -44,11 +44,10 @@ class DeviceBound(RunRule):
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where the device was busy and nothing else takes the time."""
-        loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
-        if loop is None or run.device is None or busy is None or busy < DEFAULT.busy_device:
+        bound = device_loop(run)
+        if bound is None:
             return
-        if loop.share(DATA) >= DEFAULT.named or loop.share(AFTER) >= DEFAULT.named:
-            return
+        loop, busy = bound.loop, bound.busy
         waiting = loop.share(WAITING)
         blocked = f"the host waits for it {percent(waiting)} of the {loop.unit}'s time; " if waiting else ""
         yield Bound(

@@ -169,12 +169,17 @@ def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
 
 
 def _rank(run: RawRun) -> Rank:
+    group = run.state.get("distributed") or {}
+    bucket = run.steps.get("bucket", 1.0)
+    phases = {phase: spread(kept, bucket) for phase, kept in run.steps.get("phases", {}).items()}
     return Rank(
-        rank=run.header.get("rank"),
+        rank=group.get("rank") if run.header.get("rank") is None else run.header["rank"],
         pid=run.header.get("pid", 0),
         steps=run.steps.get("steps", 0),
-        step_ms=spread(run.steps.get("histogram", ()), run.steps.get("bucket", 1.0)),
+        step_ms=spread(run.steps.get("histogram", ()), bucket),
         wait_ms=sum(loader.get("steady_wait_ms", 0.0) for loader in run.loaders.values()),
+        alone_ms={phase: found.median for phase, found in phases.items() if found is not None},
+        group=group.get("world"),
     )
 
 

@@ -49,6 +49,8 @@ class Session:
         self.timeline = Timeline(self.recorder, spec.get("warmup", WARMUP))
         self.loaders: Any = None
         """The loader probe's registry, which other probes share."""
+        self.on_backward: list[Callable[[Any], object]] = []
+        """Called with the tensors of a backward pass before it begins; who has seen enough leaves the list."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
         self.callbacks: list[CodeType] = []

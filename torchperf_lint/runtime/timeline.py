@@ -40,6 +40,9 @@ _AFTER = {
 }
 OTHER = "other"
 WAIT = "waiting for the device"
+_ALONE = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step"}
+"""What a process does by itself in a step, by the mark that ends it. Collectives run in backward passes and optimizers,
+where each process waits for the latest, so step times do not tell ranks apart and these do."""
 Moment = tuple[float, int]
 """When, in seconds on the timeline's clock, and on which thread."""
 _AT_ONCE = 20
@@ -84,6 +87,11 @@ class Timeline:
         self._without_first = 0
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
+        self.compared = False
+        """Whether other processes train with this one: only then is kept, step by step, what each does alone."""
+        self._of_step = dict.fromkeys(_ALONE, 0.0)
+        """Seconds of the step under way, by the mark that ends them."""
+        self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self.recorder.scopes.steady = self.warmup == 0
@@ -243,6 +251,8 @@ class Timeline:
                 total = self._new_segment(segments, segment)
             total[0] += spent
             total[1] += 1
+        if self.compared and name in _ALONE:
+            self._of_step[name] += spent
 
     def _spend_waiting(self, segments: dict[Segment, list[float]], most: float) -> float:
         """Time in which the host stood still for the device counts as that, whatever it was part of."""
@@ -271,13 +281,18 @@ class Timeline:
         self.steps += 1
         scopes = self.recorder.scopes
         if self._closed_at is not None and self.steps > self.warmup:
-            ms = (now - self._closed_at) * 1000
-            bucket = floor(log(max(ms, 1e-6)) / BUCKET)
-            self._histogram[bucket] = self._histogram.get(bucket, 0) + 1
+            _keep(self._histogram, now - self._closed_at)
+            if self.compared:
+                self._keep_phases()
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup
         scopes.trains()
         scopes.stepped()
+
+    def _keep_phases(self) -> None:
+        for name, seconds in self._of_step.items():
+            _keep(self._by_phase[name], seconds)
+            self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
         """`steps` and `time`, when they have changed."""
@@ -296,6 +311,7 @@ class Timeline:
             "eval_batches": scopes.evaluation.batches,
             "bucket": BUCKET,
             "histogram": sorted(self._histogram.items()),
+            "phases": {_ALONE[name]: sorted(kept.items()) for name, kept in self._by_phase.items() if kept},
         }
         yield {
             "record": "time",
@@ -315,6 +331,11 @@ class Timeline:
             total[0] += seconds
             total[1] += times
         return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
+
+
+def _keep(histogram: dict[int, int], seconds: float) -> None:
+    bucket = floor(log(max(seconds * 1000, 1e-6)) / BUCKET)
+    histogram[bucket] = histogram.get(bucket, 0) + 1
 
 
 def _phase(last: str, name: str) -> str:

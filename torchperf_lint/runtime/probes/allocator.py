@@ -1,4 +1,5 @@
-"""`torch.cuda.empty_cache()`: where it is called, and how long it takes where there is a device.
+"""`torch.cuda.empty_cache()`: where it is called, and how long it takes where there is a device; and what the caching
+allocator asked the driver for.
 
 Without a device the call does nothing, and is seen all the same.
 """
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.probes._allocations import Allocations
+
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
 
@@ -17,7 +20,10 @@ NAME = "allocator"
 
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
-    """Count calls of `empty_cache`, the simulated device's as well."""
+    """Count calls of `empty_cache`, the simulated device's as well, and look at the allocator when a flush comes."""
+    allocations = Allocations(session, torch)
+    session.recorder.sources.append(allocations.records)
+    session.restarts.append(allocations.restart)
     for what, modules in (("cuda", (torch.cuda, torch.cuda.memory)), ("accelerator", _accelerator(torch))):
         if modules:
             watched = _watched(session, torch, modules[0].empty_cache, what)

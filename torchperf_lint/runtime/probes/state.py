@@ -21,6 +21,7 @@ _VARIABLES = (
     "CUDA_LAUNCH_BLOCKING",
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",
     "CUDA_VISIBLE_DEVICES",
 )
@@ -51,6 +52,7 @@ class _Looker:
     def look_at_step(self, steps: int) -> None:
         if steps in (3, self.session.timeline.warmup) or steps % 1000 == 0:
             self._now = facts(self.torch, self.session.simulated)
+            self.session.timeline.compared = "distributed" in self._now
 
     def records(self) -> Iterator[Record]:
         """What has changed since it was last written."""
@@ -71,12 +73,16 @@ def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN40
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "start_method": _start_method(),
     }
+    group = _group(torch)
+    if group is not None:
+        found["distributed"] = group
     gpus = [] if simulated else _gpus(torch)
     if gpus is not None:
         found["gpus"] = gpus
     cudnn = getattr(torch.backends, "cudnn", None)
     if cudnn is not None:
         found["cudnn_benchmark"] = bool(cudnn.benchmark)
+        found["cudnn_allow_tf32"] = _allows_tf32(cudnn)
     if hasattr(torch, "get_float32_matmul_precision"):
         found["matmul_precision"] = torch.get_float32_matmul_precision()
     return found
@@ -104,9 +110,30 @@ def _gpus(torch: Any) -> list[dict[str, Any]] | None:  # noqa: ANN401
                 "uuid": f"GPU-{uuid}" if uuid is not None else None,
                 "memory_bytes": properties.total_memory,
                 "multiprocessors": properties.multi_processor_count,
+                "capability": [properties.major, properties.minor],
             }
         )
     return found
+
+
+def _allows_tf32(cudnn: Any) -> bool | None:  # noqa: ANN401
+    """None where a script has mixed torch's old and new settings of it, which torch refuses to read."""
+    try:
+        return bool(cudnn.allow_tf32)
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def _group(torch: Any) -> dict[str, Any] | None:  # noqa: ANN401
+    """The process group that this process trains in; None outside of one."""
+    distributed = getattr(torch, "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return {
+        "backend": str(distributed.get_backend()),
+        "rank": distributed.get_rank(),
+        "world": distributed.get_world_size(),
+    }
 
 
 def _start_method() -> str | None:

@@ -110,6 +110,7 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
     begins = session.guarded(NAME, session.timeline.backward_begins)
     ends = session.guarded(NAME, session.timeline.backward_ends)
+    looks = session.on_backward
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -117,6 +118,8 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
         try:
             key = sites.key()
             recorder.later(begins, key, (clock(), get_ident()))
+            for look in tuple(looks):
+                look(args[0] if args else kwargs.get("tensors"))
         except Exception as error:
             if not session.is_blamed(NAME, error):
                 raise
