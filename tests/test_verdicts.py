@@ -93,6 +93,12 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(unwatched={"transfers": "no CUDA"}),
     },
+    "TPL205": {
+        "confirmed": run(copy()),
+        "refuted": run(),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(copy(), device=None),
+    },
     "TPL208": {
         "confirmed": run(copy()),
         "refuted": run(),
