@@ -24,7 +24,7 @@ _LIBRARIES = re.compile(
 _SETTLES = re.compile(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
 _STOPS = re.compile(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
 _DEPTH = 3
-_MOVES = re.compile(r"(?:\.(?:to|cuda|train|eval|float|half)\(\))+$")
+_MOVES = frozenset({"to", "cuda", "train", "eval", "float", "half"})
 
 
 def speaks_of_freezing(text: str) -> bool:
@@ -74,9 +74,11 @@ def has_parameters(project: Project, path: str, function: int, value: ast.expr, 
         return False
     if isinstance(value, ast.List | ast.Tuple):
         return any(has_parameters(project, path, function, element, depth) for element in value.elts)
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
     if not isinstance(value, ast.Call):
         return False
-    things = project.types.things(path, function, _MOVES.sub("", chain(value)))
+    things = project.types.things(path, function, chain(value))
     if len(things) != 1:
         return False
     (thing,) = things

@@ -55,14 +55,18 @@ class _Seen:
 
     def __init__(self) -> None:
         self.cast: ast.expr | None = None
-        self.double = False
+        self.double: bool | None = None
+        """Whether doubles cross the bus, once a cast says so."""
         self.because = ""
         self.on_host = False
         """Whether numpy has had a hand in it."""
 
-    def converts(self, node: ast.expr, double: bool) -> None:
-        """Note a cast: the innermost is where bytes become floats, the outermost tells what crosses the bus."""
-        self.double = double if self.cast is None else self.double
+    def converts(self, node: ast.expr, double: bool | None) -> None:
+        """Note a cast: the innermost is where bytes become floats, the outermost tells what crosses the bus.
+
+        `double`: None for a division, which keeps the type of floats.
+        """
+        self.double = double if self.double is None else self.double
         self.cast = node
 
 
@@ -82,7 +86,7 @@ def widened(file: SourceFile, site: Site) -> Widened | None:
     if value.device == DEVICE or value.kind in ("module", "plain"):
         return None
     known = seen.on_host or (value.kind in ("tensor", "batch", "array") and not value.on_device)
-    return Widened(seen.cast, seen.double, seen.because, Confidence.LIKELY if known else Confidence.POSSIBLE)
+    return Widened(seen.cast, bool(seen.double), seen.because, Confidence.LIKELY if known else Confidence.POSSIBLE)
 
 
 def _follow(file: SourceFile, site: Site, seen: _Seen) -> ast.expr | None:
@@ -94,7 +98,7 @@ def _follow(file: SourceFile, site: Site, seen: _Seen) -> ast.expr | None:
         elif isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Div) and _is_full(node.right):
                 seen.because = "divided by 255"
-                seen.converts(node, False)
+                seen.converts(node, None)
             elif not isinstance(node.op, ast.Sub | ast.Div | ast.Mult):
                 return None
             node = node.left
@@ -134,7 +138,7 @@ def _through(file: SourceFile, site: Site, node: ast.Call, seen: _Seen) -> ast.e
         return base
     if name in ("div", "div_") and arguments and _is_full(arguments[0]):
         seen.because = "divided by 255"
-        seen.converts(node, False)
+        seen.converts(node, None)
         return base
     if name in ("sub", "sub_", "div", "div_", "mul", "mul_") or name in _KEEPS:
         return base
