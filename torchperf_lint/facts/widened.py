@@ -29,13 +29,15 @@ _KEEPS = frozenset(
 _MAKES = frozenset(
     "torch.from_numpy torch.as_tensor torch.tensor torch.stack numpy.ascontiguousarray numpy.transpose "
     "numpy.expand_dims numpy.moveaxis numpy.rollaxis numpy.stack numpy.flip numpy.array numpy.asarray "
-    "numpy.squeeze torch.unsqueeze torch.permute".split()
+    "numpy.squeeze torch.unsqueeze torch.permute cv2.resize cv2.cvtColor".split()
 )
 """Functions whose first argument's numbers are those of the result."""
 _IMAGES = re.compile(
-    r"^(?:cv2\.(?:imread|imdecode|cvtColor|resize)|PIL\.Image\.\w+(?:\(\).*)?|imageio(?:\.v[23])?\.imread|"
+    r"^(?:cv2\.(?:imread|imdecode)|PIL\.Image\.\w+(?:\(\).*)?|imageio(?:\.v[23])?\.imread|"
     r"skimage\.io\.imread|torchvision\.io\.(?:read_image|decode_image|decode_jpeg|decode_png))$"
 )
+_TO_TENSOR = re.compile(r"(?:img|image|array|numpy|np|im)_?(?:2|to)_?tensor$|^to_tensor$", re.IGNORECASE)
+"""Helpers that make tensors of arrays, in the order of axes that torch wants."""
 _FULL = (255, 255.0, 256, 256.0)
 
 
@@ -130,6 +132,9 @@ def _through(file: SourceFile, site: Site, node: ast.Call, seen: _Seen) -> ast.e
         if any(_wide(part) for part in arguments):
             seen.converts(node, any("64" in _dtype(part) for part in arguments))
         return node.args[0] if node.args else None
+    if node.args and _TO_TENSOR.search(last_part(chain(node.func))):
+        seen.on_host = True
+        return node.args[0]
     if not isinstance(node.func, ast.Attribute):
         return node if not denoted else None
     name, base = node.func.attr, node.func.value
@@ -172,9 +177,23 @@ def _is_full(node: ast.expr) -> bool:
 
 def _is_scaled(file: SourceFile, site: Site) -> bool:
     """Whether the copy is divided by 255 at once: it holds what were bytes."""
-    parent = file.enclosing(site.function).parents.get(site.call)
-    if isinstance(parent, ast.BinOp):
-        return isinstance(parent.op, ast.Div) and parent.left is site.call and _is_full(parent.right)
-    call = file.enclosing(site.function).parents.get(parent) if isinstance(parent, ast.Attribute) else None
-    scales = isinstance(call, ast.Call) and last_part(chain(call.func)) in ("div", "div_")
-    return scales and isinstance(call, ast.Call) and any(map(_is_full, call.args))
+    around = file.enclosing(site.function)
+    parent = around.parents.get(site.call)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        name, line = parent.targets[0].id, site.record.line
+        nodes = around.of_kinds((ast.BinOp, ast.Call))
+        return any(_scales(node, name) for node in nodes if isinstance(node, ast.expr) and node.lineno > line)
+    return any(_scales(node, site.call) for node in (parent, around.parents.get(parent) if parent else None) if node)
+
+
+def _scales(node: ast.AST, what: ast.expr | str) -> bool:
+    """`what / 255`, `what.div(255)`; `what`: an expression, or a name."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.Div) and _is(node.left, what) and _is_full(node.right)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr in ("div", "div_") and _is(node.func.value, what) and any(map(_is_full, node.args))
+
+
+def _is(node: ast.expr, what: ast.expr | str) -> bool:
+    return node is what or (isinstance(node, ast.Name) and node.id == what)

@@ -27,7 +27,8 @@ class FusedOptimizerAvailable(SourceRule):
 
     ## What it does
     Flags `Adam`, `AdamW` and `SGD` of torch.optim, made in a project that uses an accelerator, with none of `fused`,
-    `foreach` and `differentiable` given and nothing unpacked that may hold them. Off by default: what it gains depends
+    `foreach` and `differentiable` given, nothing unpacked that may hold them, and more to update than a few tensors
+    listed one by one. Off by default: what it gains depends
     on the number and the size of the parameters, and now and then it is nothing. Reported as info; in a function that
     nothing in the project calls it is only `possible`.
 
@@ -106,6 +107,15 @@ def _since(site: Site) -> tuple[int, int]:
 
 
 def _left_open(site: Site) -> bool:
-    """Whether nothing says how to update: no such argument, and nothing unpacked."""
+    """Whether nothing says how to update: no such argument, nothing unpacked, and more than a few tensors to update."""
     unpacked = any(isinstance(argument, ast.Starred) for argument in site.call.args)
-    return not unpacked and all(k.arg is not None and k.arg not in _CHOSEN for k in site.call.keywords)
+    return (
+        not unpacked and not _few(site) and all(k.arg is not None and k.arg not in _CHOSEN for k in site.call.keywords)
+    )
+
+
+def _few(site: Site) -> bool:
+    """Whether the tensors are listed one by one: an image, or a scale, that is itself what is optimised."""
+    given = site.keyword("params") or (site.call.args[0] if site.call.args else None)
+    listed = isinstance(given, ast.List | ast.Tuple)
+    return listed and not any(isinstance(element, ast.Dict | ast.Starred) for element in given.elts)  # type: ignore[union-attr]
