@@ -66,6 +66,8 @@ def constant_tables(file: SourceFile) -> Iterator[Table]:
             or not isinstance(target, ast.Name)
         ):
             continue
+        if _is_kept(file, spot):
+            continue
         weight = _Scale(file, spot).weigh(statement.value, spot.start, 0)
         if weight is None or weight.kernels < _KERNELS:
             continue
@@ -75,6 +77,22 @@ def constant_tables(file: SourceFile) -> Iterator[Table]:
     for table in found:
         if not any(_is_made_of(other, table) for other in found):
             yield table
+
+
+def _is_kept(file: SourceFile, spot: Spot) -> bool:
+    """Whether a test asks for an attribute that the branch then sets: `if not exists(self.bias): ...`."""
+    for around in file.enclosing(spot.function).around(spot.expression):
+        if not isinstance(around, ast.If):
+            continue
+        asked = {
+            part.attr if isinstance(part, ast.Attribute) else str(part.value)
+            for part in ast.walk(around.test)
+            if isinstance(part, ast.Constant) or (isinstance(part, ast.Attribute) and chain(part.value) == "self")
+        }
+        kept = ast.unparse(around)
+        if any(f"self.{name} = " in kept or f"register_buffer('{name}'" in kept for name in asked):
+            return True
+    return False
 
 
 def _is_made_of(other: Table, table: Table) -> bool:
