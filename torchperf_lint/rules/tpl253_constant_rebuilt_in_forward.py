@@ -112,6 +112,7 @@ class ConstantRebuiltInForward(SourceRule):
             instead=keep + more,
             value=table.value.weaker(Confidence.LIKELY),
             hot=hot,
+            root_cause=f"{self.code} in function {table.spot.function}",
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
