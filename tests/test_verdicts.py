@@ -94,6 +94,12 @@ CASES = {
         "unobservable": run(unwatched={"transfers": "no CUDA"}),
     },
     "TPL122": SYNCS,
+    "TPL205": {
+        "confirmed": run(copy()),
+        "refuted": run(),
+        "not-reached": run(**NOT_RAN),
+        "unobservable": run(copy(), device=None),
+    },
     "TPL208": {
         "confirmed": run(copy()),
         "refuted": run(),

@@ -34,6 +34,9 @@ class CpuCopyInHotLoop(SourceRule):
     tensor element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before
     the loop does it.
 
+    A round trip through numpy, in a module or a loop, is one finding, at the copy to the host: its message names the
+    line that uploads the result again. What is wrong there is the trip, so no rule of its own reports that line.
+
     ## Why it is slow
     The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
     what follows (numpy, scikit-learn) runs on one core while the device idles.
@@ -118,7 +121,8 @@ class CpuCopyInHotLoop(SourceRule):
             back = comes_back(file, site) if read.repeated is None else None
             yield self.found(
                 site,
-                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
+                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}"
+                + (f", and line {back} uploads it again" if back is not None else ""),
                 instead=one_copy(file, read)
                 or _kept_there(file, receiver, back)
                 or _kept_here(file, site, receiver)
@@ -137,7 +141,10 @@ class CpuCopyInHotLoop(SourceRule):
 
 
 def _kept_there(file: SourceFile, receiver: ast.expr, back: int | None) -> str | None:
-    return f"leave `{file.brief(receiver)}` on the device: line {back} uploads it again" if back is not None else None
+    if back is None:
+        return None
+    kept = f"leave `{file.brief(receiver)}` on the device"
+    return f"{kept}: torch has the numpy functions, and line {back} has nothing to upload then"
 
 
 def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:

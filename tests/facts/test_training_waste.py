@@ -1,0 +1,144 @@
+"""Gradients nobody uses, gradients dropped twice, bytes widened on the host, tables computed anew."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.constant_tables import constant_tables
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.thrown_graphs import thrown_graphs
+from torchperf_lint.facts.trainable import has_parameters
+from torchperf_lint.facts.unowned_parameters import unowned_parameters
+from torchperf_lint.facts.widened import widened
+from torchperf_lint.facts.zeroed_again import zeroed_again
+
+NET = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.ReLU(), nn.Linear(8, 8))
+            self.head = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    """
+
+
+def file_of(snippet):
+    files = texts(snippet)
+    return SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("nn.Linear(8, 8)", True),
+        ("nn.Sequential(nn.ReLU(), nn.Conv2d(3, 8, 3)).to('cuda')", True),
+        ("nn.ModuleList([nn.ReLU(), nn.Linear(8, 8)])", True),
+        ("nn.ReLU()", False),
+        ("nn.CrossEntropyLoss()", False),
+        ("build()", False),
+    ],
+)
+def test_modules_with_parameters(made, expected):
+    file = file_of("")
+    assert has_parameters(file.project, "a.py", 0, ast.parse(made, mode="eval").body) is expected
+
+
+LOOP = """
+        for x in DataLoader(data):
+            loss = model(x).mean()
+            loss.backward()
+            optimizer.step()
+    """
+
+
+@pytest.mark.parametrize(
+    ("given", "rest"),
+    [
+        ("model.head.parameters()", "`model.body`"),
+        ("[*model.head.parameters()]", "`model.body`"),
+        ("[{'params': model.head.parameters(), 'lr': 0.1}]", "`model.body`"),
+        ("model.parameters()", None),
+        ("[p for p in model.head.parameters()]", None),
+        ("list(model.head.parameters()) + list(model.body.parameters())", None),
+        ("select(model)", None),
+    ],
+)
+def test_the_rest_of_a_model(given, rest):
+    text = f"{NET}def run(data):\n        model = Net()\n        optimizer = torch.optim.SGD({given}, 0.1){LOOP}"
+    found = [unowned.rest for unowned in unowned_parameters(file_of(text), ("torch.optim.SGD",))]
+    assert found == ([rest] if rest else [])
+
+
+@pytest.mark.parametrize(
+    ("statement", "thrown"),
+    [
+        ("y = net(x).detach()", True),
+        ("y = net(x).softmax(-1)[0].detach()", True),
+        ("y = other(x).detach()", False),
+        ("y = net.name(x).detach()", False),
+        ("net.body.requires_grad_(False); y = net(x).detach()", False),
+    ],
+)
+def test_graphs_that_are_thrown_away(statement, thrown):
+    text = f"{NET}def run(data, model, optimizer):\n        net = Net().cuda()\n        for x in DataLoader(data):\n"
+    text += f"            {statement}\n            model(y).mean().backward()\n            optimizer.step()\n"
+    assert bool(list(thrown_graphs(file_of(text)))) is thrown
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("(x.float() / 255).to(device)", (False, "divided by 255")),
+        ("(x.double() / 255).to(device)", (True, "divided by 255")),
+        ("x.float().to(device).div(255)", (False, "divided by 255 afterwards")),
+        ("torch.from_numpy(np.zeros(3, dtype=np.uint8)).float().to(device)", (False, "bytes, from `np.zeros(...)`")),
+        ("x.to(device).float() / 255", None),
+        ("x.float().to(device)", None),
+        ("x.to(device, torch.float32, non_blocking=True) / 255", None),
+        ("(x.float() / 255).byte().to(device)", None),
+    ],
+)
+def test_bytes_that_become_floats(made, expected):
+    file = file_of(
+        f"def run(data, device):\n    for x in DataLoader(data):\n        y = {made}\n        y.backward()\n"
+    )
+    found = [w for site in file.hot_calls("to") for w in [widened(file, site)] if w is not None]
+    assert [(w.double, w.because) for w in found] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("opt.zero_grad(); y = f(x); opt.zero_grad(); y.backward(); opt.step()", 1),
+        ("opt.zero_grad(); f(x).backward(); opt.step(); opt.zero_grad()", 1),
+        ("opt.zero_grad(); f(x).backward(); opt.zero_grad(); f(x).backward(); opt.step()", 0),
+        ("opt.zero_grad(); other.zero_grad(); f(x).backward(); opt.step()", 0),
+    ],
+)
+def test_gradients_dropped_twice(body, lines):
+    lines_of = "".join(f"        {part}\n" for part in body.split("; "))
+    file = file_of(f"def run(data, f, opt, other):\n    for x in DataLoader(data):\n{lines_of}")
+    assert len(list(zeroed_again(file))) == lines
+
+
+@pytest.mark.parametrize(
+    ("made", "kernels"),
+    [
+        ("torch.exp(torch.arange(16, device=x.device) * 2.0)", [3]),
+        ("torch.tril(torch.ones(x.shape[1], x.shape[1], device=x.device)).bool()", [3]),
+        ("torch.exp(torch.arange(16) * 2.0)", []),
+        ("torch.exp(torch.rand(16, device=x.device) * 2.0)", []),
+        ("torch.exp(x * 2.0 + 1.0)", []),
+        ("torch.arange(16, device=x.device)", []),
+    ],
+)
+def test_tables_computed_anew(made, kernels):
+    text = f"class M(nn.Module):\n    def forward(self, x: torch.Tensor):\n        t = {made}\n        return x + t\n"
+    assert [table.kernels for table in constant_tables(file_of(text))] == kernels

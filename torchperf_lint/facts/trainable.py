@@ -1,0 +1,98 @@
+"""Modules whose parameters take gradients, as far as the code shows: they have some, and nothing freezes them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.project import Project
+
+_LAYERS = frozenset(
+    "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
+    "EmbeddingBag LSTM GRU RNN LSTMCell GRUCell Transformer TransformerEncoder TransformerDecoder "
+    "TransformerEncoderLayer TransformerDecoderLayer MultiheadAttention".split()
+)
+"""Classes of torch.nn whose parameters are worth a saving."""
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
+_LIBRARIES = re.compile(
+    r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
+    r"transformers\.(?:Auto)?\w*Model\w*|torchvision\.models\.get_model)\(\)"
+)
+_SETTLES = re.compile(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
+_STOPS = re.compile(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
+_DEPTH = 3
+_MOVES = frozenset({"to", "cuda", "train", "eval", "float", "half"})
+
+
+def speaks_of_freezing(text: str) -> bool:
+    """Whether a text says anything about which parameters take gradients."""
+    return _SETTLES.search(text) is not None
+
+
+def is_of_a_library(things: Sequence[Thing]) -> bool:
+    """Whether all that something may be are whole models that a library makes."""
+    return bool(things) and all(t.kind == "external" and _LIBRARIES.match(t.dotted) for t in things)
+
+
+def class_records(project: Project, cls: Thing) -> bool:
+    """Whether no file of a class and its bases says which parameters take gradients, and no method stops them."""
+    for part in project.index.ancestry(cls):
+        if part.kind == "class" and (_SETTLES.search(project.text(part.path)) or _stops(project, part)):
+            return False
+    return True
+
+
+def _stops(project: Project, cls: Thing) -> bool:
+    """Whether gradients end anywhere in the methods of a class, decorators included."""
+    body, functions = project.body(cls.path), project.index.outlines[cls.path].functions
+    if body is None:
+        return True
+    methods = [functions[number] for number in project.index.record(cls).methods.values()]
+    return any(_STOPS.search("".join(body.lines[m.line - 1 : m.end_line])) for m in methods)
+
+
+def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:
+    """The attributes of a module of the project that hold modules with parameters, and what they are, as written."""
+    found: dict[str, str] = {}
+    for part in project.index.ancestry(cls):
+        body = project.body(part.path) if part.kind == "class" else None
+        start = project.index.record(part).methods.get("__init__") if part.kind == "class" else None
+        if body is None or start is None:
+            continue
+        for name, value, _ in body.self_assignments(start):
+            if has_parameters(project, part.path, start, value):
+                found.setdefault(name, ast.unparse(value))
+    return found
+
+
+def has_parameters(project: Project, path: str, function: int, value: ast.expr, depth: int = _DEPTH) -> bool:
+    """Whether an expression makes a module with parameters worth a saving."""
+    if depth <= 0:
+        return False
+    if isinstance(value, ast.List | ast.Tuple):
+        return any(has_parameters(project, path, function, element, depth) for element in value.elts)
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    if not isinstance(value, ast.Call):
+        return False
+    things = project.types.things(path, function, chain(value))
+    if len(things) != 1:
+        return False
+    (thing,) = things
+    if thing.kind == "instance":
+        return class_records(project, thing) and _class_has(project, thing, depth - 1)
+    if thing.dotted.removesuffix("()") in _CONTAINERS:
+        return any(has_parameters(project, path, function, part, depth) for part in value.args)
+    made = thing.dotted.removesuffix("()")
+    return is_of_a_library(things) or (made.startswith("torch.nn.") and made.rpartition(".")[2] in _LAYERS)
+
+
+def _class_has(project: Project, cls: Thing, depth: int) -> bool:
+    start = project.index.record(cls).methods.get("__init__")
+    body = project.body(cls.path)
+    if start is None or body is None or not project.types.is_module_class(cls):
+        return False
+    return any(has_parameters(project, cls.path, start, value, depth) for _, value, _ in body.self_assignments(start))
