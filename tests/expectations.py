@@ -73,10 +73,20 @@ def run(root: Path, files: Iterable[Path], settings: Settings | None = None) -> 
     return lint(Target(root.resolve(), settings or Settings(), tuple(sorted(path.resolve() for path in files))))
 
 
-def differences(root: Path, files: Iterable[Path]) -> list[str]:
+def asked_for(code: str) -> Settings:
+    """The default settings, and a rule selected that is off by default."""
+    return Settings(extend_select=(code,))
+
+
+def code_of(folder: Path) -> str:
+    """The code of the rule that a folder of fixtures belongs to."""
+    return folder.name.partition("_")[0].upper()
+
+
+def differences(root: Path, files: Iterable[Path], settings: Settings | None = None) -> list[str]:
     """Lint and compare; a line in words for each thing that is missing, unexpected, or otherwise than expected."""
     files = sorted(files)
-    marks, report = marks_of(root, files), run(root, files)
+    marks, report = marks_of(root, files), run(root, files, settings)
     by_place: dict[tuple[str, int, str], list[Finding]] = {}
     for finding in report.findings:
         place = (_path(finding.location.path, root), finding.location.line, finding.code)

@@ -5,7 +5,18 @@ from __future__ import annotations
 import ast
 
 import pytest
-from expectations import FIXTURES, PROJECTS, REFERENCES, RULE_FOLDERS, differences, marks_of, marks_of_text, run
+from expectations import (
+    FIXTURES,
+    PROJECTS,
+    REFERENCES,
+    RULE_FOLDERS,
+    asked_for,
+    code_of,
+    differences,
+    marks_of,
+    marks_of_text,
+    run,
+)
 
 from torchperf_lint.model import Severity
 
@@ -18,7 +29,7 @@ def name(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_fixture_gives_the_findings_it_expects(path):
-    found = differences(path.parent, [path])
+    found = differences(path.parent, [path], asked_for(code_of(path.parent)))
     assert not found, f"{name(path)}:\n" + "\n".join(found)
 
 
