@@ -13,6 +13,9 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_TRAINED = ("pretrained", "load_state_dict_from_url", "load_url", "hf_hub_download")
+"""What says that weights exist which were trained with the bias."""
+
 
 class ConvBiasBeforeBatchnorm(SourceRule):
     """A convolution's bias that the batch normalisation behind it takes away.
@@ -20,7 +23,7 @@ class ConvBiasBeforeBatchnorm(SourceRule):
     ## What it does
     Flags `nn.Conv1d`, `Conv2d`, `Conv3d` and their transposes with a bias, as information, where `nn.BatchNorm` or
     `nn.SyncBatchNorm` comes next in an `nn.Sequential` or a list of layers, or in `self.bn(self.conv(x))`. Off by
-    default: it changes what checkpoints hold.
+    default: it changes what checkpoints hold. In a file that loads trained weights it is only `possible`.
 
     ## Why it is slow
     The normalisation subtracts the mean over the batch, and the bias with it. In training the bias costs an addition,
@@ -72,12 +75,13 @@ class ConvBiasBeforeBatchnorm(SourceRule):
         del project
         if not file.mentions(("Conv",)):
             return
+        trained = file.mentions(_TRAINED)
         for site, norm in biased(file):
             yield self.found(
                 site,
                 message=f"the bias of `{file.brief(site.call)}` is taken away by the batch normalisation (line {norm})",
                 instead="pass `bias=False`; the normalisation has a bias of its own",
-                confidence=Confidence.LIKELY,
+                confidence=Confidence.POSSIBLE if trained else Confidence.LIKELY,
                 fix=fix_of(
                     site,
                     Safety.UNSAFE,
