@@ -1,4 +1,4 @@
-"""Convolutions whose result goes straight into a batch normalisation: neighbours in a list of layers, or nested calls."""
+"""Convolutions whose result goes straight into a batch normalisation: neighbours in a list, or nested calls."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _applied(file: SourceFile, site: Site, norms: list[Site]) -> Site | None:
     if conv is None or owner < 0:
         return None
     named = {_attribute(file, norm): norm for norm in norms if norm.function == site.function}
-    uses = [use for use in _uses(file, owner, conv)]
+    uses = list(_uses(file, owner, conv))
     if len(uses) != 2 or len(named) < 1:
         return None  # one is the assignment
     for function, use in uses:

@@ -121,8 +121,8 @@ class GradscalerWithBf16(SourceRule):
         file = site.file
         return self.found(
             site,
-            message=f"`{file.brief(site.call)}` scales gradients of bfloat16 (line {region.record.line}), which has the "
-            "range of float32: each step goes through all gradients once more and waits for the answer",
+            message=f"`{file.brief(site.call)}` scales gradients of bfloat16 (line {region.record.line}), which has "
+            "the range of float32: each step goes through all gradients once more and waits for the answer",
             instead="leave the scaler out: `loss.backward()` and `optimizer.step()`; or pass `enabled=False`",
             confidence=Confidence.LIKELY,
             related=[file.related(file.path, *region.start, "bfloat16 is asked for here")],

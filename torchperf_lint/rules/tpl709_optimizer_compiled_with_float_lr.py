@@ -97,8 +97,9 @@ class OptimizerCompiledWithFloatLr(SourceRule):
             rate = found.made.record.line
             yield self.found(
                 found.mark,
-                message=f"`{file.brief(found.mark.expression)}` compiles an optimizer's step whose learning rate is a "
-                f"number (line {rate}): it is compiled again whenever the scheduler (line {found.scheduler}) changes it",
+                message=f"`{file.brief(found.mark.expression)}` compiles an optimizer's step whose learning rate is "
+                f"a number (line {rate}): it is compiled again whenever the scheduler (line {found.scheduler}) "
+                "changes it",
                 instead="hand the rate over as a tensor: `lr=torch.tensor(1e-3)`",
                 confidence=Confidence.LIKELY,
                 related=[file.related(file.path, *found.made.start, "the optimizer is made here")],

@@ -112,7 +112,7 @@ class DiffusersMemorySaversLeftOn(SourceRule):
     def _offload(self, site: Site) -> Finding:
         return self.found(
             site,
-            message=f"`{site.file.brief(site.call)}` copies every module to the device and back, in each denoising step",
+            message=f"`{site.file.brief(site.call)}` copies every module to the device and back, in each step",
             instead='`pipe.to("cuda")` where it fits, else `pipe.enable_model_cpu_offload()`, which moves whole models',
             confidence=Confidence.POSSIBLE,
         )
