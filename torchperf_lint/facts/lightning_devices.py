@@ -47,8 +47,8 @@ def _named(file: SourceFile, site: Site) -> str | None:
     first = site.call.args[0] if site.call.args else None
     if called == "cuda" and site.receiver is not None:
         number = first if first is not None else site.keyword("device")
-        plain = isinstance(number, ast.Constant) and type(number.value) is int
-        return f"cuda:{number.value}" if plain and isinstance(number, ast.Constant) else None
+        index = number.value if isinstance(number, ast.Constant) else None
+        return f"cuda:{index}" if isinstance(index, int) else None
     given = site.keyword("device") or (first if called == "to" else None)
     return _device(file, site, given) if given is not None else None
 

@@ -37,9 +37,9 @@ class MemoryStatOrNvidiaSmiInLoop(SourceRule):
     """The device's memory is asked for in detail at every step.
 
     ## What it does
-    Flags `nvidia-smi` started by `subprocess` or `os`, `GPUtil.getGPUs()`, `torch.cuda.memory_summary()` and
-    `memory_snapshot()` in code that runs at every step, evaluation batch or forward pass; and, as information,
-    `torch.cuda.mem_get_info()` there, where it is only shown. `memory_allocated()` and its like are cheap.
+    Flags `nvidia-smi` started by `subprocess` or `os`, `GPUtil.getGPUs()`, `torch.cuda.memory_summary()` in
+    code that runs at every step, evaluation batch or forward pass; and `memory_snapshot()` and, as information,
+    `torch.cuda.mem_get_info()` there, where they are only shown. `memory_allocated()` and its like are cheap.
 
     ## Why it is slow
     A program is started, loads the driver's library and asks every device, while the training loop waits for it.
@@ -117,7 +117,7 @@ class MemoryStatOrNvidiaSmiInLoop(SourceRule):
             if site.hot is None or site.hot.kind == "data":
                 continue
             called = file.denotes(site.call.func, site) or ""
-            if called in _REPORTS:
+            if called in _REPORTS and (not called.endswith("_snapshot") or _is_shown(site)):
                 yield self._told(site, _REPORTS[called])
             elif called in _FREE:
                 if _is_shown(site):
@@ -153,7 +153,7 @@ def _names_smi(call: ast.Call) -> bool:
 
 
 def _is_shown(site: Site) -> bool:
-    """Whether the free memory goes into a call for its own sake, as logging does, itself or by the names it gets."""
+    """Whether what is asked for goes into a call for its own sake, as logging does, itself or by the names it gets."""
     around = site.file.enclosing(site.function)
     if any(isinstance(node, _DECIDE) and not _is_body(node, site.call) for node in around.ancestors(site.call)):
         return False
