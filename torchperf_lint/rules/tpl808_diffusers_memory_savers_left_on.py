@@ -92,6 +92,8 @@ class DiffusersMemorySaversLeftOn(SourceRule):
             slices = site.record.callee.endswith(_SLICING)
             if site.receiver is None or site.record.callee.startswith(("self.enable", "super()")):
                 continue  # inside the library itself
+            if file.outline.functions[site.function].name.startswith("enable_"):
+                continue  # handed on: its caller asks for it
             if asked_for(file, site.call, site.function) or (slices and project.must_run_before(2, 0)):
                 continue
             yield self._slicing(site) if slices else self._offload(site)
