@@ -45,6 +45,11 @@ FAMILIES: dict[str, str] = {
     "amp": "TPL507 TOR101",
     "debug": "TPL551 TPL552",
     "zero_grad": "TPL601 TPL605 KP010 TOR402",
+    "device figures": "TPL408",
+    "layers": "TPL510",
+    "amp": "TPL505 TPL507 TOR101",
+    "debug": "TPL551 TPL552 TPL555 TPL558",
+    "zero_grad": "TPL601 KP010 TOR402",
     "loops": "TPL651 TPL652 KP009",
     "attention": "TPL654 TPL655",
     "updates": "TPL602 TPL603 TPL604 TPL607",
@@ -53,8 +58,12 @@ FAMILIES: dict[str, str] = {
     "inference": "TPL803 TPL804 TPL805",
     "compile": "TPL701 TPL702",
     "gradients exchanged": "TPL752 TPL753 TPL756 TPL757 TPL758 TPL762",
+    "inference": "TPL803 TPL804 TPL805 TPL808",
+    "compile": "TPL701 TPL702 TPL709",
+    "gradients exchanged": "TPL752 TPL753 TPL756 TPL762",
+    "gradients exchanged": "TPL752 TPL757 TPL758 TPL762",
     "backends": "TPL501 TPL556",
-    "trainers": "TPL853 TPL854 TPL873 TPL875",
+    "trainers": "TPL851 TPL853 TPL854 TPL873 TPL875",
 }
 """Codes that speak about one thing: a finding counts for a site if both are of one family and overlap. Which of several
 codes of a family a tool chose is not judged."""

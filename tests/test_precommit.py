@@ -73,13 +73,24 @@ def project(tmp_path: Path) -> Path:
         (project / name).mkdir(parents=True)
         (project / name / "model.py").write_text(PARALLEL)
     (project / "explore.ipynb").write_text(json.dumps(NOTEBOOK))
-    (project / "notes.txt").write_text("nn.DataParallel(net)\n")
+    (project / "notes.txt").write_text("nn.DataParallel(net)\nexport CUDA_LAUNCH_BLOCKING=1\n")
+    (project / "train.sh").write_text("export CUDA_LAUNCH_BLOCKING=1\npython train.py\n")
+    (project / "Dockerfile.gpu").write_text("FROM x\nENV CUDA_LAUNCH_BLOCKING=1\n")
+    (project / ".env").write_text("CUDA_LAUNCH_BLOCKING=1  # noqa: TPL552\n")
     return _committed(project)
 
 
-def _try_repo(hook: Path, project: Path, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pre-commit keeps the hook's environment, which it makes once for all its hooks."""
+    return tmp_path_factory.mktemp("home")
+
+
+def _try_repo(
+    hook: Path, project: Path, home: Path, *arguments: str, name: str = "torchperf-lint"
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "pre_commit", "try-repo", str(hook), "torchperf-lint", "--color=never", *arguments],
+        [sys.executable, "-m", "pre_commit", "try-repo", str(hook), name, "--color=never", *arguments],
         cwd=project,
         env=_environment(PRE_COMMIT_HOME=str(home), PIP_RETRIES="1", PIP_TIMEOUT="20", COLUMNS="200"),
         capture_output=True,
@@ -92,10 +103,18 @@ def _try_repo(hook: Path, project: Path, home: Path, *arguments: str) -> subproc
     return done
 
 
-def test_try_repo_names_the_places_in_files_and_notebooks(hook: Path, project: Path, tmp_path: Path) -> None:
-    done = _try_repo(hook, project, tmp_path / "home", "--all-files")
+def test_try_repo_names_the_places_in_files_and_notebooks(hook: Path, project: Path, home: Path) -> None:
+    done = _try_repo(hook, project, home, "--all-files")
     found = {(match["place"], match["code"]) for match in _HEADER.finditer(done.stdout)}
     assert found == {("pkg/model.py:2:9", "TPL751"), ("explore.ipynb:cell 2:2:9", "TPL751")}, done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout
+
+
+def test_the_hook_for_scripts_and_settings_names_the_places_in_them(hook: Path, project: Path, home: Path) -> None:
+    done = _try_repo(hook, project, home, "--all-files", name="torchperf-lint-text")
+    found = {(match["place"], match["code"]) for match in _HEADER.finditer(done.stdout)}
+    assert found == {("train.sh:1:8", "TPL552"), ("Dockerfile.gpu:2:5", "TPL552")}, done.stdout + done.stderr
     assert done.returncode == 1
     assert "Traceback" not in done.stdout
 

@@ -125,7 +125,36 @@ def test_comments_silence_findings(tmp_path, name, text):
 
 def test_a_comment_silences_its_own_statement_only(tmp_path):
     text = "# noqa: TPL552\nexport A=1\nexport CUDA_LAUNCH_BLOCKING=1\n"
-    assert found(tmp_path, "a.sh", text) == [("TPL552", 3)]
+    assert found(tmp_path, "a.sh", text) == [("TPL001", 1), ("TPL552", 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.sh", "python train.py  # noqa: TPL552\n", [("TPL001", 1)]),
+        ("a.sh", "# torchperf-lint: ignore-file[TPL762]\nexport A=1\n", [("TPL001", 1)]),
+        ("a.sh", "# torchperf-lint: ignore\nexport A=1\n", [("TPL001", 1)]),
+        ("Dockerfile", "# noqa: TPL552, TPL762\nENV CUDA_LAUNCH_BLOCKING=1\n", [("TPL001", 1)]),
+        ("c.yaml", "env:\n  CUDA_LAUNCH_BLOCKING: 0  # noqa: TPL552\n", [("TPL001", 2)]),
+        ("a.sh", "export A=1  # noqa: TPL999\n", [("TPL001", 1)]),
+        # What is needed, what others judge, and what may be for the Python that a script writes.
+        ("a.sh", "# noqa: TPL552 - a workaround for a hang\nexport CUDA_LAUNCH_BLOCKING=1\n", []),
+        ("a.sh", "export CUDA_LAUNCH_BLOCKING=1  # noqa: TPL5\n", []),
+        ("a.sh", "export A=1  # noqa: E501\nexport B=1  # noqa\n", []),
+        ("a.sh", "export A=1  # noqa: TPL552,TPL001\n", []),
+        ("a.sh", "cat > a.py <<EOF\nx = y.item()  # noqa: TPL101\nEOF\n", []),
+        (".pre-commit-config.yaml", "- id: torchperf-lint  # ignore what is old\n", []),
+    ],
+)
+def test_comments_that_silence_nothing(tmp_path, name, text, expected):
+    assert found(tmp_path, name, text) == expected
+
+
+def test_a_comment_for_a_rule_that_did_not_run_is_not_judged(tmp_path):
+    text = "export A=1  # noqa: TPL552\n"
+    assert found(tmp_path, "a.sh", text, Settings(ignore=("TPL552",))) == []
+    assert found(tmp_path, "a.sh", text, Settings(ignore=("TPL001",))) == []
+    assert found(tmp_path, "a.sh", text, Settings(per_file_ignores=(("a.sh", ("TPL552",)),))) == []
 
 
 def test_settings_speak_about_these_files_too(tmp_path):

@@ -28,6 +28,8 @@ from torchperf_lint.rule import Rule, SourceRule, TextRule
 from torchperf_lint.settings import Settings
 
 logger = logging.getLogger(__name__)
+_MARKS = frozenset({b"TPL", b"torchperf-lint"})
+"""A text that is not Python and has neither holds no suppression that could be unused."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ class _Runner:
             rule() for rule in catalog.rule_classes() if issubclass(rule, TextRule) and rule.code in self.codes
         ]
         self.keys = frozenset(key.encode() for rule in self.text_rules for key in rule.keys)
+        if catalog.UNUSED_SUPPRESSION in self.codes:
+            self.keys |= _MARKS
 
     def file(self, path: Path) -> _FileResult:
         kind = kind_of(path.name)
@@ -153,11 +157,15 @@ class _Runner:
         for rule in self.text_rules:
             if rule.code not in ignored and any(key in text for key in rule.keys):
                 found += self._guarded(rule, shown, result, partial(rule.check_text, file))
-        marks = suppressions.parse_text(text) if found and self.honour_suppressions else suppressions.Suppressions()
+        marks = suppressions.parse_text(text) if self.honour_suppressions else suppressions.Suppressions()
+        # Weak ones use their comment, too: the reason in it may be what makes them weak.
+        used = {match for f in found for match in marks.matches(f.location.line, f.location.line, f.code)}
         kept = [f for f in dict.fromkeys(found) if self._strong_enough(f)]
         open_findings = [f for f in kept if not marks.matching(f.location.line, f.location.line, f.code)]
         result.suppressed = len(kept) - len(open_findings)
         result.findings = merging.merged(open_findings)
+        if not result.problems and catalog.UNUSED_SUPPRESSION in self.codes - ignored:
+            result.findings += self._unused(file, marks, used, ignored)
         if result.findings:
             result.texts[shown] = text
         return result
@@ -207,7 +215,7 @@ class _Runner:
 
     def _unused(
         self,
-        file: SourceFile,
+        file: SourceFile | TextFile,
         marks: suppressions.Suppressions,
         used: set[tuple[suppressions.Suppression, str | None]],
         ignored: frozenset[str],
@@ -224,9 +232,11 @@ class _Runner:
             known = [c for c in catalog.known_codes() if code is None or c.startswith(code)]
             if not (everything if code is None else all(c in ran for c in known)):
                 continue
+            if isinstance(file, TextFile) and known and not any(rule.code in known for rule in self.text_rules):
+                continue  # it may be meant for Python that the script writes
             column, end_column = mark.span(code)
             location = Location(file.shown, mark.line, column, mark.line, end_column)
-            fix = Fix(Safety.SAFE, (removed(file.text, mark, code),))
+            fix = Fix(Safety.SAFE, (removed(file.text, mark, code),)) if isinstance(file, SourceFile) else None
             yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known), fix)  # type: ignore[attr-defined]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for, reached
 
 _TRIAL_STEPS = 200
@@ -57,7 +57,12 @@ def is_ordinary(site: Site) -> bool:
     """
     return (
         not is_trial(site.call)
-        and not _TRIAL_FILE.search(site.file.path.removesuffix(".py"))
+        and for_ordinary_runs(site.file)
         and not asked_for(site.file, site.call, site.function)
         and reached(site.file, site.function)
     )
+
+
+def for_ordinary_runs(file: SourceFile) -> bool:
+    """Whether a file is no test, benchmark, demo or the like by its name."""
+    return not _TRIAL_FILE.search(file.path.removesuffix(".py"))

@@ -12,7 +12,8 @@ class UnusedSuppression(Rule):
     ## What it does
     Flags `# noqa: TPLnnn` and `# torchperf-lint: ignore[...]` comments where the named rule finds nothing any more.
     A blanket `# noqa` and other linters' codes are not judged. Reported only where every file of the project could be
-    read and the named rule ran: with less, nobody knows whether the comment is needed.
+    read and the named rule ran: with less, nobody knows whether the comment is needed. In shell scripts, Dockerfiles,
+    yaml and .env files only codes of rules that look at such files are judged.
 
     ## Why it is slow
     The comment itself costs nothing. It hides the next finding on its line, which may.
@@ -41,7 +42,7 @@ class UnusedSuppression(Rule):
 
     ## Fix safety
     Safe: a comment changes no behaviour. `--fix` takes the code out of the comment; the whole comment with its
-    reason, where no other code is left in it; and the line, where the comment stood alone.
+    reason, where no other code is left in it; and the line, where the comment stood alone. Only Python is edited.
 
     ## Confirmed by
     Nothing at run time: it is about the source only.
@@ -52,7 +53,7 @@ class UnusedSuppression(Rule):
 
     code, name, since = "TPL001", "unused-suppression", "0.1.0"
 
-    def unused(self, location: Location, code: str | None, known: bool, fix: Fix) -> Finding:
+    def unused(self, location: Location, code: str | None, known: bool, fix: Fix | None) -> Finding:
         """The finding for one entry of a marker; lint.py knows which are unused. `known`: whether the code exists."""
         what = f"`{code}`" if code else "this marker"
         reason = "nothing is silenced here" if not code else "it finds nothing here" if known else "it is no rule"
