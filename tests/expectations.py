@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from torchperf_lint import catalog
 from torchperf_lint.lint import Target, lint
 from torchperf_lint.model import Finding, Report
 from torchperf_lint.settings import Settings
@@ -69,8 +70,12 @@ def marks_of(root: Path, files: Iterable[Path]) -> Marks:
 
 
 def run(root: Path, files: Iterable[Path], settings: Settings | None = None) -> Report:
-    """Lint some files of the project at `root`, with default settings unless others are given."""
-    return lint(Target(root.resolve(), settings or Settings(), tuple(sorted(path.resolve() for path in files))))
+    """Lint some files of the project at `root`, with default settings unless others are given.
+
+    In a rule's own folder the rule runs, though it may be off by default.
+    """
+    own = tuple(rule.code for rule in catalog.rule_classes() if root.name.startswith(f"{rule.code.lower()}_"))
+    return lint(Target(root.resolve(), settings or Settings(extend_select=own), tuple(sorted(path.resolve() for path in files))))
 
 
 def differences(root: Path, files: Iterable[Path]) -> list[str]:

@@ -15,6 +15,7 @@ from expectations import FIXTURES, ROOT, marks_of, run
 import torchperf_lint
 from torchperf_lint import catalog
 from torchperf_lint.rule import SECTIONS, SourceRule
+from torchperf_lint.settings import Settings
 
 RULES = catalog.rule_classes()
 SOURCE_RULES = [rule for rule in RULES if issubclass(rule, SourceRule)]
@@ -31,11 +32,11 @@ def folder_of(rule):
     return FIXTURES / f"{rule.code.lower()}_{rule.name.replace('-', '_')}"
 
 
-def codes_in(source, tmp_path):
-    """The codes found in a text that is a project of one file; problems are failures."""
+def codes_in(source, tmp_path, rule):
+    """The codes found in a text that is a project of one file, by default or of one rule; problems are failures."""
     file = tmp_path / "example.py"
     file.write_text(source, encoding="utf-8")
-    report = run(tmp_path, [file])
+    report = run(tmp_path, [file], Settings(extend_select=(rule.code,)))
     assert report.problems == (), source
     return {finding.code for finding in report.findings}
 
@@ -61,14 +62,14 @@ def test_a_rule_shows_code(rule, section):
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=code)
 def test_the_example_fires(rule, tmp_path):
     for block in rule.examples("Example"):
-        assert rule.code in codes_in(block, tmp_path), block
+        assert rule.code in codes_in(block, tmp_path, rule), block
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=code)
 @pytest.mark.parametrize("section", ["Use instead", "When it is fine"])
 def test_what_is_recommended_or_fine_does_not_fire(rule, section, tmp_path):
     for block in rule.examples(section):
-        assert rule.code not in codes_in(block, tmp_path), block
+        assert rule.code not in codes_in(block, tmp_path, rule), block
 
 
 @pytest.mark.parametrize("rule", SOURCE_RULES, ids=code)
