@@ -75,7 +75,9 @@ def run(root: Path, files: Iterable[Path], settings: Settings | None = None) -> 
     In a rule's own folder the rule runs, though it may be off by default.
     """
     own = tuple(rule.code for rule in catalog.rule_classes() if root.name.startswith(f"{rule.code.lower()}_"))
-    return lint(Target(root.resolve(), settings or Settings(extend_select=own), tuple(sorted(path.resolve() for path in files))))
+    return lint(
+        Target(root.resolve(), settings or Settings(extend_select=own), tuple(sorted(path.resolve() for path in files)))
+    )
 
 
 def differences(root: Path, files: Iterable[Path]) -> list[str]:

@@ -113,6 +113,8 @@ def _harm(site: Site) -> tuple[str, str, Severity] | None:
         return None
     several = "" if (found := workers(site)) is None or found[0] is None else f", {number * found[0]} in all"
     message = f"keeps up to {number} batches in memory for each worker{several}; from a few on, more smooths nothing"
-    return message, f"`{_NAME}=4`; if steps still wait for data on average, more workers help, not a longer queue", (
-        Severity.WARNING
+    return (
+        message,
+        f"`{_NAME}=4`; if steps still wait for data on average, more workers help, not a longer queue",
+        (Severity.WARNING),
     )

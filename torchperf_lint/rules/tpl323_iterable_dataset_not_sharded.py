@@ -112,13 +112,11 @@ class IterableDatasetNotSharded(SourceRule):
         if not read:
             return silent(run, finding.location, "loader")
         most = max(loader.workers for loader in read)
-        if most < 2:  # noqa: PLR2004 -- one reads all, and that once
+        if most < 2:
             return Verdict(Outcome.REFUTED, f"it ran with {'one worker' if most else 'no worker'}")
         return Verdict(Outcome.CONFIRMED, f"it ran with {most} workers, each of which reads all of the data set")
 
-    def _finding(
-        self, file: SourceFile, project: Project, site: Site, stream: Stream, number: int | None
-    ) -> Finding:
+    def _finding(self, file: SourceFile, project: Project, site: Site, stream: Stream, number: int | None) -> Finding:
         uses = project.loaders.uses((file.path, *site.start))
         times = f"{number} times" if number is not None else "once for each worker"
         what = f"`{stream.source}`" if stream.source else "all it iterates"
