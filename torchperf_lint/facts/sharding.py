@@ -29,7 +29,7 @@ _FIXED = frozenset(
 )
 """Calls that give the same, whoever asks."""
 _THROUGH = frozenset(
-    "enumerate zip sorted tqdm reversed iter list tuple chain from_iterable map filter iter_batches batched cycle".split()
+    "enumerate zip sorted tqdm reversed iter list tuple chain from_iterable map filter batched cycle".split()
 )
 _LISTS = re.compile(r"(?:^|[\[|. ])(?:list|List|tuple|Tuple|Sequence|str|Path|PathLike|int|DataFrame|ndarray)\b")
 _DEEP = 6

@@ -112,8 +112,8 @@ class DatasetsMapUnbatched(SourceRule):
         return self.found(
             site,
             message=f"`map` calls `{file.brief(tokenized.call.func)}` for one example at a time",
-            instead="pass `batched=True`: the function is given lists of texts, which a fast tokenizer works through in "
-            "parallel; with a slow one add `num_proc`",
+            instead="pass `batched=True`: the function is given lists of texts, which a fast tokenizer works through "
+            "in parallel; with a slow one add `num_proc`",
             confidence=Confidence.LIKELY if known and simple else Confidence.POSSIBLE,
             fix=_batched(site, tokenized) if known and simple else None,
             related=[file.related(file.path, *tokenized.start, "tokenises one text")],
