@@ -112,7 +112,7 @@ def _moves_a_model(file: SourceFile, name: str, function: int) -> bool:
         given = site.call.args[0] if site.call.args else site.keyword("device")
         if given is None or chain(given) != name or site.receiver is None:
             continue
-        visible = site.function == function or function == 0
+        visible = function in (site.function, 0)
         if visible and file.value(site.receiver, site).kind == "module":
             return True
     return False

@@ -92,8 +92,8 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield part.id
         elif isinstance(part, ast.Attribute):
             yield part.attr
-        elif isinstance(part, ast.arg) or (isinstance(part, ast.keyword) and part.arg):
-            yield part.arg
+        elif isinstance(part, ast.arg | ast.keyword):
+            yield part.arg or ""
         elif isinstance(part, ast.Import | ast.ImportFrom):
             yield from (alias.name for alias in part.names)
 

@@ -28,8 +28,8 @@ class NoPersistentWorkers(SourceRule):
     ## Why it is slow
     At the end of a pass the workers are ended, at the start of the next they are started: processes are made, with
     `spawn` torch is imported and the data set unpickled in each, what the data set keeps open or caches is lost, and
-    the queue is empty. The first step of each epoch waits for all that. With short epochs that is much of the time; with
-    `fork` and long epochs it is next to nothing, which is why the rule is off by default.
+    the queue is empty. The first step of each epoch waits for all that. With short epochs that is much of the time;
+    with `fork` and long epochs it is next to nothing, which is why the rule is off by default.
 
     ## Example
     ```python
