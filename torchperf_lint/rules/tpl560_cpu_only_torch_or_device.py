@@ -103,7 +103,8 @@ class CpuOnlyTorchOrDevice(SourceRule, TextRule):
             if asked_for(file, mark.expression, mark.function):
                 continue
             statement = file.enclosing(mark.function).statement(mark.expression) or mark.expression
-            sure = reached(file, mark.function) and not explained(file, statement)
+            told = explained(file, statement) or explained(file, mark.expression)
+            sure = reached(file, mark.function) and not told
             yield self.found(
                 mark,
                 message=f"`{found.written}` {found.what}",
