@@ -54,6 +54,14 @@ def found(directory: Path, name: str, text: str, settings: Settings | None = Non
         ("sky.yaml", "run: |\n  export CUDA_LAUNCH_BLOCKING=1\n  python train.py\n", [("TPL552", 2)]),
         ("sky.yaml", "run: CUDA_LAUNCH_BLOCKING=1 python train.py\n", [("TPL552", 1)]),
         (".env", "CUDA_LAUNCH_BLOCKING=1\n", [("TPL552", 1)]),
+        ("run.sh", "CUDA_VISIBLE_DEVICES=-1 python train.py\n", [("TPL560", 1)]),
+        ("run.sh", 'export CUDA_VISIBLE_DEVICES=""\npython -m pkg.train --lr 1\n', [("TPL560", 1)]),
+        ("Dockerfile", 'RUN pip install torch==2.3.0+cpu\nCMD ["python", "train.py"]\n', [("TPL560", 1)]),
+        (
+            "setup.sh",
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu\ntorchrun scripts/finetune.py\n",
+            [("TPL560", 1)],
+        ),
         ("gpu.env", 'export PYTORCH_NO_CUDA_MEMORY_CACHING="1"  # x\n', [("TPL407", 1)]),
     ],
 )
@@ -96,6 +104,11 @@ def test_a_setting_of_every_run_is_found(tmp_path, name, text, expected):
         ("c.yaml", "{{- if .Values.slow }}\n  CUDA_LAUNCH_BLOCKING: 1\n{{- end }}\n"),
         ("c.yaml", "  # CUDA_LAUNCH_BLOCKING: 1\n"),
         (".env", "# CUDA_LAUNCH_BLOCKING=1\nCUDA_LAUNCH_BLOCKING=\n"),
+        ("run.sh", "CUDA_VISIBLE_DEVICES=-1 python export.py\npython train.py\n"),
+        ("run.sh", "CUDA_VISIBLE_DEVICES=0 python train.py\n"),
+        ("run.sh", "CUDA_VISIBLE_DEVICES= python -m pytest tests/test_train.py\n"),
+        ("Dockerfile", 'RUN pip install torch==2.3.0+cpu\nCMD ["python", "serve.py"]\n'),
+        ("setup.sh", "pip install torch --index-url https://download.pytorch.org/whl/cu128\npython train.py\n"),
         ("notes.txt.yaml", ""),
     ],
 )

@@ -143,6 +143,18 @@ CASES = {
         "not-reached": run(**NOT_RAN),
         "unobservable": run(copy(), loaders=(loader(),), device=None),
     },
+    "TPL303": {
+        "confirmed": run(loaders=(loader(workers=2, epochs=5, first_wait_ms=9.0),), device=None),
+        "refuted": run(loaders=(loader(epochs=5),), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(loaders=(loader(workers=2, epochs=1),), device=None),
+    },
+    "TPL323": {
+        "confirmed": run(loaders=(loader(workers=2),), device=None),
+        "refuted": run(loaders=(loader(workers=1),), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(lines={"train.py": {20: 1}}, device=None),
+    },
     "TPL305": {
         "confirmed": run(loaders=tuple(loader(workers=2, start_ms=9.0) for _ in range(5)), device=None),
         "refuted": run(loaders=(loader(workers=2, epochs=5),), device=None),
@@ -196,7 +208,7 @@ def test_outcomes(code, outcome):
     assert "None" not in found.reason
 
 
-WITHOUT_A_DEVICE = ("TPL301", "TPL305", "TPL306", "TPL313", "TPL401")
+WITHOUT_A_DEVICE = ("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313", "TPL401")
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if code not in WITHOUT_A_DEVICE])

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.datasets import COLLATE_POSITION, data_of, held
-from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.datasets import data_of, held
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.loader_arguments import given, unpacks, whole_number
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.facts.values import Values
@@ -21,7 +21,6 @@ _TENSOR_DATASET = "torch.utils.data.TensorDataset()"
 _CONVERSIONS = frozenset(
     "tensor as_tensor from_numpy FloatTensor LongTensor Tensor float long int to clone copy".split()
 )
-_POSITIONS = {"batch_size": 1, "sampler": 3, "batch_sampler": 4, "collate_fn": COLLATE_POSITION}
 _READ_LATE = ("mmap", "h5py", "zarr", "lmdb", "open_array", "load_dataset", "HDF5", "open(")
 
 
@@ -44,12 +43,12 @@ class Batch(NamedTuple):
 def collated_by_sample(site: Site) -> Batch | None:
     """How the loader made at a site puts its batches together, where whole ones could be indexed; else None."""
     call = site.call
-    if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+    if unpacks(call):
         return None
-    size = _given(call, "batch_size")
-    if size is None or _given(call, "batch_sampler") is not None or _given(call, "collate_fn") is not None:
+    size = given(call, "batch_size")
+    if size is None or given(call, "batch_sampler") is not None or given(call, "collate_fn") is not None:
         return None
-    number = _number(site, size)
+    number = whole_number(site, size)
     data, values = data_of(call), site.file.project.values
     if data is None or (number is not None and number < 2) or held(values, call, site.frame) is None:
         return None
@@ -57,36 +56,9 @@ def collated_by_sample(site: Site) -> Batch | None:
     if rows is None:
         return None
     of, confidence = rows
-    sampled = _given(call, "sampler") is not None
+    sampled = given(call, "sampler") is not None
     weak = number is None or sampled
     return Batch(site.file.brief(size), of, Confidence.POSSIBLE if weak else confidence)
-
-
-def _given(call: ast.Call, name: str) -> ast.expr | None:
-    """The argument that a loader is made with, None for a literal None."""
-    found = next((k.value for k in call.keywords if k.arg == name), None)
-    if found is None and len(call.args) > _POSITIONS[name]:
-        found = call.args[_POSITIONS[name]]
-    return None if isinstance(found, ast.Constant) and found.value is None else found
-
-
-def _number(site: Site, node: ast.expr) -> int | None:
-    """The number that an expression is: a literal, a constant of the function or module, a parameter's default."""
-    body = site.file.project.body(site.file.path)
-    for _ in range(3):
-        if isinstance(node, ast.Constant):
-            return node.value if type(node.value) is int else None
-        if not isinstance(node, ast.Name) or body is None:
-            return None
-        definitions = [d for f in (site.function, 0) for d in body.definitions(f).get(node.id, ())]
-        default = default_of(body.functions[site.function], node.id)
-        if default is None and (len(definitions) != 1 or definitions[0].how != "assign"):
-            return None
-        value = definitions[0].value if default is None else None if definitions else default
-        if value is None:
-            return None
-        node = value
-    return None
 
 
 # -- what the samples are ------------------------------------------------------------------------------

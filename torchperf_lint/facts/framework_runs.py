@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.switches import asked_for, reached
 
 _TRIAL_STEPS = 200
@@ -40,11 +40,22 @@ def small(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
+def is_short(call: ast.Call) -> bool:
+    """Whether the arguments say that a run is there to be tried out: few steps, or little data."""
+    return any(literal(call, name) not in (UNKNOWN, None, False, 0) for name in _TRIED) or any(
+        small(literal(call, name), _TRIAL_STEPS) for name in _STEPS
+    )
+
+
+def is_trial_file(path: str) -> bool:
+    """Whether a file is there for tests, debugging or demonstrations, by its name."""
+    return bool(_TRIAL_FILE.search(path.removesuffix(".py")))
+
+
 def is_trial(call: ast.Call) -> bool:
     """Whether the arguments say that a run is there to be tried out, or uses no CUDA device."""
     return (
-        any(literal(call, name) not in (UNKNOWN, None, False, 0) for name in _TRIED)
-        or any(small(literal(call, name), _TRIAL_STEPS) for name in _STEPS)
+        is_short(call)
         or any(literal(call, name) is True for name in _ON_HOST)
         or literal(call, "accelerator") in ("cpu", "mps", "tpu")
     )
@@ -57,12 +68,7 @@ def is_ordinary(site: Site) -> bool:
     """
     return (
         not is_trial(site.call)
-        and for_ordinary_runs(site.file)
+        and not is_trial_file(site.file.path)
         and not asked_for(site.file, site.call, site.function)
         and reached(site.file, site.function)
     )
-
-
-def for_ordinary_runs(file: SourceFile) -> bool:
-    """Whether a file is no test, benchmark, demo or the like by its name."""
-    return not _TRIAL_FILE.search(file.path.removesuffix(".py"))

@@ -17,7 +17,7 @@ from torchperf_lint.facts.value import Value
 FEW_TURNS = 2
 _THROUGH = frozenset({"loop", "grad-off"})
 """Regions that may stand between a call and its loop; any other makes the call rare."""
-_OWN_RUNS = re.compile(
+OWN_RUNS = re.compile(
     r"seed|fold|trial|\bruns?\b|config|setting|experiment|repeat|client|tasks?\b|domain|subject|dataset|split|model|lrs?\b|"
     r"learning_rate|replica|repetition|phases?\b|stages?\b|difficult|curriculum",
     re.IGNORECASE,
@@ -93,7 +93,7 @@ def _is_plain_repetition(file: SourceFile, site: Site, loop: int) -> bool:
     """Whether the turns repeat one thing: no runs of their own with a model each, and no branch around the call."""
     region = file.outline.regions[loop]
     body = file.project.body(file.path)
-    if body is None or _OWN_RUNS.search(region.detail):
+    if body is None or OWN_RUNS.search(region.detail):
         return False
     around = body.block_of(site.function, site.start)
     if not around or around[-1] != (region.head, "loop"):

@@ -10,7 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Verdict
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _OPENS = {
@@ -38,6 +38,8 @@ _OPENS = {
     "numpy.load": "arrays",
 }
 """Canonical name -> what the attribute that keeps it may be called."""
+_MAPS = "numpy.load"
+"""It only reads a short header and maps the rest: to do that for each item costs little."""
 _NAMES = tuple(sorted({name.rpartition(".")[2] for name in _OPENS}))
 _WRITES = ("w", "a", "x", "r+")
 
@@ -48,6 +50,7 @@ class OpenFilePerItem(SourceRule):
     ## What it does
     Flags `h5py.File`, `lmdb.open`, `zipfile.ZipFile`, `tarfile.open`, `sqlite3.connect`, `np.load(mmap_mode=...)` and
     their like in `__getitem__`, or in a helper that it calls, where the path is the same whatever item is asked for.
+    To map an array anew is cheap next to opening a container: that is info.
 
     ## Why it is slow
     To open a container is to read its tables and indices before the one sample, and to throw both them and the cache of
@@ -136,14 +139,15 @@ class OpenFilePerItem(SourceRule):
             opened = called(item.site)
             path = _path(item, opened)
             if path is not None and same_for_every_item(item, path):
-                yield self._finding(file, item, _OPENS[opened])
+                yield self._finding(file, item, opened)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the loaders of the data set, whose items open it."""
         return by_the_data_set(finding, run, "opens its file for each sample")
 
-    def _finding(self, file: SourceFile, item: ItemCall, kept: str) -> Finding:
+    def _finding(self, file: SourceFile, item: ItemCall, opened: str) -> Finding:
         assert item.site.hot is not None
+        kept = _OPENS[opened]
         written = file.brief(item.site.call)
         return self.found(
             item.site,
@@ -151,6 +155,7 @@ class OpenFilePerItem(SourceRule):
             instead=f"open it once in each worker, on first use: `self.{kept} = None` in `__init__`, and here "
             f"`if self.{kept} is None: self.{kept} = {file.brief(item.site.call.func)}(...)`",
             hot=item.site.hot,
+            severity=Severity.INFO if opened == _MAPS else None,
             confidence=max(Confidence.LIKELY, item.site.hot.confidence, key=lambda c: c.rank),
         )
 
@@ -163,7 +168,7 @@ def _path(item: ItemCall, opened: str) -> ast.expr | None:
     mode = item.site.keyword("mode") or (call.args[1] if len(call.args) > 1 else None)
     if isinstance(mode, ast.Constant) and str(mode.value).startswith(_WRITES):
         return None
-    if opened == "numpy.load" and not _is_mapped(item, call):
+    if opened == _MAPS and not _is_mapped(item, call):
         return None
     named = next((k.value for k in call.keywords if k.arg in ("name", "path", "file", "filename", "fp", "uri")), None)
     path = call.args[0] if call.args else named

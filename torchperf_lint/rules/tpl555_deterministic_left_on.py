@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.framework_runs import for_ordinary_runs
+from torchperf_lint.facts.framework_runs import is_trial_file
 from torchperf_lint.facts.process_flags import explained, flags_set
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -105,7 +105,7 @@ class DeterministicLeftOn(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each place that asks for determinism and does not get it."""
         del project
-        if not for_ordinary_runs(file):
+        if is_trial_file(file.path):
             return
         raced = {flag.mark.function for flag in flags_set(file, _BENCHMARK) if _is_true(flag.value)}
         in_vain = file.mentions(_TRAINS) and "seed" not in file.text.lower()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.framework_runs import for_ordinary_runs
+from torchperf_lint.facts.framework_runs import is_trial_file
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.profiled import PROFILERS, profiled
 from torchperf_lint.facts.project import Project
@@ -102,7 +102,7 @@ class ProfilerLeftOn(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each profiler that nothing ends before the run does."""
         del project
-        if not for_ordinary_runs(file):
+        if is_trial_file(file.path):
             return
         if file.mentions(("profile(", "emit_", "Profile(")):
             for found in profiled(file):

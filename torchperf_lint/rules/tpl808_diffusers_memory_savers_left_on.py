@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.framework_runs import for_ordinary_runs
+from torchperf_lint.facts.framework_runs import is_trial_file
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -84,7 +84,7 @@ class DiffusersMemorySaversLeftOn(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each memory saver that no flag decides about."""
-        if not file.mentions(("diffusers",)) or not for_ordinary_runs(file):
+        if not file.mentions(("diffusers",)) or is_trial_file(file.path):
             return
         known = frozenset({_SLICING, _OFFLOAD})
         records = [call for call in file.outline.calls if call.callee.rpartition(".")[2] in known]
