@@ -50,7 +50,7 @@ FAMILIES: dict[str, str] = {
     "updates": "TPL602 TPL604 TPL607",
     "grad mode": "TPL801",
     "DataParallel": "TPL751",
-    "inference": "TPL653 TPL803 TPL804 TPL805",
+    "inference": "TPL803 TPL804 TPL805",
     "compile": "TPL701 TPL702 TPL703 TPL704 TPL706",
     "gradients exchanged": "TPL752 TPL753 TPL756 TPL762",
     "gradients exchanged": "TPL752 TPL757 TPL758 TPL762",

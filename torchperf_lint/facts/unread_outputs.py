@@ -21,6 +21,8 @@ _NAMES_NEITHER = frozenset(
     "prediction_logits seq_relationship_logits past_key_values".split()
 )
 """Parts of a model's output that are neither."""
+_OWN_LAYERS = re.compile(r"layer|\bexit|depth")
+"""Keywords of models that take their outputs from other layers than the last."""
 _NEEDS_EAGER = re.compile(
     r"(?<!output_)attentions|attn_weights|attention_weights|hook|interpret|explain|attribut|saliency|rollout|onnx|\bexport|jit\.|"
     r"gemma|softcap|t5|deberta|sink|\blrp\b|relevance|head_mask|captum|prune|alibi|score_mod|vjp|jvp|grad\(grad|functorch",
@@ -46,6 +48,8 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
     for site in file.calls_among(file.outline.calls):
         asked = tuple(k.arg for k in site.call.keywords if k.arg in (ATTENTIONS, HIDDEN) and _is_true(k.value))
         if not asked or site.hot is None or site.hot.kind == "data":
+            continue
+        if any(_OWN_LAYERS.search(k.arg or "") for k in site.call.keywords):
             continue
         read = _parts_read(file, site)
         if read:
