@@ -32,6 +32,9 @@ ORDINARY = [
     "if device_type == 'cuda':\n    torch.manual_seed(0)",
     "for x in xs:\n    with f():\n        torch.manual_seed(0)",
     "def restrict(x):\n    torch.manual_seed(0)",
+    "def start(world_size):\n    if world_size == 1:\n        return\n    torch.manual_seed(0)",
+    "def start(x):\n    if x is None:\n        raise ValueError\n    torch.manual_seed(0)",
+    "def start(x):\n    torch.manual_seed(0)\n    if x:\n        return",
     "def checkpointed(x):\n    torch.manual_seed(0)",
     "if torch.manual_seed(0):\n    pass",
 ]
@@ -44,6 +47,8 @@ ASKED_FOR = [
     "match mode:\n    case 'slow':\n        torch.manual_seed(0)",
     "def f(debug=False):\n    if not debug:\n        return\n    torch.manual_seed(0)",
     "def enable_determinism():\n    torch.manual_seed(0)",
+    "def start(compiler):\n    if compiler.works():\n        return\n    torch.manual_seed(0)",
+    "def start(c):\n    if c.works():\n        f()\n        return None\n    with f():\n        torch.manual_seed(0)",
     "def check_nan():\n    torch.manual_seed(0)",
     "class DebugRun:\n    def start(self):\n        torch.manual_seed(0)",
     "def debug():\n    def inner():\n        torch.manual_seed(0)",

@@ -24,9 +24,10 @@ _ENTRY = re.compile(
     re.IGNORECASE,
 )
 _HELD_BACK = frozenset({"debug", "except", "cadence", "profile", "optional", "memory", "elsewhere", "raise", "lambda"})
+_BLOCKS = ("body", "orelse", "finalbody")
 _NO_CHOICE = re.compile(
     r"^(?:not )?(?:True|1|__name__ == '__main__'|[\w.]*is_available\(\)"
-    r"|[\w.]*(?:device_count\(\)|n_gpus?|num_gpus?|world_size) > [01]"
+    r"|[\w.]*(?:device_count\(\)|n_gpus?|num_gpus?|world_size) (?:> [01]|== 1|<= 1|< 2)"
     r"|[\w.]*(?:is_)?distributed(?:\(\))?|[\w.]*(?:backend|device|device_type|device\.type) == '(?:nccl|cuda)'"
     r"|[\w.]*rank(?:\(\))? (?:==|in) .*|[\w.]*is_(?:main|rank_zero|global_zero|master)\w*(?:\(\))?)$"
 )
@@ -63,8 +64,20 @@ def asked_for(file: SourceFile, node: ast.AST, function: int) -> bool:
             return True
         if isinstance(parent, ast.If | ast.IfExp) and inner is not parent.test and not ordinary(parent.test):
             return True
+        if isinstance(inner, ast.stmt) and _left_before(parent, inner):
+            return True
         inner = parent
     return _held_back(file, node) or any(_MADE_FOR_IT.search(name) for name in _names(file, function))
+
+
+def _left_before(parent: ast.AST, statement: ast.stmt) -> bool:
+    """Whether a test above a statement of the same block may have left the function: `if works(): return`."""
+    blocks: list[list[ast.stmt]] = [getattr(parent, name, None) or [] for name in _BLOCKS]
+    above = next((block[: block.index(statement)] for block in blocks if statement in block), [])
+    return any(
+        isinstance(other, ast.If) and isinstance(other.body[-1], ast.Return) and not ordinary(other.test)
+        for other in above
+    )
 
 
 def ordinary(test: ast.expr) -> bool:
