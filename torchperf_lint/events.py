@@ -26,19 +26,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from torchperf_lint.patterns import pattern
 
 VERSION = 1
 SUFFIX = ".events.jsonl"
 Record = dict[str, Any]
 
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|[-_.])(?:api)?(?:key|token|secret|password|passwd|pwd|auth|credentials?)(?:$|[-_.])"
-)
-_SECRET_VALUE = re.compile(
+_SECRET_NAME = pattern(r"(?i)(?:^|[-_.])(?:api)?(?:key|token|secret|password|passwd|pwd|auth|credentials?)(?:$|[-_.])")
+_SECRET_VALUE = pattern(
     r"^(hf_|sk-|gh[opsur]_|github_pat_|glpat-|xox[a-z]-|AKIA|eyJ)(?=[\w.-]*\d)[\w-]{12,}(\.[\w-]{12,})*$"
     r"|://[^/\s]*:[^/\s]*@"
 )

@@ -13,13 +13,14 @@ from pathlib import Path
 from torchperf_lint import catalog
 from torchperf_lint.errors import UsageError
 from torchperf_lint.options import did_you_mean, nearest
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import Rule, RunRule
 
 BEGIN = "<!-- rules:begin -->"
 END = "<!-- rules:end -->"
-_TABLE = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+_TABLE = pattern(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 # Full stops and colons within code do not end it.
-_SENTENCE = re.compile(r"(?:`[^`]*`|[^`])*?[.:](?=\s|$)")
+_SENTENCE = pattern(r"(?:`[^`]*`|[^`])*?[.:](?=\s|$)")
 
 
 def find_rule(code_or_name: str) -> type[Rule]:

@@ -15,10 +15,11 @@ from typing import TypeVar
 
 from torchperf_lint import catalog
 from torchperf_lint.model import Confidence, Severity
+from torchperf_lint.patterns import pattern
 
 _Word = TypeVar("_Word", bound=Enum)
-_SELECTOR = re.compile(r"ALL|[A-Z]+\d*")
-_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+_SELECTOR = pattern(r"ALL|[A-Z]+\d*")
+_VERSION = pattern(r"\d+\.\d+(\.\d+)?")
 PerFile = tuple[tuple[str, tuple[str, ...]], ...]
 
 

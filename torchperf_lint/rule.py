@@ -25,6 +25,7 @@ from torchperf_lint.model import (
     Severity,
     Verdict,
 )
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.hot import Hot
@@ -45,10 +46,10 @@ SECTIONS = (
     "Confirmed by",
     "References",
 )
-_CODE = re.compile(r"TPL\d{3}")
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
-_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-_FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_CODE = pattern(r"TPL\d{3}")
+_NAME = pattern(r"[a-z0-9]+(-[a-z0-9]+)+")
+_SECTION = pattern(r"^## (.+)$", re.MULTILINE)
+_FENCE = pattern(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 class Rule:

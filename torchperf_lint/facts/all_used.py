@@ -6,20 +6,20 @@ Asked where distributed training is told to look for parameters that a pass has 
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
 
 _MAX_DEPTH = 4
-_WHOLE = re.compile(
+_WHOLE = pattern(
     r"^torchvision\.models\.(?:\w+\.)?(?:wide_)?(?:resnet|resnext|vgg|densenet|mobilenet|efficientnet|convnext|vit_|"
     r"swin|regnet|shufflenet|squeezenet|alexnet|mnasnet)\w*$"
 )
 """Classifiers without auxiliary heads."""
-_MOVED = re.compile(r"\(\)(?:\.(?:to|cuda|train|float)\(\))*$")
-_PLAIN = re.compile(r"^(?:builtins|math|copy)\.\w+$|^torch\.(?!load|hub)\w+$|^torch\.nn\.(?:\w+\.)*\w+$")
+_MOVED = pattern(r"\(\)(?:\.(?:to|cuda|train|float)\(\))*$")
+_PLAIN = pattern(r"^(?:builtins|math|copy)\.\w+$|^torch\.(?!load|hub)\w+$|^torch\.nn\.(?:\w+\.)*\w+$")
 """What may be called to make an attribute: layers, tensors, numbers."""
 _BRANCHES = (
     *(ast.If, ast.IfExp, ast.While, ast.Try, ast.Match, ast.BoolOp, ast.Break, ast.Continue, ast.With),

@@ -12,21 +12,22 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark
+from torchperf_lint.patterns import pattern
 
-_TORCH = re.compile(
+_TORCH = pattern(
     r"torch\.(?P<device>cuda|cpu)\.amp\.(?:\w+_mode\.|grad_scaler\.)?(?P<name>autocast|GradScaler|custom_fwd|custom_bwd)$"
 )
-_APEX = re.compile(
+_APEX = pattern(
     r"apex\.(?:amp\.(?:\w+\.)?(?!state_dict$|load_state_dict$)\w+|parallel\.(?:DistributedDataParallel|convert_syncbn_model))$"
 )
-_VERSION = re.compile(
+_VERSION = pattern(
     r"(?:^|[._])torch_?version|torch\.__version__|TORCH_\w*VERSION|torch_?(?:ge|gt|lt|le|at_least|greater|less|higher|newer|older)"
     r"|version\(|hasattr\(|find_spec\(|_torch_?\d|TORCH_?\d|(?:has|is|have|use|support)\w*_(?:new|old|legacy)\w*|old_torch|new_amp",
     re.IGNORECASE,
 )
 """Tests that ask which torch this is."""
-_NEW = re.compile(r"torch\.amp\b|torch\.autocast\b|from torch import (?:\w+, )*(?:amp|autocast)\b")
-_OLD = re.compile(r"torch\.(?:cuda|cpu)\.amp\b")
+_NEW = pattern(r"torch\.amp\b|torch\.autocast\b|from torch import (?:\w+, )*(?:amp|autocast)\b")
+_OLD = pattern(r"torch\.(?:cuda|cpu)\.amp\b")
 _NAMES = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
 
 

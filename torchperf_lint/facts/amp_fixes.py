@@ -10,7 +10,6 @@ The last use of a name takes its import with it, so the uses of one imported nam
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotFix
@@ -20,11 +19,12 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of, made
 from torchperf_lint.model import Edit, Fix, Safety
+from torchperf_lint.patterns import pattern
 
 _CONTEXT = ("enabled", "dtype", "cache_enabled")
 """What the old `autocast` took by position; the new one takes the device type, then `dtype` first."""
 _DECORATORS = ("custom_fwd", "custom_bwd")
-_WRITTEN = re.compile(r"^(?P<torch>[\w.]+)\.(?:cuda|cpu)\.amp\.\w+$")
+_WRITTEN = pattern(r"^(?P<torch>[\w.]+)\.(?:cuda|cpu)\.amp\.\w+$")
 
 
 def under_torch_amp(use: Legacy) -> Fix | None:

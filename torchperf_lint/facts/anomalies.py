@@ -6,10 +6,11 @@ import ast
 import re
 
 from torchperf_lint.facts.conditions import has_modulus, names_in, walked
+from torchperf_lint.patterns import pattern
 
 NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
 _ASKS = frozenset("item any all max min amax amin".split())
-_INFINITE = re.compile(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
+_INFINITE = pattern(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
 
 
 def tells_of_an_anomaly(node: ast.If) -> bool:

@@ -7,18 +7,18 @@ sessions of other runtimes, estimators, distributions. What they are given has t
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
-_WORKS = re.compile(
+_WORKS = pattern(
     r"^(?:(?:partial_)?fit|(?:fit_)?predict\w*|(?:inverse_|fit_)?transform|infer\w*|kneighbors|decision_function|"
     r"score_samples|i?cdf|ppf|[pl]?pdf|logpdf|logcdf|set_tensor|copy_from_cpu|run)$"
 )
 """Methods of estimators, distributions and runtimes, which other objects that are handed arrays do not have."""
-_KEEPS = re.compile(
+_KEEPS = pattern(
     r"^_?(?:append|extend|insert|push|put|store|enqueue|emplace|collect|record|cache|remember|observe|step|act|send|emit|"
     r"log|print|info|debug|warn|warning|report|show|plot|draw|save|write|dump|add|update|track|accumulate|set)(?:_|$)|"
     r"(?:meter|metric|acc|accuracy|score|scorer|loss|loss_fn|criterion|evaluator|logger|writer|buffer|memory|vis|env)s?$"

@@ -11,8 +11,6 @@ Who uses the first does so for every batch, who uses the second in every trainin
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.operations import no_operation
@@ -20,14 +18,15 @@ from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_TRUTH = re.compile(r"^(?:y|ys|labels?|targets?|y_(?:true|orig|target)|(?:gt|true|target|orig)_labels?)$")
+_TRUTH = pattern(r"^(?:y|ys|labels?|targets?|y_(?:true|orig|target)|(?:gt|true|target|orig)_labels?)$")
 """Parameters that say what is true of an input, which comes in batches then."""
-_LOSSES = re.compile(r"^(?:(?:task|multi|all)_)?(?:losses|objectives|loss_(?:list|dict|vector))$")
-_BACKWARD = re.compile(r"^_?(?:\w+_)?backward(?:_pass)?$")
+_LOSSES = pattern(r"^(?:(?:task|multi|all)_)?(?:losses|objectives|loss_(?:list|dict|vector))$")
+_BACKWARD = pattern(r"^_?(?:\w+_)?backward(?:_pass)?$")
 _INDENT = 4
 """Of the body of a function of the module."""
-_STEPS = re.compile(r"(?:^|\.)\w*optim\w*\.step$|(?:^|\.)step$")
+_STEPS = pattern(r"(?:^|\.)\w*optim\w*\.step$|(?:^|\.)step$")
 
 
 def gradient_role(index: Index, key: FunctionKey) -> Role | None:

@@ -14,10 +14,9 @@ from torchperf_lint.facts.host_data import Made, made_on_host, upload_at
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
-_HELPER = re.compile(
-    r"prefetch|preload|preprocess_batch|worker|collate|staging|background|producer|thread", re.IGNORECASE
-)
+_HELPER = pattern(r"prefetch|preload|preprocess_batch|worker|collate|staging|background|producer|thread", re.IGNORECASE)
 _STARTERS = frozenset({"Thread", "Process", "submit", "start_new_thread", "Timer", "run_in_executor", "to_thread"})
 
 

@@ -6,9 +6,9 @@ q @ k.transpose(-2, -1)        torch.bmm(q, k.mT)        einsum("b h i d, b h j 
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.patterns import pattern
 
 _SWAPS = frozenset(
     {
@@ -20,7 +20,7 @@ _SWAPS = frozenset(
         frozenset({2, -1}),
     }
 )
-_LETTER = re.compile(r"\w+|\.\.\.")
+_LETTER = pattern(r"\w+|\.\.\.")
 
 
 def scores(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

@@ -9,14 +9,13 @@ Those of a graph, which get a `ctx`, and those that pass on the one loss they ar
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_SEVERAL = re.compile(r"(?:^|_)(?:losses|loss_list|task_losses)$")
+_SEVERAL = pattern(r"(?:^|_)(?:losses|loss_list|task_losses)$")
 _COMBINES = Role(
     "step",
     "computes the gradients of the losses that it is given: a training loop calls it every step",

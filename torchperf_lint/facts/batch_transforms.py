@@ -7,8 +7,6 @@ class that its first parameter is annotated with.
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.operations import no_operation
@@ -16,8 +14,9 @@ from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.signatures import TENSOR_CLASS
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_TRANSFORM = re.compile(r"(?:Transform|Tfm)$")
+_TRANSFORM = pattern(r"(?:Transform|Tfm)$")
 _CALLED = frozenset({"encodes", "before_call"})
 _OF_A_STATE = ("before_call", "__call__")
 """The methods of what a batch transform is made of: it draws for a batch, then is called on it."""

@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.patterns import pattern
 
-_INITIAL = re.compile(
+_INITIAL = pattern(
     r"^_?initiali[sz]e_(?!weights?$|parameters?$|model)\w|^_init_(?!weights?$|parameters?$|model)\w", re.IGNORECASE
 )
 

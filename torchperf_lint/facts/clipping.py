@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _CLIPS = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "unscale_"})
-_BY_NAME = re.compile(
+_BY_NAME = pattern(
     r"^_?(?:\w+_)?clip_(?:\w+_)?grad(?:ient)?s?(?:_|$)|"
     r"^_?(?:get|compute|calc|calculate)_(?:total_|global_|model_)?grad(?:ient)?_norms?_?$"
 )
 """Functions that clip gradients, or measure them, themselves: `clip_grad_value_by_rms`, `get_grad_norm`."""
-_OF_PARAMETERS = re.compile(r"(?:^|_)(?:param(?:eter)?s?|grad(?:ient)?s?|model|net|module|tensors)$")
+_OF_PARAMETERS = pattern(r"(?:^|_)(?:param(?:eter)?s?|grad(?:ient)?s?|model|net|module|tensors)$")
 _TRAINS = frozenset({"backward", "step", "zero_grad", "manual_backward"})
 """What a function does that takes the step itself, in a loop of its own perhaps: that says how often what runs."""
 

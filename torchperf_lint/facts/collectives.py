@@ -20,14 +20,15 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.patterns import pattern
 
 _EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
 _OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
 _WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
 NAMES = tuple(sorted(_EXCHANGE | _OF_ACCELERATE | _WAITS))
-_ACCELERATOR = re.compile(r"(?:^|\.)_?accelerator$")
-_RARE = re.compile(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
-_FILES = re.compile(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
+_ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
+_RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
+_FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,8 +10,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.compiling import COMPILE, compiled_by
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
+from torchperf_lint.patterns import pattern
 
-_SCHEDULER = re.compile(r"(?:LR|Restarts|Plateau|Scheduler|_schedule\w*)$")
+_SCHEDULER = pattern(r"(?:LR|Restarts|Plateau|Scheduler|_schedule\w*)$")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LR = 1
 """Of `lr` in `Adam(params, lr)`."""

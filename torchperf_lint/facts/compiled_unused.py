@@ -11,19 +11,20 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.compiling import COMPILE, compiled_by
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.patterns import pattern
 
 DROPPED, UNREAD, SELF, METHOD = "dropped", "unread", "self", "method"
-_RUNS = re.compile(
+_RUNS = pattern(
     r"^_?(?:generate|sample|encode|decode|predict|infer|inference|embed|forecast|transcribe|translate|synthesi[sz]e|"
     r"training_step|validation_step|loss|compute_loss|forward_\w+|(?:encode|decode|sample|generate|predict|get)_"
     r"(?:image|text|audio|latent|feature|embedding|logit|step)\w*)$"
 )
 """Methods that do a network's work under another name than `forward`."""
-_HARMLESS = re.compile(
+_HARMLESS = pattern(
     r"^(?:train|eval|to|cuda|cpu|half|float|bfloat16|parameters|named_parameters|state_dict|load_state_dict|modules|"
     r"named_modules|children|requires_grad_|zero_grad|buffers|named_buffers|apply|compile)$"
 )
-_ASKS = re.compile(r"avail|support|check|can_|_can|(?:^|_)(?:is|has|test|try|probe|warm)(?:_|$)", re.IGNORECASE)
+_ASKS = pattern(r"avail|support|check|can_|_can|(?:^|_)(?:is|has|test|try|probe|warm)(?:_|$)", re.IGNORECASE)
 """Functions that compile only to see whether it works."""
 
 

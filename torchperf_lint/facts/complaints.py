@@ -10,12 +10,12 @@ if not torch.isfinite(loss):
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.patterns import pattern
 
-_SAYING = re.compile(
+_SAYING = pattern(
     r"^(?:print|warn|warning|info|error|critical|debug|exception|log|write|append|warn_once|warning_once|"
     r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
 )

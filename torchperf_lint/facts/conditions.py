@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.patterns import pattern
 
 SHORT = 60
 """Code points of a test that a message can carry."""
-_ACCUMULATES = re.compile(r"accum", re.IGNORECASE)
+_ACCUMULATES = pattern(r"accum", re.IGNORECASE)
 """Gradients are accumulated over so many batches: what runs then runs with every step of the optimizer."""
 
 

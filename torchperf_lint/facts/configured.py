@@ -18,6 +18,7 @@ from torchperf_lint.facts.hints import (
     scalar_parameter,
 )
 from torchperf_lint.facts.records import Position
+from torchperf_lint.patterns import pattern
 
 LITERAL = "literal"
 """Written out, or counted."""
@@ -27,11 +28,11 @@ SHAPE = "shape"
 """Follows from the shapes of tensors, which the host knows without asking the device."""
 _ORDER = (LITERAL, CONFIGURED, SHAPE)
 
-_OF_SHAPES = re.compile(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
+_OF_SHAPES = pattern(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
-_SIDES = re.compile(r"(?:^|_)(?:height|width|[hw])$")
+_SIDES = pattern(r"(?:^|_)(?:height|width|[hw])$")
 """Parameters that hand on one side of an input, where they are annotated as one number."""
-_SETTINGS = re.compile(
+_SETTINGS = pattern(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
     r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
@@ -40,9 +41,9 @@ _SETTINGS = re.compile(
     re.IGNORECASE,
 )
 """Parameters that hand on what somebody chose once."""
-_OF_VOCABULARY = re.compile(r"(?:^|_)(?:eos|bos|pad|sep|cls|mask|unk|start|stop)_(?:token_?)?ids?$")
+_OF_VOCABULARY = pattern(r"(?:^|_)(?:eos|bos|pad|sep|cls|mask|unk|start|stop)_(?:token_?)?ids?$")
 """Parameters that hand on the ids of a tokenizer's special tokens."""
-_DATA = re.compile(
+_DATA = pattern(
     r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
     r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|"
     r"y|batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|"
@@ -50,18 +51,18 @@ _DATA = re.compile(
     re.IGNORECASE,
 )
 """Parameters that hand on what the step is about."""
-_CONFIGURATION = re.compile(
+_CONFIGURATION = pattern(
     r"(?:^|\.)(?:\w*_)?(?:config|cfg|conf|hparams|hyper_?params)(?:\.[a-z_]+){0,2}$|(?:^|\.)_?(?:opts?|args)$"
     r"|^self\.defaults$",
     re.IGNORECASE,
 )
 """Objects that hold settings, by their names, and parts of them: nothing changes those from step to step."""
-_TABLE = re.compile(
+_TABLE = pattern(
     r"(?:^|[._])(?:kwargs|opts?|options|settings|configs?|cfg|hparams|hyper_?params)(?:_\w+)?$", re.IGNORECASE
 )
 """Tables of settings, by their names."""
-_TESTED_NUMBERS = re.compile(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
-_OTHER = re.compile(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
+_TESTED_NUMBERS = pattern(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
+_OTHER = pattern(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 
 
 def is_configuration(node: ast.expr) -> bool:

@@ -22,6 +22,7 @@ from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.zero_divisors import asks_a_divisor
+from torchperf_lint.patterns import pattern
 
 RAISES, REPLACES, DECIDES, RECORDS = "raises", "replaces", "decides", "records"
 """It only raises; it chooses between values, as `torch.where` would; it decides what runs next; it is kept."""
@@ -58,7 +59,7 @@ INSTEAD = {
 
 _WANTS_HOST = frozenset({"pack_padded_sequence"})
 """Functions of torch that take anything but their first argument on the host only."""
-_WORDS = re.compile(
+_WORDS = pattern(
     r"^(?:i|id|ids|idx|index|int|ix|tok|token|label)_?(?:2|to)_?(?:s|str|w|word|token|char|label|name|cls|class)s?$"
     r"|(?:^|_)(?:itos|vocab|vocabulary|alphabet|class_?names|label_?names|id2\w+|index2\w+|idx2\w+|ix2\w+)$",
     re.IGNORECASE,

@@ -16,6 +16,7 @@ from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_sin
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.constants import Look
@@ -24,7 +25,7 @@ _CONSTANTS = frozenset(
     f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
 )
 
-_CONSTANTS_MODULE = re.compile(r"(?:^|[._])(?:const|consts|constants?)$", re.IGNORECASE)
+_CONSTANTS_MODULE = pattern(r"(?:^|[._])(?:const|consts|constants?)$", re.IGNORECASE)
 
 _attributes: WeakKeyDictionary[Values, dict[tuple[Thing, str, bool], str | None]] = WeakKeyDictionary()
 

@@ -6,7 +6,6 @@ What their arguments are is asked of the look that came upon the call.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
 from torchperf_lint.facts.constant_attributes import is_of_constants
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.constants import Look
@@ -42,7 +42,7 @@ _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
 _LOOKS_UP = frozenset({"index", "count", "get"})
 """Methods that ask a list or table for one thing."""
-_DRAWS = re.compile(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
+_DRAWS = pattern(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
 """Calls by which a function gives other numbers each time."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.bodies import Body
@@ -11,13 +10,14 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
 _SETTING = frozenset({"fill_", "add_", "sub_", "copy_", "zero_"})
 _MAKING = frozenset(
     "tensor Tensor LongTensor IntTensor BoolTensor FloatTensor zeros ones full zeros_like ones_like".split()
 )
 _THROUGH = frozenset("item data detach cpu bool int float long all any to".split())
-_LENGTH = re.compile(r"^(?:[KQN]|\w*(?:len|length|size|num|queue|n|max)\w*)$")
+_LENGTH = pattern(r"^(?:[KQN]|\w*(?:len|length|size|num|queue|n|max)\w*)$")
 """Names of the fixed lengths of queues."""
 _MISSING = ast.Constant(None)
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_DEVICE_NAME = re.compile(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
-_DTYPE_NAME = re.compile(r"dtype|precision$", re.IGNORECASE)
+_DEVICE_NAME = pattern(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
+_DTYPE_NAME = pattern(r"dtype|precision$", re.IGNORECASE)
 _OF_A_TENSOR = frozenset({"device", "shape", "ndim", "size", "dim"})
-_TORCH_DTYPES = re.compile(
+_TORCH_DTYPES = pattern(
     r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$"
 )
 

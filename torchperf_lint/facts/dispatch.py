@@ -3,7 +3,6 @@ the function that a decorator puts around another."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -14,8 +13,9 @@ from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS
 from torchperf_lint.facts.types import Types
+from torchperf_lint.patterns import pattern
 
-_LISTENER = re.compile(
+_LISTENER = pattern(
     r"Hook|Callback|Plugin|Handler|Listener|Extension|Observer|Logger|Monitor|Subscriber|Runner|Trainer"
 )
 _APPLIES = frozenset("map filter starmap multi_apply checkpoint tree_map vmap apply_along_axis".split())

@@ -7,11 +7,11 @@ a `dtype` is of that type, and `torch.from_numpy`, `torch.as_tensor` and `torch.
 from __future__ import annotations
 
 import ast
-import re
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 TAKERS = ("torch.from_numpy", "torch.as_tensor", "torch.tensor", "torch.asarray")
 _MADE = frozenset(
@@ -33,7 +33,7 @@ _SIZED = {
 """Draws -> the place of the size: without one it is a single number, which promotes nothing."""
 _KEEPS = frozenset("reshape copy transpose squeeze ravel flatten clip".split())
 _KEEPING = frozenset("T".split())
-_CASTS = re.compile(r"\.(?:float|half|bfloat16|long|int|bool|type|type_as|short|byte)\(\)")
+_CASTS = pattern(r"\.(?:float|half|bfloat16|long|int|bool|type|type_as|short|byte)\(\)")
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _LATER = frozenset("float half bfloat16 long int bool type type_as to dtype double".split())
 _TAKEN_OVER = frozenset(("copy_", "Parameter", "set_", "append", "interp"))

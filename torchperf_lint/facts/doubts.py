@@ -13,11 +13,12 @@ from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
+from torchperf_lint.patterns import pattern
 
-_MEMORY = re.compile(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
+_MEMORY = pattern(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
-_AFTER_THE_MODEL = re.compile(
+_AFTER_THE_MODEL = pattern(
     r"(?:^|[._])(?:post_?process|nms|non_max|decode(?!r)|visual|draw|render|plot|to_pil|save|write|show|log|print|export|beam|"
     r"sampler?|detect\w*|boxes|proposals?|simota|hungarian|anchors?)(?:_|$)",
     re.IGNORECASE,

@@ -13,7 +13,6 @@ Nodes are those a rule has at hand: of `ast` (`site.call`, `site.receiver`, a Sp
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
@@ -26,13 +25,14 @@ from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tree import Unit, outermost
 from torchperf_lint.model import Edit, Fix, Safety
+from torchperf_lint.patterns import pattern
 
 Node: TypeAlias = "ast.expr | ast.stmt | cst.CSTNode"
 Statement: TypeAlias = "cst.BaseSmallStatement | cst.BaseCompoundStatement"
 _Kind = TypeVar("_Kind", bound="cst.CSTNode")
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-_CLOSING = re.compile(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\)")
-_OPENING = re.compile(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\(")
+_NEWLINE = pattern(r"\r\n|\r|\n")
+_CLOSING = pattern(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\)")
+_OPENING = pattern(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\(")
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
 
 

@@ -7,7 +7,6 @@ the number; into a place that has no dimensions itself it copies that tensor, fr
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,8 +19,9 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
-_STORES = re.compile(r"(?m)^[ \t]+[\w.]+\[[\w ,+-]*\] = ")
+_STORES = pattern(r"(?m)^[ \t]+[\w.]+\[[\w ,+-]*\] = ")
 """`x[0] = `, `x[i, j] = `: no slice, no mask."""
 _SIZED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "new_ones", "rand", "randn"})
 """Take their sizes one by one, or in one tuple."""

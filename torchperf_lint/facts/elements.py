@@ -16,11 +16,12 @@ from torchperf_lint.facts.single import is_length, is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp)
 _WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "reversed", "iter", "set", "list", "tuple"})
 _MOVES = frozenset("to cuda type_as float long int half double bool type requires_grad_".split())
-_CHANNELS = re.compile(r"^_?(?:num|n)_?(?:classes|class|cls|labels|categories|channels)$|^nclass$|^nc$", re.IGNORECASE)
+_CHANNELS = pattern(r"^_?(?:num|n)_?(?:classes|class|cls|labels|categories|channels)$|^nclass$|^nc$", re.IGNORECASE)
 _MAKERS = frozenset("zeros ones empty full new_zeros new_ones new_empty new_full".split())
 
 

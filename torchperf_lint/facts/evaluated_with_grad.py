@@ -10,7 +10,6 @@ loop calls that very model. Whatever may ask for gradients, anywhere near, leave
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,13 +17,14 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Call, Region
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
-_GRADIENTS = re.compile(
+_GRADIENTS = pattern(
     r"grad\b|_grad|requires_grad|inference_mode|backward|attack|adversar|salien|attribut|create_graph|autograd|"
     r"optimizer\.step|\.train\((?:True)?\)|forces\b|torch\.func\b|jacobian|hessian|enable_grad|fabric|accelerator"
 )
 """What gradients may be for, or what switches them off, in the text of a function."""
-_FROZEN = re.compile(r"requires_grad_?\s*(?:=\s*|\()False|\.freeze\(|jit\.load|onnx|TensorRT|trt\b")
+_FROZEN = pattern(r"requires_grad_?\s*(?:=\s*|\()False|\.freeze\(|jit\.load|onnx|TensorRT|trt\b")
 _UP = 2
 
 

@@ -30,15 +30,16 @@ from torchperf_lint.facts.value import (
     tensor,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-PROGRESS = re.compile(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
+PROGRESS = pattern(r"(?:^|\.)(?:tqdm|trange|track|progress_bar|pbar)$|log_every$", re.IGNORECASE)
 
 
-_AROUND_LOADERS = re.compile(r"(?:^|\.)(?:\w+Progress|Progress(?:Bar|Meter)?|\w+ProgressBar)$")
+_AROUND_LOADERS = pattern(r"(?:^|\.)(?:\w+Progress|Progress(?:Bar|Meter)?|\w+ProgressBar)$")
 """Classes that show how far a loop has come, `LogProgress(logger, loader)`, and hand its batches on as they are."""
 
 

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.patterns import pattern
 
 _TEXTS = ("str", "repr", "format", "ascii")
 _LOGGED = ("info", "log")
-_LOGGER = re.compile(r"^_?(?:\w+_)?log(?:ger|ging)?$|^loguru$", re.IGNORECASE)
-_FOR_TROUBLE = re.compile(
+_LOGGER = pattern(r"^_?(?:\w+_)?log(?:ger|ging)?$|^loguru$", re.IGNORECASE)
+_FOR_TROUBLE = pattern(
     r"^(?:warn|warning|error|critical|exception|fatal|fail|rank_zero_warn|\w*(?:Error|Exception|Warning))$"
 )
 """Calls that say that something is wrong: not every step."""

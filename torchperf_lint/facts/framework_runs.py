@@ -7,13 +7,14 @@ import re
 
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.switches import asked_for, reached
+from torchperf_lint.patterns import pattern
 
 _TRIAL_STEPS = 200
 """A run of fewer steps is a trial: what a step costs there matters to nobody."""
 _TRIED = frozenset({"fast_dev_run", "overfit_batches", "barebones"})
 _STEPS = frozenset({"max_steps", "limit_train_batches"})
 _ON_HOST = frozenset({"use_cpu", "no_cuda"})
-_TRIAL_FILE = re.compile(
+_TRIAL_FILE = pattern(
     r"(?:^|[_/.])(?:tests?|debug\w*|profil\w+|bench\w*|conftest|smoke|sanity|dry_?run|demo|toy)(?=[_/.]|$)",
     re.IGNORECASE,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import CallSite, FunctionKey
@@ -11,9 +10,10 @@ from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.value import HOST, Frame
 from torchperf_lint.facts.values import MAX_HOPS, Values
+from torchperf_lint.patterns import pattern
 
 _MAX_CALLERS = 4
-_HOST_NAME = re.compile(r"_(?:host|cpu)$")
+_HOST_NAME = pattern(r"_(?:host|cpu)$")
 """Names by which code tells its copy on the host from the one on the device."""
 
 

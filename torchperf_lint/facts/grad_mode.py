@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.records import Position
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.hotness import Hotness
 
 MAX_CALLERS_UP = 3
 """How many calls up a place is asked whether all its callers switch gradients off."""
-_OFF = re.compile(r"no_?grad|inference_mode|without_grad|grad_?off|disable_grad", re.IGNORECASE)
+_OFF = pattern(r"no_?grad|inference_mode|without_grad|grad_?off|disable_grad", re.IGNORECASE)
 _FRAMEWORK_EVALUATION = frozenset(
     "validation_step test_step predict_step prediction_step on_validation_batch_end on_test_batch_end "
     "on_validation_epoch_end on_test_epoch_end on_predict_batch_end".split()

@@ -23,6 +23,7 @@ from torchperf_lint.facts.results import MODULE_NAME
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 MAX_HOPS = 8
 """Bindings and calls followed."""
@@ -41,13 +42,13 @@ _END_FUNCTIONS = frozenset(
 _PASSING = frozenset(
     "sum max min abs pow list tuple sorted reversed next iter zip enumerate map filter dict set".split()
 )
-_FROZEN = re.compile(
+_FROZEN = pattern(
     r"teacher|target|(?:^|_)ema(?:_|$)|frozen|(?:^|_)old(?:_|$)|(?:^|_)ref(?:erence)?(?:_|$)|vgg|lpips|clip|(?:^|_)vae(?:_|$)|"
     r"text_encoder|pretrained|inception|perceptual|fixed|anchor|metric|accuracy",
     re.IGNORECASE,
 )
 """Modules that are often there without gradients of their own."""
-_OF_ITS_INPUT = re.compile(
+_OF_ITS_INPUT = pattern(
     r"loss|criteri|(?:ReLU|GELU|SiLU|ELU|Sigmoid|Softmax|LogSoftmax|Tanh|Softplus|Flatten|Unflatten|Dropout\w*|"
     r"\w*Pool\w*|Upsample|Identity|PixelShuffle|CosineSimilarity|PairwiseDistance)$",
     re.IGNORECASE,
@@ -55,7 +56,7 @@ _OF_ITS_INPUT = re.compile(
 """Modules without parameters: what they compute carries a graph where their input does."""
 
 
-_METHOD = re.compile(r"^_?(?:norm|embed\w*|encode\w*|decode\w*|conv\w*|proj|head|attn|block|layer|module|predictor)$")
+_METHOD = pattern(r"^_?(?:norm|embed\w*|encode\w*|decode\w*|conv\w*|proj|head|attn|block|layer|module|predictor)$")
 
 
 class Graph(NamedTuple):

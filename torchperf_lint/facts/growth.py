@@ -13,6 +13,7 @@ from torchperf_lint.facts.empty import begins_empty
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 Loop = ast.For | ast.AsyncFor | ast.While
 
@@ -29,7 +30,7 @@ _GROWS = frozenset({"append", "extend", "insert"})
 _JOIN_NAMES = frozenset(name.rpartition(".")[2] for name in JOINS)
 _MOVES = frozenset({"to", "cuda", "cpu", "detach", "contiguous", "clone", "float", "half", "numpy", "long"})
 _SHRINKS = frozenset({"pop", "popleft", "clear", "remove"})
-FEW_BY_NAME = re.compile(
+FEW_BY_NAME = pattern(
     r"config|layer|block|child|channel|(?:^|[^a-z])chs?(?:$|_|[^a-z])|head(?!er)|level|stage|scale|branch|conv|pyramid|dilation|module|expert|adapter|lora|model|net(?:s|$|\b)"
     r"|decoder|encoder|key|name|field|modalit|camera|depth|group|part|split|kernel|factor|aspect|stride|feat|attr|col(?:s|umn)"
     r"|task|criteri|loss|component|device|gpu|rank|axis|axes|dims?\b|view|aug|tta|flip|chunk",
@@ -38,7 +39,7 @@ FEW_BY_NAME = re.compile(
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
 
 
-_CACHE = re.compile(r"cache|past|(?:^|_)(?:kv|keys?|values?|memory|states?|history|context)(?:_|s?$)")
+_CACHE = pattern(r"cache|past|(?:^|_)(?:kv|keys?|values?|memory|states?|history|context)(?:_|s?$)")
 
 
 class Growth(NamedTuple):

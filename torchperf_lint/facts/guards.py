@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
 from torchperf_lint.facts.reached_lengths import is_one_length
+from torchperf_lint.patterns import pattern
 
 
 class Guard(NamedTuple):
@@ -24,7 +25,7 @@ class Guard(NamedTuple):
     otherwise: bool = False
 
 
-_CADENCE_NAME = re.compile(
+_CADENCE_NAME = pattern(
     r"(?:^|_)(?:should|need|needs|do|is|to|can|will|time_to|ready_to)_(?:log|print|save|eval|evaluate|validate|vis|"
     r"visuali[sz]e|plot|display|report|checkpoint|ckpt|dump|write|record|sync)(?:_|$)"
     r"|(?:^|_)(?:log|print|save|eval|val|report|display|vis|summary|ckpt|checkpoint|logging|refresh|sync|update)_"
@@ -33,23 +34,23 @@ _CADENCE_NAME = re.compile(
     r"|(?:^|_)(?:is_)?(?:last|first|final)_(?:batch|step|iter|iteration)$|^is_(?:last|first)$",
     re.IGNORECASE,
 )
-_DEBUG_NAME = re.compile(
+_DEBUG_NAME = pattern(
     r"^_?(?:debug\w*|is_debug|verbose|verbosity|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
     r"do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
-_MEMORY_NAME = re.compile(
+_MEMORY_NAME = pattern(
     r"offload|(?:^|_)on_cpu$|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
     r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
     re.IGNORECASE,
 )
-_OUT_OF_MEMORY = re.compile(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
-_COUNTER_NAME = re.compile(
+_OUT_OF_MEMORY = pattern(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
+_COUNTER_NAME = pattern(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
-_PART_NAME = re.compile(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
+_PART_NAME = pattern(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
@@ -76,8 +77,8 @@ def guard(test: ast.expr) -> Guard | None:
     return Guard(kind, short(words(test)), negated)
 
 
-_SINCE = re.compile(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
-_SO_MANY = re.compile(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
+_SINCE = pattern(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
+_SO_MANY = pattern(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
 
 
 def _waits_for_a_count(test: ast.expr) -> bool | None:
@@ -198,8 +199,8 @@ def _names_another_device(test: ast.expr) -> bool:
     return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
 
 
-_CUDA_NAME = re.compile(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
-_ELSEWHERE_NAME = re.compile(
+_CUDA_NAME = pattern(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
+_ELSEWHERE_NAME = pattern(
     r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu|xpu|npu)(?:_|$)", re.IGNORECASE
 )
 

@@ -9,8 +9,9 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_TRAINS = re.compile(r"(?:^|_)train(?:ing)?(?:_|$)", re.IGNORECASE)
+_TRAINS = pattern(r"(?:^|_)train(?:ing)?(?:_|$)", re.IGNORECASE)
 
 
 def handed_out(values: Values, path: str, line: int, column: int) -> Hot | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain
@@ -12,6 +11,7 @@ from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.roles import is_cold
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 CHANGES = frozenset(
     "append extend insert pop remove clear sort reverse appendleft popleft update setdefault popitem add discard fill "
@@ -20,8 +20,8 @@ CHANGES = frozenset(
 """Methods that change a container in place."""
 LIST_CHANGES = frozenset("append extend insert pop remove clear sort reverse appendleft popleft".split())
 """Of those, the ones of lists and queues."""
-_TRAINER = re.compile(r"Trainer$")
-_STEADY_INDEX = re.compile(r"(?:^|_)(?:name|adapter|key|task|level|layer|stage|scale|head|branch)s?(?:_name)?$")
+_TRAINER = pattern(r"Trainer$")
+_STEADY_INDEX = pattern(r"(?:^|_)(?:name|adapter|key|task|level|layer|stage|scale|head|branch)s?(?:_name)?$")
 """Names of what chooses among things that were set up, rather than among samples."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
@@ -20,9 +19,10 @@ from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_on
 from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 _MAKERS = api.HOST_DATA | api.FACTORIES | api.LEGACY_TYPES
-_LISTS = re.compile(r"(?:_ids|_list|_mask|values|weights|_types?_mask|means|stds|sizes|scales|sigmas|anchors|indices)$")
+_LISTS = pattern(r"(?:_ids|_list|_mask|values|weights|_types?_mask|means|stds|sizes|scales|sigmas|anchors|indices)$")
 """Names of what holds several numbers: `torch.Tensor(n)` of one is of that size."""
 _MAX_STEPS = 12
 _LATE = (10**9, 1)

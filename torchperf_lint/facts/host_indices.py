@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.steady_indices import steady_index
 from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
@@ -29,7 +29,7 @@ _MAKES_INDEX = (
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = re.compile(
+_LISTED = pattern(
     r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()|\w\[\w+, \w+\] = "
     r"|(?:idx|ind|index|indices|inds|ids|perm|order|mask|keep|kept|select\w*|rows|columns) = .*(?:ensor\(|\[)"
     r"|(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())",

@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import MAX_HOPS, Values
+from torchperf_lint.patterns import pattern
 
 _MAX_DEPTH = 6
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
@@ -17,7 +18,7 @@ _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice ex
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
-_SAME_TURNS = re.compile(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^track$", re.IGNORECASE)
+_SAME_TURNS = pattern(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^track$", re.IGNORECASE)
 """Give what they are given, one after the other."""
 
 

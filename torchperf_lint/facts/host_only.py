@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.array_models import given_to_another_library
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 _LIBRARIES = frozenset(
     "librosa pesq pystoi mir_eval museval srmrpy pyworld soundfile onnxruntime lap lapsolver lapx pycocotools nltk "
@@ -24,7 +24,7 @@ _FUNCTIONS = (
 _PARTLY = frozenset(name.partition(".")[0] for name in _FUNCTIONS)
 
 
-_SESSION = re.compile(r"(?:^|[._])(?:sess|session)_?\.run$")
+_SESSION = pattern(r"(?:^|[._])(?:sess|session)_?\.run$")
 """A session of another runtime, which takes arrays: of onnxruntime, of tensorflow of old."""
 
 

@@ -14,33 +14,34 @@ from torchperf_lint.facts.signatures import IN_BATCHES
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_JUDGES = re.compile(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)", re.IGNORECASE)
-_TIMESTEPS = re.compile(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
-_INPUTS = re.compile(
+_JUDGES = pattern(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test)(?:_|$)", re.IGNORECASE)
+_TIMESTEPS = pattern(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
+_INPUTS = pattern(
     r"(?:^|[._])(?:texts?|sentences?|sents|samples|images|imgs|inputs|prompts|chunks|paths|files|utterances|wavs|audios|"
     r"clips|frames|crops|class_?names|queries|passages|documents|docs|examples|requests)(?:\(\))?$",
     re.IGNORECASE,
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""
-_TOKEN_BY_TOKEN = re.compile(
+_TOKEN_BY_TOKEN = pattern(
     r" in \w*range\(.*\b(?:max|sample|gen|generated?|dec\w*|target|tgt)_(?:\w+_)?(?:len|length|tokens|steps)\b"
 )
 """A loop that runs a model up to a greatest length decodes, wherever gradients are switched off."""
-_DECODES = re.compile(
+_DECODES = pattern(
     r"(?:^|[._])(?:Decoding|Generation)\w*Task\b|(?:Beam|Greedy)Search|SequenceGenerator|"
     r"(?:^|[._])(?:\w+_)?(?:beam|greedy)_(?:search|decode)(?:_\w+)?$"
 )
-_GIVES_LOGITS = re.compile(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
+_GIVES_LOGITS = pattern(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:next_token_)?logits$")
 """`self.inference.logits(tokens)`: whatever runs the network, it hands out what the next token is drawn of."""
-_OF_A_SAMPLER = re.compile(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
+_OF_A_SAMPLER = pattern(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
 """Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
-_SCHEDULER_STEP = re.compile(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
+_SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _KEPT = ("cached_property", "lru_cache", "cache")
-_DATA_SET = re.compile(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
+_DATA_SET = pattern(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
-_A_SAMPLE = re.compile(r"(?:^|[._])data_?set\[\]$", re.IGNORECASE)
-_ENV_STEP = re.compile(r"(?:^|[._])(?:env|envs|environment)\.step$")
+_A_SAMPLE = pattern(r"(?:^|[._])data_?set\[\]$", re.IGNORECASE)
+_ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment)\.step$")
 
 
 def _turns_of_inference(iterable: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -10,11 +9,12 @@ from torchperf_lint.facts.nominal import from_annotation
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.value import ANYWHERE, UNKNOWN, Frame, Value, tensor
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|\w*LogitsWarper|StoppingCriteria)$")
+_DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|\w*LogitsWarper|StoppingCriteria)$")
 _OF_DECODING = frozenset({"input_ids", "scores"})
 """What `generate` gives to processors of logits and to stopping criteria."""
 

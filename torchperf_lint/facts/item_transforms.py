@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_GIVEN = re.compile(r"^(?:\w+_)?(?:transforms?|augmentations?|augment)$")
-_COMPOSED = re.compile(
+_GIVEN = pattern(r"^(?:\w+_)?(?:transforms?|augmentations?|augment)$")
+_COMPOSED = pattern(
     r"^(?:torchvision\.transforms|albumentations|monai\.transforms|timm\.data|torchaudio\.transforms)\."
 )
-_DATA_SET = re.compile(r"^[A-Z]|data_?set|_ds$")
+_DATA_SET = pattern(r"^[A-Z]|data_?set|_ds$")
 
 
 def transforms_given(values: Values, data: ast.expr, frame: Frame) -> str | None:

@@ -21,11 +21,12 @@ from torchperf_lint.facts.value import (
     sequence,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_PREPARERS = re.compile(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
+_PREPARERS = pattern(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
 _PREPARE = frozenset("prepare prepare_data_loader prepare_model setup setup_dataloaders setup_module".split())
 
 
@@ -77,8 +78,8 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
     return returned(values, key, frame)
 
 
-_BATCH = re.compile(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
-_OF_A_MODULE = re.compile(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
+_BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
+_OF_A_MODULE = pattern(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
 
 
 def batch_of_unknown(name: str, node: ast.expr) -> Value:

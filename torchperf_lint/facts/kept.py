@@ -17,15 +17,16 @@ from torchperf_lint.facts.spots import Spot, hot_functions
 from torchperf_lint.facts.stores import Store, outlives, own_loop, root_of, store_of
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value, tensor
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 SHORT = 80
 _ROUNDS = 6
 """How many names may stand between a value and the backward pass that it feeds."""
 _HOOKS = frozenset("training_step validation_step test_step predict_step train_step compute_loss".split())
 """Methods of modules that are no part of their forward pass."""
-_COUNTED = re.compile(r"(?:^|_)(?:counts?|samples|num|n|lens?|lengths?)$|^(?:num|n|count)_\w+$")
+_COUNTED = pattern(r"(?:^|_)(?:counts?|samples|num|n|lens?|lengths?)$|^(?:num|n|count)_\w+$")
 """Names of numbers of things, which carry no graph."""
-_LOSS = re.compile(
+_LOSS = pattern(
     r"loss|criteri|cost|(?:^|_)nll|(?:^|_)kld?(?:_|$)|penalty|objective|(?:^|[._])(?:mse|bce|ce)(?:_|$)|entropy",
     re.IGNORECASE,
 )

@@ -9,8 +9,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
-_WORKS = re.compile(
+_WORKS = pattern(
     r"(?:^|[._])(?:images?|pixels?|audio|waveform|speech|spectrogram|processor|feature_extractor|extractor|tokenizer|"
     r"tokenize|transforms?|augment\w*|resize|convert|resample|open)(?:[._\d]|$)",
     re.IGNORECASE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import last_part
@@ -11,9 +10,10 @@ from torchperf_lint.facts.framework_runs import keyword, literal
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
-_ONE_OF_THEM = re.compile(r"^cuda:\d+$")
-_SEVERAL = re.compile(r"^(?:ddp|fsdp|deepspeed|dp$)")
+_ONE_OF_THEM = pattern(r"^cuda:\d+$")
+_SEVERAL = pattern(r"^(?:ddp|fsdp|deepspeed|dp$)")
 
 
 def named_devices(file: SourceFile) -> Iterator[tuple[Site, str]]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from torchperf_lint.facts.text import NEWLINE, STRING
 from torchperf_lint.model import Edit
+from torchperf_lint.patterns import pattern
 
-_COMMA = re.compile(rf"(?:[ \t\f]|{NEWLINE}|\\(?:{NEWLINE})|\#[^\r\n]*)*,")
-_REST = re.compile(r"[ \t\f]*(?P<comment>\#[^\r\n]*)?(?=[\r\n]|\Z)")
-_NEWLINE = re.compile(NEWLINE)
-_COMMENT = re.compile(rf"{STRING}|(?P<comment>\#[^\r\n]*)", re.DOTALL)
+_COMMA = pattern(rf"(?:[ \t\f]|{NEWLINE}|\\(?:{NEWLINE})|\#[^\r\n]*)*,")
+_REST = pattern(r"[ \t\f]*(?P<comment>\#[^\r\n]*)?(?=[\r\n]|\Z)")
+_NEWLINE = pattern(NEWLINE)
+_COMMENT = pattern(rf"{STRING}|(?P<comment>\#[^\r\n]*)", re.DOTALL)
 _BLANK = " \t\f"
 
 

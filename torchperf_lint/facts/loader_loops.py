@@ -14,16 +14,17 @@ from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_EVALUATION_NAME = re.compile(
+_EVALUATION_NAME = pattern(
     r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
-_TRAINING_NAME = re.compile(
+_TRAINING_NAME = pattern(
     r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
 )
-_TRAINING_CALL = re.compile(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
+_TRAINING_CALL = pattern(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
 _LOADERS = (
     "torch.utils.data.DataLoader()",
     "torch_geometric.loader.DataLoader()",
@@ -32,16 +33,16 @@ _LOADERS = (
     "accelerate.Accelerator().prepare()",
     "lightning.Fabric().setup_dataloaders()",
 )
-_BATCH_TARGET = re.compile(
+_BATCH_TARGET = pattern(
     r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)\)* in "
 )
-_OF_A_BATCH = re.compile(r"^self\.\w*_batch(?:_\w+)?$")
+_OF_A_BATCH = pattern(r"^self\.\w*_batch(?:_\w+)?$")
 """`self._full_sort_batch_eval(batched_data)`."""
-_MAKES_BATCHES = re.compile(
+_MAKES_BATCHES = pattern(
     r"(?:^|[._])(?:mini_?)?batch(?:es)?_(?:ite?r|iterator|gen|generator)\w*(?:\(\))?$|(?:^|[._])batchify\(\)$"
 )
 """`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
-_STEP_CALL = re.compile(
+_STEP_CALL = pattern(
     r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
     r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
     r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"

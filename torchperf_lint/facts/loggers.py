@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 BAR, TRACKER = "bar", "tracker"
 
@@ -17,9 +18,7 @@ _BARS = ("set_postfix", "set_postfix_str", "set_description", "set_description_s
 _WRITERS = ("add_scalar", "add_scalars", "report_scalar")
 """Methods that only the writers of TensorBoard and the loggers of ClearML have."""
 _TRACKERS = ("log_metric", "log_metrics")
-_TRACKER_NAME = re.compile(
-    r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE
-)
+_TRACKER_NAME = pattern(r"^_?(?:\w+_)?(?:mlflow|comet\w*|logger|experiment|tracker|run|client|writer)$", re.IGNORECASE)
 _LOG = ("wandb.log", "wandb.run.log", "wandb.init().log", "accelerate.Accelerator().log", "swanlab.log")
 
 

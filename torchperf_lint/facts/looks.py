@@ -7,19 +7,19 @@ numbers of the host by what stands a line or two above them.
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
 _HOPS = 3
 _HOST_METHODS = api.PLAIN_METHODS | frozenset({"item", "tolist", "numpy", "keys", "index", "count", "split", "strip"})
 _HOST_MODULES = frozenset(api.ARRAY_MODULES + api.PLAIN_MODULES)
 _OF_ARGUMENTS = frozenset({"max", "min", "sum", "abs", "round", "list", "tuple", "sorted", "reversed", "zip", "next"})
 _RESULT_FIELDS = frozenset("loss losses data grad logits values indices T".split())
-_TENSOR = re.compile(r"Tensor\b")
+_TENSOR = pattern(r"Tensor\b")
 
 
 def may_be_tensor(place: Place, node: ast.expr) -> bool:

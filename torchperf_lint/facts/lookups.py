@@ -7,12 +7,12 @@ for i in range(len(y)): matrix[y[i]][p[i]] += 1      torch.bincount(y * n + p, m
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.tracing import parts_of
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.turns import Turn
@@ -64,7 +64,7 @@ def names_an_entry(file: SourceFile, place: Place, index: ast.expr) -> bool:
     return any(_changes_entry(file, place, loop, change, index.id) for change in loop.body)
 
 
-_LABELS = re.compile(r"(?:^|_)(?:targets?|labels?|y|gts?|pids?|ids|indexes|indices|inds|idxs?|clusters)(?:_|$)")
+_LABELS = pattern(r"(?:^|_)(?:targets?|labels?|y|gts?|pids?|ids|indexes|indices|inds|idxs?|clusters)(?:_|$)")
 """Names of tensors with one number for each sample."""
 
 

@@ -6,7 +6,6 @@ A name alone (`mask`) shows nothing: integer indices are called so too.
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
@@ -17,6 +16,7 @@ from torchperf_lint.facts.mask_uses import asked_as_masks
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 _HOPS = 4
 _CALLERS = 4
@@ -32,7 +32,7 @@ _KEEPING = frozenset(
 )
 """Methods and functions whose result has the type of what they are given."""
 _JOINING = frozenset({"cat", "stack", "concat", "hstack", "vstack"})
-_BOOL = re.compile(r"\bBoolTensor\b|\bBool\[")
+_BOOL = pattern(r"\bBoolTensor\b|\bBool\[")
 _FACTORIES = api.FILL_FACTORIES | api.LIKE_FACTORIES | {"tensor", "as_tensor", "new_ones", "new_zeros", "new_full"}
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _NO_TENSOR = (ast.Is, ast.IsNot, ast.In, ast.NotIn)

@@ -13,8 +13,9 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.once import COUNTS, attribute_asked
+from torchperf_lint.patterns import pattern
 
-_STORE = re.compile(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
+_STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
 """What outlives a call, among what a function puts its results into."""
 
 _ASPECTS = frozenset({"shape", "size", "device", "dtype"})

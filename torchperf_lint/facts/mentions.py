@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.signatures import defaulted, iterated
+from torchperf_lint.patterns import pattern
 
 HOOKS = frozenset(
     "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
@@ -21,15 +22,15 @@ HOOKS = frozenset(
 _LIBRARIES = frozenset("torch numpy math os sys typing jax tensorflow pandas".split())
 """Whose names, handed on, are no functions of the project."""
 _EVENTS = frozenset({"on", "add_event_handler"})
-_FIRES = re.compile(r"fire|emit|trigger|notify|dispatch|publish|invoke|(?:^|_)(?:call|run|execute|handle)(?:_|$)")
+_FIRES = pattern(r"fire|emit|trigger|notify|dispatch|publish|invoke|(?:^|_)(?:call|run|execute|handle)(?:_|$)")
 """In the names of methods that call whatever listens to the event they are handed."""
 _EVERY_BATCH = frozenset(
     "ITERATION_STARTED ITERATION_COMPLETED GET_BATCH_STARTED GET_BATCH_COMPLETED BACKWARD_COMPLETED "
     "OPTIM_STEP_COMPLETED LOSS_COMPLETED MODEL_COMPLETED".split()
 )
 """Events of ignite's engines that happen for every batch."""
-_DEFINED = re.compile(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
-_PROPERTY = re.compile(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
+_DEFINED = pattern(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
+_PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")
 """How a file writes what it makes an attribute of objects or classes."""
 _OF_MODULES = frozenset("training device dtype config hparams trainer logger".split())
@@ -38,7 +39,7 @@ _HOLDING = frozenset({ast.Name, ast.Attribute, ast.Call, ast.List, ast.Tuple})
 _BINDING = frozenset({ast.IfExp, ast.Subscript, ast.Call, ast.Dict, ast.List, ast.Tuple})
 MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
 """What may make a list of objects."""
-_MADE = re.compile(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
+_MADE = pattern(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
 """A call of a class, by the case of its name, and of what gives a module back."""
 _MOST = 12
 """Functions in one table; a longer list says little about any."""

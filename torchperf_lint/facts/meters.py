@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.patterns import pattern
 
-_METER_CLASS = re.compile(
+_METER_CLASS = pattern(
     r"Meter|Metric|Average(?!d?Pool|dModel|Precision\w*Loss)|Accuracy|Tracker|(?:^|_)(?:meter|metric|average|tracker)(?:_|$)"
 )
 """With the case of class names: neither `Parameters` nor `SymmetricLoss` measures anything."""
@@ -15,9 +14,7 @@ METER_METHODS = frozenset(
     {"update", "update_key_value", "accumulate", "iteration_completed", "add", "add_batch", "_compute_tensor"}
 )
 """Methods that take a batch; `_compute_tensor` is what MONAI's metrics leave to their subclasses."""
-_MEASURED = re.compile(
-    r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$"
-)
+_MEASURED = pattern(r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$")
 """Methods that give what a meter has gathered."""
 ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
 """Methods that give, or drop, all that was gathered."""

@@ -21,6 +21,7 @@ from torchperf_lint.facts.requests import request_of
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _LOADERS = frozenset(
     "torch.hub.load torch.jit.load whisper.load_model clip.load open_clip.create_model_and_transforms "
@@ -31,19 +32,19 @@ _LOADERS = frozenset(
 _PRETRAINED = "from_pretrained"
 _LOAD_STATE = "load_state_dict"
 _NAMES = frozenset({_PRETRAINED, _LOAD_STATE, "create_model", *(name.rpartition(".")[2] for name in _LOADERS)})
-_LIGHT = re.compile(r"Config$|Scheduler$|^cls$|Args$|Settings$")
-_READS_TEXT = re.compile(r"Tokenizer(?:Fast)?$|Processor$|Extractor$")
+_LIGHT = pattern(r"Config$|Scheduler$|^cls$|Args$|Settings$")
+_READS_TEXT = pattern(r"Tokenizer(?:Fast)?$|Processor$|Extractor$")
 _PLACES = frozenset(
     {"pretrained_model_name_or_path", "model", "name", "model_name", "model_name_or_path", "repo_or_dir"}
 )
 """Keywords that say which weights."""
-_ONE_OF_SEVERAL = re.compile(
+_ONE_OF_SEVERAL = pattern(
     r"fold|seed|trial|(?:^|_)runs?(?:_|$)|rank|epoch|lr|ratio|param|method|config|ckpt|checkpoint|model|layer|expert|"
     r"quant|spars|prun|world|adapter|lora|precision|dtype|backend|variant|batch_size|attempt|retry|retries",
     re.IGNORECASE,
 )
 """In the head of a loop that wants a model of its own in each turn, or turns only where the turn before failed."""
-_TRAINS = re.compile(
+_TRAINS = pattern(
     r"\.(?:backward|fit|train|train_model|finetune)\(|[oO]ptimi[sz]er|Trainer\(|get_peft_model|requires_grad|quantize|prune|deepcopy"
 )
 _LEAVES_AS_IT_IS = frozenset(

@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types, is_module_name
+from torchperf_lint.patterns import pattern
 
-MODEL_NAME = re.compile(
+MODEL_NAME = pattern(
     r"(?:^|\.)(?:\w+_)?(?:model|net|unet|transformer|denoiser|decoder|generator|policy|actor)\d*(?:_ema)?$"
     r"|(?:^|\.)(?:denoise|model|score|eps)_(?:fn|func|model)$",
     re.IGNORECASE,
 )
-_OF_A_MODEL = re.compile(r"(?:^|_)(?:predict|forward(?!_(?:pre_)?hook)|infer|generate|encode|decode|denoise)(?:_|$)")
-_FORWARD = re.compile(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
+_OF_A_MODEL = pattern(r"(?:^|_)(?:predict|forward(?!_(?:pre_)?hook)|infer|generate|encode|decode|denoise)(?:_|$)")
+_FORWARD = pattern(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
 """Methods that run a part of a module: `model.forward_decoder(tokens)`."""
-_OF_A_BASE = re.compile(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
+_OF_A_BASE = pattern(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
 """`self.model` of a class that derives from `nn.Module` and is handed its model."""
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-_NO_TENSOR = re.compile(
+from torchperf_lint.patterns import pattern
+
+_NO_TENSOR = pattern(
     r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|dtype|precision$|type$|format|^(?:target|where|dest|destination|place|"
     r"location|accelerator|args|kwargs|half|float\d*|bf?loat16|fp\d+|bf\d+)$|^[a-w]$",
     re.IGNORECASE,

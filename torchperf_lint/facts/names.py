@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -38,6 +37,7 @@ from torchperf_lint.facts.value import (
     unpacked,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -47,10 +47,10 @@ MAX_CALLERS = 12
 """Call sites looked at for what a parameter receives."""
 
 
-_NOT_A_TENSOR = re.compile(
+_NOT_A_TENSOR = pattern(
     r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|Any|object)\b"
 )
-_TENSOR_TEST = re.compile(r"\b(?:Tensor|Parameter)\b")
+_TENSOR_TEST = pattern(r"\b(?:Tensor|Parameter)\b")
 
 
 def value_of_name(values: Values, name: str, frame: Frame) -> Value:

@@ -8,16 +8,16 @@ the object is called as those classes of the project are that have the method: `
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types
+from torchperf_lint.patterns import pattern
 
-_OF_SEVERAL_WORDS = re.compile(r"^_?[a-z0-9]+(?:_[a-z0-9]+)+$")
-_LIBRARIES = re.compile(
+_OF_SEVERAL_WORDS = pattern(r"^_?[a-z0-9]+(?:_[a-z0-9]+)+$")
+_LIBRARIES = pattern(
     r"^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|index|masked|clip|zero|register)_"
     r"|^(?:bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_|_as$"
     r"|^(?:count_nonzero|expand_as|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
@@ -27,9 +27,9 @@ _LIBRARIES = re.compile(
 """How methods of torch, of tokenizers, loggers and their like are called as well."""
 _ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
 """What annotations say of objects whose class is one of many."""
-_KEPT = re.compile(r"\(\)\.\w+$")
+_KEPT = pattern(r"\(\)\.\w+$")
 """An attribute that a base class of a library may hold: `self.base_dist` of a `TransformedDistribution`."""
-_KIND = re.compile(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss))$")
+_KIND = pattern(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss))$")
 """What an attribute that holds one of several classes is called, after what they do."""
 _LIBRARY_KINDS = frozenset(
     "optimizer scheduler sampler loader dataloader scaler writer logger tokenizer trainer server worker parameter "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import NamedTuple
 
 from torchperf_lint.facts.bindings import Definition
@@ -12,6 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 _MAX_DEPTH = 8
 _LATE = (10**9, 1)
@@ -48,7 +48,7 @@ _KEEPING = frozenset(
     "byteswap newbyteorder real imag".split()
 )
 """Methods and attributes of arrays that give arrays."""
-_OBSERVATION = re.compile(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
+_OBSERVATION = pattern(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
 _REDUCING = frozenset("sum mean max min std var prod argmax argmin any all".split())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
@@ -20,6 +19,7 @@ from torchperf_lint.facts.value import (
     Value,
     tensor,
 )
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -37,10 +37,10 @@ _ANYTHING = frozenset(
 """Annotations that tell nothing apart: `float()` and `int()` take tensors as well."""
 
 
-_ARRAY_CLASSES = re.compile(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
+_ARRAY_CLASSES = pattern(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
 
 
-_PLAIN_CLASSES = re.compile(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|tuple|set)\b|^torch\.(?:Size|dtype)$")
+_PLAIN_CLASSES = pattern(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|tuple|set)\b|^torch\.(?:Size|dtype)$")
 
 
 def from_thing(values: Values, thing: Thing | None, name: str) -> Value:

@@ -18,9 +18,10 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 MENTIONED = ("ormalize(",)
-_KEPT = re.compile(r"(?m)(\w+)\s*(?::[^=\n]+)?=\s*[\w.]*(?:Normalize|Compose|Sequential)\(")
+_KEPT = pattern(r"(?m)(\w+)\s*(?::[^=\n]+)?=\s*[\w.]*(?:Normalize|Compose|Sequential)\(")
 """`self.normalize = transforms.Normalize(`, `preprocess = Compose([`."""
 _CLASSES = frozenset({"torchvision.transforms.Normalize", "torchvision.transforms.v2.Normalize"})
 _FUNCTIONS = frozenset(
@@ -33,7 +34,7 @@ _FUNCTIONS = frozenset(
 _COMPOSED = frozenset({"torchvision.transforms.Compose", "torchvision.transforms.v2.Compose", "torch.nn.Sequential"})
 _OF_IMAGES = frozenset({"ToTensor", "PILToTensor", "ToPILImage"})
 """Steps after or before which the image is none on the device."""
-_FOR_LOADERS = re.compile(r"Transform|Augment|Process|Dataset|Loader|Collat", re.IGNORECASE)
+_FOR_LOADERS = pattern(r"Transform|Augment|Process|Dataset|Loader|Collat", re.IGNORECASE)
 """Modules that may prepare samples in the loader's workers, on the host."""
 _MAX_STEPS = 4
 

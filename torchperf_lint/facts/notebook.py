@@ -15,15 +15,16 @@ from itertools import accumulate
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.text import NEWLINE, STRING, split_lines
+from torchperf_lint.patterns import pattern
 
 _PYTHON_CELL_MAGICS = frozenset({"capture", "prun", "time", "timeit"})
-_CELL_MAGIC = re.compile(r"\s*%%(\w*)")
-_ESCAPE = re.compile(r"(?m)^[ \t]*[%!?,;/]|=[ \t]*[%!]|\?[ \t]*$")
-_LINE_MAGIC = re.compile(r"([ \t]*)(?:[%!?,;/]|[^#'\"\r\n]*\?[ \t]*(?:[\r\n]|\Z))")
-_ASSIGNED_MAGIC = re.compile(r"([^#'\"=!%\r\n]+=[ \t]*)[!%]")
-_JOINED_LINE = re.compile(rf"(?:[^\r\n]*\\(?:{NEWLINE}))*[^\r\n]*(?:{NEWLINE}|\Z)")
-_NEWLINE = re.compile(NEWLINE)
-_LEXEMES = re.compile(
+_CELL_MAGIC = pattern(r"\s*%%(\w*)")
+_ESCAPE = pattern(r"(?m)^[ \t]*[%!?,;/]|=[ \t]*[%!]|\?[ \t]*$")
+_LINE_MAGIC = pattern(r"([ \t]*)(?:[%!?,;/]|[^#'\"\r\n]*\?[ \t]*(?:[\r\n]|\Z))")
+_ASSIGNED_MAGIC = pattern(r"([^#'\"=!%\r\n]+=[ \t]*)[!%]")
+_JOINED_LINE = pattern(rf"(?:[^\r\n]*\\(?:{NEWLINE}))*[^\r\n]*(?:{NEWLINE}|\Z)")
+_NEWLINE = pattern(NEWLINE)
+_LEXEMES = pattern(
     rf"{STRING}|\#[^\r\n]*|\\(?:{NEWLINE})|(?P<open>[(\[{{])|(?P<close>[)\]}}])|(?P<newline>{NEWLINE})", re.DOTALL
 )
 

@@ -7,7 +7,6 @@ they are written, others are written in the same style.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,10 +15,11 @@ from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import notebook
 from torchperf_lint.facts.text import NEWLINE
 from torchperf_lint.model import Edit
+from torchperf_lint.patterns import pattern
 
-_NEWLINE = re.compile(NEWLINE)
-_SPACE = re.compile(r"[ \t\n\r]*")
-_LINE = re.compile(rf"[^\r\n]*(?:{NEWLINE})|[^\r\n]+")
+_NEWLINE = pattern(NEWLINE)
+_SPACE = pattern(r"[ \t\n\r]*")
+_LINE = pattern(rf"[^\r\n]*(?:{NEWLINE})|[^\r\n]+")
 _DECODER = json.JSONDecoder()
 
 

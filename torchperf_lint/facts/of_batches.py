@@ -13,10 +13,11 @@ from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_BATCH = re.compile(r"^(?:mini_?|train_|support_|query_)?batch$|^(?:task|episode)_batch$")
-_MODEL = re.compile(r"^(?:\w+_)?(?:model|net|network|learner|student|encoder|backbone)$")
-_LOSS = re.compile(r"loss|criterion|cross_entropy|^(?:mse|nll|l1|bce|kl_div)\b", re.IGNORECASE)
+_BATCH = pattern(r"^(?:mini_?|train_|support_|query_)?batch$|^(?:task|episode)_batch$")
+_MODEL = pattern(r"^(?:\w+_)?(?:model|net|network|learner|student|encoder|backbone)$")
+_LOSS = pattern(r"loss|criterion|cross_entropy|^(?:mse|nll|l1|bce|kl_div)\b", re.IGNORECASE)
 
 _STEP = Role(
     "step",

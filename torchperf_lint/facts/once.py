@@ -6,19 +6,19 @@ Decided from one file's syntax, so outlines can hold the answer.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.patterns import pattern
 
-_DONE = re.compile(
+_DONE = pattern(
     r"^self\.(?:_?\w+_)?_?(?:is_)?(?:initiali[sz]ed|inited|prepared|built|ready|set_?up|warmed_up|registered|compiled|loaded)(?:_\w+)?$"
 )
 """Flags that say of an object that it is complete."""
-COUNTS = re.compile(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
+COUNTS = pattern(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
 """What changes with every step."""
-_RESETS = re.compile(r"self\._?(?:reset|clear)\w*$")
+_RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
 
 
 def set_up_once(node: ast.If) -> bool:

@@ -16,18 +16,17 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_PIPELINE = re.compile(r"^transformers\.(?:pipelines\.)?(?:pipeline|\w+Pipeline)\(\)$")
-_ENCODES = re.compile(
-    r"^sentence_transformers\.(?:SentenceTransformer|SparseEncoder)\(\)\.encode(?:_query|_document)?$"
-)
-_EMBEDS = re.compile(r"^langchain\w*\.(?:\w+\.)*HuggingFace\w*Embeddings\(\)\.embed_query$")
-_WRITES = re.compile(
+_PIPELINE = pattern(r"^transformers\.(?:pipelines\.)?(?:pipeline|\w+Pipeline)\(\)$")
+_ENCODES = pattern(r"^sentence_transformers\.(?:SentenceTransformer|SparseEncoder)\(\)\.encode(?:_query|_document)?$")
+_EMBEDS = pattern(r"^langchain\w*\.(?:\w+\.)*HuggingFace\w*Embeddings\(\)\.embed_query$")
+_WRITES = pattern(
     r"[\"'](?:text-generation|text2text-generation|summarization|translation\w*|conversational|image-to-text|"
     r"image-text-to-text|automatic-speech-recognition|text-to-\w+|any-to-any)[\"']"
 )
 """Tasks that decode: where lengths differ much, a batch waits for its longest."""
-_BATCHES = re.compile(
+_BATCHES = pattern(
     r"batch|chunk|bucket|group|page|shard|block|(?<!to)list\b|window|loader|"
     r"(?:^|[._])(?:input|stdin|stream|camera|queue|session|live|turn|message|socket)s?\b",
     re.IGNORECASE,

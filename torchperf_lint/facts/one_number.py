@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.patterns import pattern
 
 _NUMBERS = frozenset({"float", "int", "bool"})
-INDEX_NAME = re.compile(
+INDEX_NAME = pattern(
     r"(?:^|_)(?:idxs?|ind|inds|index|indexes|indices|lengths?|lens?|order|perm|perms|pos|positions?)(?:_|$)"
 )
 """Names of tensors of indices, of which each element has the same shape; those of masks are left out."""

@@ -15,6 +15,7 @@ from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _OPERATION = Role(
     "forward",
@@ -29,36 +30,36 @@ _PART = _OPERATION._replace(
 )
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
-_MODULES = re.compile(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
+_MODULES = pattern(r"(?:^|\.)(?:BaseModule|ModelMixin|PreTrainedModel)$")
 """Modules of other libraries, by the class that all of theirs derive from: that knows no operation of those."""
-_TENSOR = re.compile(r"\b(?:[A-Z]\w*)?Tensor(?:Type|Like)?\b|^(?:float|int|bool)\[")
+_TENSOR = pattern(r"\b(?:[A-Z]\w*)?Tensor(?:Type|Like)?\b|^(?:float|int|bool)\[")
 """Annotations of tensors; Python's own numbers have no brackets, but for those that name axes: `float["b n d"]`."""
-_GOES_THROUGH = re.compile(r"^(?:\w+_)?(?:batch_size|chunk_size)$|^(?:show_)?progress(?:_bar)?$|^verbose$")
+_GOES_THROUGH = pattern(r"^(?:\w+_)?(?:batch_size|chunk_size)$|^(?:show_)?progress(?:_bar)?$|^verbose$")
 """Parameters of what goes through a whole set of its own, piece by piece."""
-_CALLED_ONCE = re.compile(
+_CALLED_ONCE = pattern(
     r"^(?:main|fit|train|evaluate|optimi[sz]e|minimi[sz]e|search|solve|tune|run|load|read|save|write|show|plot|draw|visuali[sz]e|export|convert|compile|quantize|"
     r"dequantize|generate|initiali[sz]e|init|make|create|build|prepare|preprocess|resize_pos)(?:_|$)|"
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
-MEASURES = re.compile(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
+MEASURES = pattern(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 """Files with what is computed of a whole evaluation, or of the results of one."""
-_TRANSFORMS = re.compile(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
-_TRANSFORM = re.compile(r"Transforms?$|Augment(?:ation|er)?s?$")
+_TRANSFORMS = pattern(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
+_TRANSFORM = pattern(r"Transforms?$|Augment(?:ation|er)?s?$")
 """Files and classes of what is done to the items of a data set, on the host; modules that do it to batches are hot
 as modules are."""
-_WHOLE_SET = re.compile(
+_WHOLE_SET = pattern(
     r"^(?:test|val|valid|eval|gallery)_(?:\w+_)?(?:features?|feats?|labels?|targets?|data|images|y|x)$"
 )
 """Names of all that an evaluation is made of, which is computed once."""
-_WHOLE_NETWORK = re.compile(
+_WHOLE_NETWORK = pattern(
     r"(?:^|_)(?:model|net|network|module|unet|vae|pipe|pipeline|predictor|generator|denoiser|encoder|decoder|backbone|"
     r"policy|agent|actor|critic|trainer|accelerator|tokenizer|loader|dataset|path|file|filename|args|cfg|config|opt|"
     r"sampler|scheduler|optimizer|engine|runner|state_dict|checkpoint)s?\d*$",
     re.IGNORECASE,
 )
 """Parameters of functions that run a whole network, or set something up: once for each input at most."""
-_ONE_RUN = re.compile(
+_ONE_RUN = pattern(
     r"(?:^|_)(?:main|demo|test|tests|bench|benchmark|check|verify|sample|sampling|generate|inference|infer|predict|"
     r"evaluate|evaluation|eval|set|setup|register|parse|download|fit|optimize|inversion|invert|calibrate|count|stats|"
     r"metrics?|print|log|dump|info|repr|grid_to_image|video|images?)(?:_|$)",
@@ -66,7 +67,7 @@ _ONE_RUN = re.compile(
 )
 """Functions that make, show or judge a result, by their name."""
 
-_RUNS = re.compile(
+_RUNS = pattern(
     r"(?:Trainer|Agent|Runner|Pipeline|Engine|Learner|Solver|Manager|Algorithm|Model|Module|Sampler|Buffer|Storage|Dataset|"
     r"Loader|Memory|Env|PPO|SAC|DQN)\w*\.|\.(?:update|learn|train|optimi[sz]e|act|select_action|rollout|collect)\w*$"
 )

@@ -23,14 +23,15 @@ from torchperf_lint.facts.roles import COLD_NAME
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 BLEND, CHANGE, OPTIMIZER = "blend", "change", "optimizer"
-_OVER = re.compile(r"param|state_dict|grads|buffers|weights")
-_AVERAGES = re.compile(
+_OVER = pattern(r"param|state_dict|grads|buffers|weights")
+_AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
     re.IGNORECASE,
 )
-_RARE = re.compile(
+_RARE = pattern(
     r"epoch|merge|soup|checkpoint|load|interpolat|restor|swap|init|reset|final|swa|blend_models", re.IGNORECASE
 )
 _THROUGH = frozenset({"loop", "grad-off", "class"})

@@ -15,10 +15,11 @@ from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_ONE = re.compile(r"^(?:p|param|parameter|weight)$")
-_RATE = re.compile(r"^(?:lr|local_lr|learning_rate|step_size)$")
-_SET_UP = re.compile(r"init|group|build|make|create|schedule|split|plot|find", re.IGNORECASE)
+_ONE = pattern(r"^(?:p|param|parameter|weight)$")
+_RATE = pattern(r"^(?:lr|local_lr|learning_rate|step_size)$")
+_SET_UP = pattern(r"init|group|build|make|create|schedule|split|plot|find", re.IGNORECASE)
 
 
 def update_role(index: Index, key: FunctionKey) -> Role | None:

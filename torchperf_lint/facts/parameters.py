@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Region
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.patterns import pattern
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -17,8 +18,8 @@ _WRAPPERS = frozenset("enumerate list tuple zip tqdm sorted reversed filter iter
 _PARTS = frozenset(
     "parameters named_parameters trainable_parameters get_parameters buffers named_buffers state_dict".split()
 )
-_GRADIENTS = re.compile(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
-_NAME = re.compile(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
+_GRADIENTS = pattern(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
+_NAME = pattern(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
 _MARKS = frozenset({"grad", "data", "requires_grad"})
 """What is asked of parameters, and of little else that is called `params`."""
 _CALLERS = 4

@@ -10,8 +10,9 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, Site
 from torchperf_lint.facts.value import HOST, Value
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_NAME = re.compile(
+_NAME = pattern(
     r"(?:^|_|[a-z0-9])(?:data_?)?loader(?:_(?!cls|class|fn|func|factory|kwargs|args|iter|cfg|config|conf|type|name|len|"
     r"workers?|params?|opts?|settings|list|dict|map|idx|id)\w+|\d+)?$|(?:^|_)dl$",
     re.IGNORECASE,

@@ -13,12 +13,13 @@ from torchperf_lint.facts.loaders import LoaderUse, Origin
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.rebuilt import OWN_RUNS
 from torchperf_lint.facts.records import Region
+from torchperf_lint.patterns import pattern
 
 _FEW_TURNS = 2
 _HOPS = 2
 _FAR = 4
 """Calls between a loop and what makes the loader in its turns, which may be looked for widely: it silences."""
-_DATA = re.compile(r"data_?set|(?:^|[._])(?:data|ds)(?:$|[._])", re.IGNORECASE)
+_DATA = pattern(r"data_?set|(?:^|[._])(?:data|ds)(?:$|[._])", re.IGNORECASE)
 
 
 class Again(NamedTuple):

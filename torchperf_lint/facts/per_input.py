@@ -11,8 +11,9 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_ONE_INPUT = re.compile(
+_ONE_INPUT = pattern(
     r"^_?(?:step|track|act|observe|(?:process|handle|run|do|forward|infer)_(?:\w+_)?(?:step|frame|batch|chunk)|"
     r"\w+_(?:one_)?(?:frame|chunk))$"
 )

@@ -22,13 +22,12 @@ from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 Loop = ast.For | ast.While
-_CACHES = re.compile(r"past|cache|kv|incremental|state|mems\b|memory", re.IGNORECASE)
+_CACHES = pattern(r"past|cache|kv|incremental|state|mems\b|memory", re.IGNORECASE)
 """What decoding with a cache speaks of."""
-_NO_CACHE = re.compile(
-    r"mamba|rwkv|hyena|s4|lstm|gru|rnn|diffusion|llada|dream|bert(?!lm)|checkpointing", re.IGNORECASE
-)
+_NO_CACHE = pattern(r"mamba|rwkv|hyena|s4|lstm|gru|rnn|diffusion|llada|dream|bert(?!lm)|checkpointing", re.IGNORECASE)
 """Models that have none, or keep another kind of state."""
 _LOGITS = frozenset({"logits"})
 

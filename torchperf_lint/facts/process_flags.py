@@ -10,13 +10,12 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark
+from torchperf_lint.patterns import pattern
 
 _WORDS = 4
 """From so many words on a comment is taken for a reason."""
-_REASON = re.compile(
-    r"because|due to|need|require|since|bug|issue|workaround|work around|avoid|hang|deadlock|crash|nan"
-)
-_LINK = re.compile(r"https?://\S+")
+_REASON = pattern(r"because|due to|need|require|since|bug|issue|workaround|work around|avoid|hang|deadlock|crash|nan")
+_LINK = pattern(r"https?://\S+")
 
 
 class Flag(NamedTuple):

@@ -7,8 +7,9 @@ import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.patterns import pattern
 
-_KEEPS = re.compile(r"cache|once|memo|singleton|lazy", re.IGNORECASE)
+_KEEPS = pattern(r"cache|once|memo|singleton|lazy", re.IGNORECASE)
 """Decorators that run a function once, or once for an argument."""
 _KEEPERS = frozenset({"setdefault", "setattr", "append"})
 """Functions that put what they are given where it stays: `cache.setdefault(key, torch.compile(f))`."""

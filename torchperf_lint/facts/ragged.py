@@ -11,18 +11,19 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.lookups import counted, looked_up
 from torchperf_lint.facts.rows import is_cut_evenly, picked_whole
 from torchperf_lint.facts.searches import reads_one
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.turns import Turn
 
-_MASK_NAME = re.compile(r"mask|valid|inside", re.IGNORECASE)
+_MASK_NAME = pattern(r"mask|valid|inside", re.IGNORECASE)
 RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
 )
 _ONE_NUMBER = frozenset("max min sum amax amin any all".split())
 """Reductions to one number that take a mask just as well."""
-_CONTAINERS = re.compile(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
+_CONTAINERS = pattern(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
 _SIZED = frozenset(
     "expand repeat repeat_interleave zeros ones full empty arange linspace range narrow pad view reshape new_zeros "
     "new_ones new_full topk".split()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.conditions import name_of
+from torchperf_lint.patterns import pattern
 
-_LENGTH = re.compile(r"^(?:cur|current)_(?:len|length)$|(?:^|_)(?:ids|tokens)$")
-_BEGINS = re.compile(r"(?:^|_)(?:begin|start|prompt|prefix|first|initial)|^max_(?:new_)?(?:len|length|tokens)$")
+_LENGTH = pattern(r"^(?:cur|current)_(?:len|length)$|(?:^|_)(?:ids|tokens)$")
+_BEGINS = pattern(r"(?:^|_)(?:begin|start|prompt|prefix|first|initial)|^max_(?:new_)?(?:len|length|tokens)$")
 
 
 def is_one_length(test: ast.expr) -> bool:

@@ -16,21 +16,22 @@ from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _ASKED = frozenset({"item", "cpu"})
 _COMPUTES = frozenset({"step", "forward", "update", "rollout"})
 """Kinds of hot code whose values are computed there; an evaluation's are as often labels from the host."""
-ON_HOST = re.compile(
+ON_HOST = pattern(
     r"(?:^|_)(?:np|numpy|array|env|reward|done|df|frame|dataframe|table|row|column|config|cfg|host|sigma)s?(?:_|\d|$)",
     re.IGNORECASE,
 )
 """Names of data, settings, and of what schedulers and environments keep on the host."""
-_NO_TENSOR = re.compile(
+_NO_TENSOR = pattern(
     r"(?:^|_)(?:model|net|network|module|encoder|decoder|pipe|pipeline|batch|inputs?|encodings?|sample)s?(?:_|\d|$)",
     re.IGNORECASE,
 )
 """Names of modules, and of containers of tensors, which have `.cpu()` too."""
-_LOSSES = re.compile(r"(?:^|_)(?:loss|losses|loss_dict|log_vars|batch_metrics)$", re.IGNORECASE)
+_LOSSES = pattern(r"(?:^|_)(?:loss|losses|loss_dict|log_vars|batch_metrics)$", re.IGNORECASE)
 """What a step computes and somebody wants to see, tensors by name where `float(...)` is made of its items."""
 _ELSEWHERE = frozenset(api.ARRAY_MODULES + api.PLAIN_MODULES)
 

@@ -13,24 +13,25 @@ from torchperf_lint.facts.records import Call, Region
 from torchperf_lint.facts.repeatable import same_in_each_turn
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
 FEW_TURNS = 2
 _THROUGH = frozenset({"loop", "grad-off"})
 """Regions that may stand between a call and its loop; any other makes the call rare."""
-OWN_RUNS = re.compile(
+OWN_RUNS = pattern(
     r"seed|fold|trial|\bruns?\b|config|setting|experiment|repeat|client|tasks?\b|domain|subject|dataset|split|model|lrs?\b|"
     r"learning_rate|replica|repetition|phases?\b|stages?\b|difficult|curriculum",
     re.IGNORECASE,
 )
 """Headers of loops whose turns are runs of their own, or differ in what they train on."""
-_FRESH_MODEL = re.compile(
+_FRESH_MODEL = pattern(
     r"(?:^|_)(?:build|create|make|init|get|reset|load)_?\w*(?:model|net|network|optimi[sz]er|param|state_dict|agent)"
     r"|^reset_parameters$|^deepcopy$",
     re.IGNORECASE,
 )
 
 
-_OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler)(?:\w+\.)?[A-Z]\w*$")
+_OPTIMIZER = pattern(r"torch\.optim\.(?!lr_scheduler)(?:\w+\.)?[A-Z]\w*$")
 
 
 class Rebuilt(NamedTuple):

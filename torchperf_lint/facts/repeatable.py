@@ -13,21 +13,22 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Region
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.patterns import pattern
 
-_WITHOUT_CHOICE = re.compile(
+_WITHOUT_CHOICE = pattern(
     r"^torch\.utils\.data\.(?:\w+Sampler|Subset|TensorDataset|ConcatDataset|DataLoader|distributed\.DistributedSampler)$"
     r"|^torchvision\.(?:transforms|datasets)\.|^builtins\.(?:len|range|list|tuple|int|min|max)$"
 )
 """What gives the same in every turn when its arguments are the same."""
-_DRAWS = re.compile(r"^_?(?![A-Z])\w*(?:rand|shuffle|sample$|split|choice|perm|epoch|augment)")
+_DRAWS = pattern(r"^_?(?![A-Z])\w*(?:rand|shuffle|sample$|split|choice|perm|epoch|augment)")
 """Functions that choose anew each time they are called; classes (`RandomSampler`) do when they are walked."""
-_SETTINGS = re.compile(
+_SETTINGS = pattern(
     r"^(?:self|args?|cfg|config|conf|opts?|hparams|params|settings|flags|options|kwargs|bs|"
     r"\w*(?:size|workers|shuffle|seed|device|_fn|path|dir|root|transforms?|memory|last|factor))$",
     re.IGNORECASE,
 )
 """What is read but not changed by those it is handed to."""
-_LOOKS_ONLY = re.compile(r"^(?:len|print|isinstance|str|repr|type|id)$|(?:Sampler|Subset|Dataset|DataLoader)$")
+_LOOKS_ONLY = pattern(r"^(?:len|print|isinstance|str|repr|type|id)$|(?:Sampler|Subset|Dataset|DataLoader)$")
 
 
 def same_in_each_turn(site: Site, loop: Region) -> bool:

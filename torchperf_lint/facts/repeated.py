@@ -25,18 +25,19 @@ from torchperf_lint.facts.tracing import Loop, Step, changed_in, counted_in, par
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_PREPARES = re.compile(
+_PREPARES = pattern(
     r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|parse|read|build|make|create|convert|"
     r"tokeni[sz]e|tojson|write|draw|show|plot|render|display|animate|visuali[sz]e|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
     r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
     re.IGNORECASE,
 )
-_DATA_CLASS = re.compile(
+_DATA_CLASS = pattern(
     r"Dataset|Transform|Augment|Sampler|Tokenizer|(?<!Logits)Processor|Reader|Writer|Visuali[sz](?:er|ation)"
 )
 
-_ON_SAMPLES = re.compile(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
+_ON_SAMPLES = pattern(r"Dataset|Transform|Augment|Reader|Writer|(?:^|\.)torch\.utils\.data\.")
 
 
 class Repeated(NamedTuple):

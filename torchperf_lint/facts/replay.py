@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.records import Call
+from torchperf_lint.patterns import pattern
 
-_DRAWS = re.compile(
+_DRAWS = pattern(
     r"(?:^|\.)(?:\w*(?:buffer|memory|replay)\w*|rb)\.(?:sample(?:_\w+)?|(?:get|next|random)_batch)$", re.IGNORECASE
 )
-_TRAINS = re.compile(
+_TRAINS = pattern(
     r"^(?:\w+\.)*\w*(?:agent|trainer|learner|policy|algo\w*|sac|td3|ddpg|dqn|cql|iql|bc)\w*"
     r"\.(?:train|update|learn|optimi[sz]e)(?:_step|_batch|_on_batch|_parameters|_networks?)?$",
     re.IGNORECASE,

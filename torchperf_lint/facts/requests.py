@@ -5,28 +5,27 @@ Nothing in the project calls most of them; how often they run is told by what th
 
 from __future__ import annotations
 
-import re
-
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-_ROUTE = re.compile(
+_ROUTE = pattern(
     r"^(?:\w+\.)*(?:\w*_)?(?:app|api|router|bp|blueprint|server|mod|service|fastapi|flask|routes)"
     r"\.(?:get|post|put|patch|route|websocket|api_route)\(\)$"
 )
 """`@app.post("/predict")` of FastAPI, Flask, Sanic, Starlette."""
-_DEMO = re.compile(r"^(?:gr|gradio)\.(?:Interface|ChatInterface)$|\.(?:click|submit|upload)$")
+_DEMO = pattern(r"^(?:gr|gradio)\.(?:Interface|ChatInterface)$|\.(?:click|submit|upload)$")
 """What hands a function to a web page, which calls it for each answer."""
-_PREDICTS = re.compile(
+_PREDICTS = pattern(
     r"^(?:predict|infer|inference|transcribe|embed|classify|caption|detect|segment|summari[sz]e|translate|answer)"
     r"(?:_(?:one|single|text|texts|image|images|batch|audio|query|queries|sentence|sentences|request|frame))?$"
 )
-_HANDLES = re.compile(r"^(?:handle|handler|handle_request|lambda_handler)$")
-_WHOLE_RUN = re.compile(
+_HANDLES = pattern(r"^(?:handle|handler|handle_request|lambda_handler)$")
+_WHOLE_RUN = pattern(
     r"^(?:args?|opts?|options?|cfg|conf|config|parser|argv|flags|ckpt\w*|checkpoint\w*|weights?|weights_\w+|"
     r"\w*model(?:_(?:name|path|dir|id|file|type))?|\w*loader|data_?set\w*|\w+_(?:dir|folder))$"
 )

@@ -27,6 +27,7 @@ from torchperf_lint.facts.value import (
     tensor,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-MODULE_NAME = re.compile(
+MODULE_NAME = pattern(
     r"^(?!(?:get|build|make|create|load|save|scale|set|compute|init|to|from|update|log|plot|encode|decode|process)_)"
     r"(?:\w*_)?(?:model|net|network|module|encoder|decoder|backbone|head|criterion|loss_fn|loss_func|generator|discriminator|"
     r"policy|critic|actor|agent|denoiser|vocoder|unet|vae|lstm|gru|rnn|mlp|cnn|student|teacher|layer|block|proj|conv|norm|embed|embedding|attn|attention|classifier|"
@@ -45,14 +46,14 @@ MODULE_NAME = re.compile(
 )
 
 
-LOSS_FUNCTION = re.compile(r"^(?!(?:log|print|plot|get|build|make|create|save|update|val|avg|total)_)(?:\w+_)?loss$")
+LOSS_FUNCTION = pattern(r"^(?!(?:log|print|plot|get|build|make|create|save|update|val|avg|total)_)(?:\w+_)?loss$")
 """Functions that compute a loss of tensors, by their name: `l1_loss(image, target)`."""
-_PLAIN_HINT = re.compile(
+_PLAIN_HINT = pattern(
     r"(?:\b(?:typing|float|int|bool|str|None|tuple|Tuple|list|List|dict|Dict|Optional|Union)\b|[\s,.|\[\]'\"])+"
 )
 _ANEW = frozenset({"tensor", "from_numpy", "numpy", "tolist", "item"}) | api.LEGACY_TYPES
 """What gives something of another kind, or on the host, whatever it was given."""
-_BARE_CONTAINER = re.compile(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
+_BARE_CONTAINER = pattern(r"\b(?:tuple|Tuple|list|List|dict|Dict)\b(?!\s*\[)")
 """`-> list` says nothing of what is in it."""
 
 

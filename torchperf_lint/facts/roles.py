@@ -16,8 +16,9 @@ from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.wrapped_models import wraps_a_model
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
-COLD_NAME = re.compile(
+COLD_NAME = pattern(
     r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
     r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
@@ -27,20 +28,20 @@ COLD_NAME = re.compile(
     r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_",
     re.IGNORECASE,
 )
-_COLD_UNLESS_CALLED = re.compile(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
+_COLD_UNLESS_CALLED = pattern(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
 """Names of what runs once, in most programs; what hot code calls runs as often as that does."""
 
-_EXPORTS = re.compile(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
+_EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
 
-NOT_TRAINING_NAME = re.compile(
+NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
     r"dry_?run|(?<!linear_)probe)(?:_|$)",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""
 
-WHOLE_RUN_NAME = re.compile(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
+WHOLE_RUN_NAME = pattern(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
 """Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
 
 
@@ -144,38 +145,38 @@ _EVAL_HOOKS = {
 }
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
-_DECODING_BASE = re.compile(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
-_DECODING_NAME = re.compile(r"Logits?(?:Processor|Warper|Filter)$|StoppingCriteri(?:a|on)$")
+_DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+_DECODING_NAME = pattern(r"Logits?(?:Processor|Warper|Filter)$|StoppingCriteri(?:a|on)$")
 """The same as classes of the project's own, or of what it was copied from."""
-_TRACKER = re.compile(
+_TRACKER = pattern(
     r"^(?!.*(?:Metric|Loss|Time|Memory|Progress|Experiment|Usage|Status))(?:[A-Z]\w*)?Track(?:er(?:Base)?)?$"
 )
 """Classes that follow objects through a video, and none that keep count of something."""
 _TRACKS = frozenset({"step", "track", "track_step"})
-_FRAMEWORK_BASE = re.compile(
+_FRAMEWORK_BASE = pattern(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
 )
-_TARGETS_NAME = re.compile(r"^_?(?:assign|get|build|generate|compute|encode)_targets?(?:_single)?$|^assign$")
-_LOSS_NAME = re.compile(
+_TARGETS_NAME = pattern(r"^_?(?:assign|get|build|generate|compute|encode)_targets?(?:_single)?$|^assign$")
+_LOSS_NAME = pattern(
     r"(?:^|_)(?:loss|losses|gradient_penalty|grad_penalty)(?:_\dd|_with_logits|_fn|_func)?$|"
     r"^(?:compute|calc|calculate|get)_\w*loss(?:es)?(?:_dict)?$|^loss_|^gp$",
     re.IGNORECASE,
 )
-_METRICS_NAME = re.compile(r"^get_(?:train_|batch_)?metrics?_dict$")
+_METRICS_NAME = pattern(r"^get_(?:train_|batch_)?metrics?_dict$")
 """What a trainer asks a module for beside its losses, as nerfstudio's does."""
-_LOSS_CLASS = re.compile(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
-_CALLBACK_HOOK = re.compile(
+_LOSS_CLASS = pattern(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
+_CALLBACK_HOOK = pattern(
     r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter)$|"
     r"^on_(?:sub)?step_(?:begin|end)$|^(?:batch|before_forward|after_forward|before_loss|after_loss)_(?:start|end)$|"
     r"^(?:before|after)_(?:forward|train_batch|eval_batch|dataloader)$|^eval_(?:batch|forward)_(?:start|end)$|"
     r"^(?:before|after)_(?:training|eval)_(?:iteration|update|forward|backward)$"
 )
-_HOOK_BASE = re.compile(r"\.\w*Hook(?:Base)?$")
+_HOOK_BASE = pattern(r"\.\w*Hook(?:Base)?$")
 """Hooks of runners, as of mmengine and detectron2; of a hook of the project's own the runner is there to be read."""
-_OF_BATCHES = re.compile(r"\.(?:Cumulative)?IterationMetric$")
+_OF_BATCHES = pattern(r"\.(?:Cumulative)?IterationMetric$")
 """MONAI's metrics, which compute the scores of each batch, to be aggregated at the end."""
-_EVALUATES = re.compile(r"eval|infer|valid|test", re.IGNORECASE)
+_EVALUATES = pattern(r"eval|infer|valid|test", re.IGNORECASE)
 _DENOISING = frozenset({"step", "scale_model_input"})
 
 
@@ -212,11 +213,11 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
 
 _OF_AN_ENVIRONMENT = ("reset", "step")
 """Methods that make a class an environment, whose pictures are for people."""
-_KEEPS = re.compile(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
+_KEEPS = pattern(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
 """Decorators that keep what a function gave: it runs once for each argument."""
-_EVALUATION = re.compile(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
+_EVALUATION = pattern(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
 """Functions that go through a whole data set to judge a model."""
-_WARM_UP = re.compile(r"^_?warmup_\w")
+_WARM_UP = pattern(r"^_?warmup_\w")
 """A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
 
 
@@ -257,7 +258,7 @@ def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function
     return bool(named) and given and not _without_grad(function) and _uses_torch(index, key)
 
 
-_TELLS_LOSSES = re.compile(
+_TELLS_LOSSES = pattern(
     r"^_?(?:log|print|save|plot|show|draw|record|track|update|add|append|load|write|display|report|format|set|reset|init|"
     r"average|mean|reduce|aggregate|epoch|val|valid|validation|eval|evaluate|test|estimate|best|last|current|make|build|"
     r"create|configure|register|get_(?:current|avg|average|mean|last|best))(?:_|$)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts import torch_api as api
@@ -12,12 +11,13 @@ from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.value import HOST
+from torchperf_lint.patterns import pattern
 
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
-_ON_HOST = re.compile(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
+_ON_HOST = pattern(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
 
 
 def comes_back(file: SourceFile, site: Site) -> int | None:

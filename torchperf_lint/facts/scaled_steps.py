@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 FUSED = ("torch.optim.Adam", "torch.optim.AdamW", "torch.optim.SGD")
 """Optimizers that have a fused form on CUDA devices; SGD since torch 2.3."""
 _SCALERS = ("torch.amp.GradScaler()", "torch.cuda.amp.GradScaler()", "torch.amp.grad_scaler.GradScaler()",
             "torch.cuda.amp.grad_scaler.GradScaler()")  # fmt: skip
-_SCALER = re.compile(r"(?:^|[._])(?:grad_?)?scaler$", re.IGNORECASE)
+_SCALER = pattern(r"(?:^|[._])(?:grad_?)?scaler$", re.IGNORECASE)
 _DECIDE = (ast.Compare, ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Assert)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
@@ -12,6 +11,7 @@ from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.patterns import pattern
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
@@ -24,11 +24,11 @@ _HOPS = 3
 
 _REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
-_LOSSES = re.compile(
+_LOSSES = pattern(
     r"^(?:cross_entropy|nll_loss|kl_div|l1_loss|mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy\w*|"
     r"gaussian_nll_loss|poisson_nll_loss|cosine_similarity)$"
 )
-_LOSS_CLASSES = re.compile(
+_LOSS_CLASSES = pattern(
     r"^torch\.nn\.(?:modules\.loss\.)?(?:CrossEntropy|NLL|KLDiv|L1|MSE|SmoothL1|Huber|BCE|BCEWithLogits|GaussianNLL|"
     r"PoissonNLL)Loss\(\)$"
 )

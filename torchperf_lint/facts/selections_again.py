@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.selections import LOAD, Selection
+from torchperf_lint.patterns import pattern
 
-_RESULTS = re.compile(
+_RESULTS = pattern(
     r"nms|post_?process|(?:^|[._])(?:predict|infer|detect|decode|get_(?:bboxes|boxes|results|proposals))(?:_|$)|Detector\.",
     re.IGNORECASE,
 )

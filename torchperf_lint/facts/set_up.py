@@ -10,14 +10,14 @@ Whatever such a number decides, no step has computed it: one `.tolist()` where t
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.held import changed_in, set_from_outside
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
-_SETS_UP = re.compile(r"^__init__$|^_?(?:set|setup|init|initiali[sz]e|prepare|configure|make|register)(?:_|$)")
+_SETS_UP = pattern(r"^__init__$|^_?(?:set|setup|init|initiali[sz]e|prepare|configure|make|register)(?:_|$)")
 _LOOKS = frozenset(
     "item tolist abs to float int long bool double half cpu detach view reshape squeeze flatten sum min max any "
     "all".split()

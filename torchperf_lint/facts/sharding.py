@@ -11,15 +11,16 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
+from torchperf_lint.patterns import pattern
 
 ITERABLE = frozenset({"torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset"})
-_DIVIDES = re.compile(
+_DIVIDES = pattern(
     r"worker|shard|rank|world|replica|process_(?:index|count|id)|num_process|n_process|partition|islice|split_by|queue|"
     r"socket|consumer|subscribe|barrier",
     re.IGNORECASE,
 )
 """Names that tell of a worker's own part, or of a source that gives each item to one of them only."""
-_DRAWS = re.compile(
+_DRAWS = pattern(
     r"^(?:rand\w*|choice|choices|sample|samples|uniform|normal|gauss|multinomial|integers|permutation|bernoulli|urandom)$"
 )
 """Workers are seeded apart: what is drawn differs between them. To shuffle a list is to read all of it once more."""
@@ -31,7 +32,7 @@ _FIXED = frozenset(
 _THROUGH = frozenset(
     "enumerate zip sorted tqdm reversed iter list tuple chain from_iterable map filter batched cycle".split()
 )
-_LISTS = re.compile(r"(?:^|[\[|. ])(?:list|List|tuple|Tuple|Sequence|str|Path|PathLike|int|DataFrame|ndarray)\b")
+_LISTS = pattern(r"(?:^|[\[|. ])(?:list|List|tuple|Tuple|Sequence|str|Path|PathLike|int|DataFrame|ndarray)\b")
 _DEEP = 6
 _CALLS = 3
 

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Parameter
 from torchperf_lint.facts.shape_hints import bare_class
+from torchperf_lint.patterns import pattern
 
 _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
-_PROGRESS = re.compile(
-    r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE
-)
+_PROGRESS = pattern(r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE)
 CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
 PLAIN_TYPES = frozenset({"int", "float", "bool", "str"})
-LOADER_NAME = re.compile(
+LOADER_NAME = pattern(
     r"loader|(?:^|_)dl$|(?:^|_)dls?_|data_?ite?r|(?:^|_)(?:batch|epoch|train|valid|test)_itr$|_batches$|^batches$",
     re.IGNORECASE,
 )
@@ -25,7 +24,7 @@ LOADER_NAME = re.compile(
 DEPTH = 5
 """Containers within each other; what is further in counts as unknown."""
 _ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})
-_BARS = re.compile(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
+_BARS = pattern(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
 
 
 def is_iteration(callee: str) -> bool:
@@ -128,7 +127,7 @@ def _one_of_tensors(node: ast.BinOp) -> str:
     return parts[0] if all(map(TENSOR_CLASS.match, parts)) else ""
 
 
-TENSOR_CLASS = re.compile(r"^(?:\w+\.)*(?:Tensor[A-Z]\w*|\w*Tensor)$")
+TENSOR_CLASS = pattern(r"^(?:\w+\.)*(?:Tensor[A-Z]\w*|\w*Tensor)$")
 """torch's own class, and those that fastai derives from it: `TensorImage`, `TensorMask`."""
 
 
@@ -170,7 +169,7 @@ def is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
-_LABELS = re.compile(r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$")
+_LABELS = pattern(r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$")
 """What training gives a model beside its input: `forward(self, input_ids, labels=None)`."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
@@ -11,6 +10,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.patterns import pattern
 
 _MARKS = (
     api.TENSOR_ONLY_METHODS
@@ -18,7 +18,7 @@ _MARKS = (
     | {"tolist", "item", "cpu", "long", "float", "sum", "mean", "max", "min", "reshape", "squeeze", "flatten", "argmax"}
 )
 """What a tensor is asked for, and a list never."""
-_ENTRY = re.compile(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embeddings|scores|last_hidden_state)$")
+_ENTRY = pattern(r"(?:^|_)(?:mask|input_ids|token_type_ids|labels|logits|embeddings|scores|last_hidden_state)$")
 """Entries of what tokenizers and models give that are one tensor each."""
 _TENSOR_CLASSES = frozenset({"Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor", "Parameter"})
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 _CONTEXT = ("torch.nn.attention.sdpa_kernel",)
 _OLD_CONTEXT = ("torch.backends.cuda.sdp_kernel", "torch.backends.cuda.sdpa_kernel")
@@ -16,7 +17,7 @@ _EFFICIENT = "torch.backends.cuda.enable_mem_efficient_sdp"
 _CUDNN = "torch.backends.cuda.enable_cudnn_sdp"
 _DERIVES_AGAIN = ("create_graph", "jvp", "hessian", "jacobian", "jacrev", "jacfwd", "forward_ad", "gradgrad")
 """Second derivatives and forward mode have no fused kernel of attention."""
-_MATH_VARIANT = re.compile(r"math|naive|reference|eager", re.IGNORECASE)
+_MATH_VARIANT = pattern(r"math|naive|reference|eager", re.IGNORECASE)
 """Functions that offer this backend beside others: who calls them has chosen it."""
 
 

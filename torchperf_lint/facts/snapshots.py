@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.results import MODULE_NAME
 from torchperf_lint.facts.source import Site
+from torchperf_lint.patterns import pattern
 
 SAVE = "writes a checkpoint"
 COPY = "copies the whole model"
@@ -19,9 +20,9 @@ _SAVERS = frozenset({"save_pretrained", "save_checkpoint", "save_state", "save_m
 NAMES = ("save", "save_file", "deepcopy", "state_dict", *sorted(_SAVERS))
 _FUNCTIONS = {"torch.save": SAVE, "safetensors.torch.save_file": SAVE, "safetensors.torch.save_model": SAVE,
               "torch.distributed.checkpoint.save": SAVE, "copy.deepcopy": COPY}  # fmt: skip
-_STATE = re.compile(r"state_dict|(?:^|_)(?:checkpoint|ckpt|state|weights|params)s?(?:_|$)", re.IGNORECASE)
-_BEST = re.compile(r"best|improved|is_better|lowest|highest|min_loss|max_acc", re.IGNORECASE)
-_EPOCHS = re.compile(r"\bepochs?\b|\bep\b|fold|trial|round|stage|task", re.IGNORECASE)
+_STATE = pattern(r"state_dict|(?:^|_)(?:checkpoint|ckpt|state|weights|params)s?(?:_|$)", re.IGNORECASE)
+_BEST = pattern(r"best|improved|is_better|lowest|highest|min_loss|max_acc", re.IGNORECASE)
+_EPOCHS = pattern(r"\bepochs?\b|\bep\b|fold|trial|round|stage|task", re.IGNORECASE)
 
 
 class Snapshot(NamedTuple):

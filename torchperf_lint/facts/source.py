@@ -7,7 +7,6 @@ candidate, for exact spans, and the functions around those that are edited.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,10 +27,11 @@ from torchperf_lint.facts.text import NEWLINE, split_lines
 from torchperf_lint.facts.tree import TooDeepToLocate, Unit, outermost, unit_of, unit_of_lines
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence, Location, Related
+from torchperf_lint.patterns import pattern
 
 BRIEF = 40
 T = TypeVar("T")
-_NEWLINE = re.compile(NEWLINE)
+_NEWLINE = pattern(NEWLINE)
 
 
 class Place(Protocol):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from torchperf_lint.facts import suppressions
 from torchperf_lint.facts.suppressions import Suppression
 from torchperf_lint.facts.text import NEWLINE
 from torchperf_lint.model import Edit
+from torchperf_lint.patterns import pattern
 
-_NEWLINE = re.compile(NEWLINE)
-_NEXT_COMMENT = re.compile(r"[ \t]+(?=#\s*[A-Za-z])")
+_NEWLINE = pattern(NEWLINE)
+_NEXT_COMMENT = pattern(r"[ \t]+(?=#\s*[A-Za-z])")
 _BLANK = " \t\f"
 
 

@@ -15,22 +15,23 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from torchperf_lint.facts.text import NEWLINE, STRING, split_lines
+from torchperf_lint.patterns import pattern
 
 OUR_PREFIX = "TPL"
 Kind: TypeAlias = Literal["noqa", "flake8", "ours"]
 
 _WORDS = ("noqa", "torchperf-lint")
 # Strings, so that a `#` inside is no comment; comments; lines joined by a backslash.
-_LEXEMES = re.compile(rf"{STRING}|(?P<comment>\#[^\r\n]*)|\\(?:{NEWLINE})", re.DOTALL)
-_NEWLINE = re.compile(NEWLINE)
-_CODE = re.compile(r"[^,\s]+")
+_LEXEMES = pattern(rf"{STRING}|(?P<comment>\#[^\r\n]*)|\\(?:{NEWLINE})", re.DOTALL)
+_NEWLINE = pattern(NEWLINE)
+_CODE = pattern(r"[^,\s]+")
 _CODES = r"(?::\s?(?P<codes>(?:[A-Z]+[0-9]+[,\s]*)+))?"
 _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("noqa", re.compile(r"#\s*noqa" + _CODES, re.IGNORECASE)),
-    ("flake8", re.compile(r"#\s*flake8[:=]\s*(?P<file>noqa)" + _CODES, re.IGNORECASE)),
+    ("noqa", pattern(r"#\s*noqa" + _CODES, re.IGNORECASE)),
+    ("flake8", pattern(r"#\s*flake8[:=]\s*(?P<file>noqa)" + _CODES, re.IGNORECASE)),
     (
         "ours",
-        re.compile(r"#\s*torchperf-lint\s*:\s*ignore(?P<file>-file)?\b(?:\s*\[(?P<codes>[^\]]*)\]?)?", re.IGNORECASE),
+        pattern(r"#\s*torchperf-lint\s*:\s*ignore(?P<file>-file)?\b(?:\s*\[(?P<codes>[^\]]*)\]?)?", re.IGNORECASE),
     ),
 )
 
@@ -163,9 +164,9 @@ def _markers_of(
         begin = starts[line - 1]
         alone = not text[begin:start].strip()
         first, last = joined.get(line, (line, line))
-        for kind, pattern in _PATTERNS:
-            for match in pattern.finditer(text, start, end):
-                whole_file = "file" in pattern.groupindex and match["file"] is not None
+        for kind, form in _PATTERNS:
+            for match in form.finditer(text, start, end):
+                whole_file = "file" in form.groupindex and match["file"] is not None
                 if alone or not whole_file:
                     yield _suppression(match, kind, whole_file, begin, (line, first, last))
 

@@ -12,20 +12,21 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.model import Location
+from torchperf_lint.patterns import pattern
 
-_MADE_FOR_IT = re.compile(
+_MADE_FOR_IT = pattern(
     r"debug|anomal|determin|reproduc|profil|sanit|(?:^|[._])trac(?:e|ing)|diagnos|(?:^|[._])(?:nan|check|strict)(?:_|$)",
     re.IGNORECASE,
 )
 """Functions that exist to make a run slower and safer: who calls them asks for it."""
-_ENTRY = re.compile(
+_ENTRY = pattern(
     r"^_?(?:main|run|launch|cli|app|entry\w*|train\w*|fit\w*|worker|setup\w*|set_?up\w*|init\w*|prepare\w*|seed\w*|set_seed\w*"
     r"|fix_seed\w*|configure\w*|set_env\w*)(?:_|$)",
     re.IGNORECASE,
 )
 _HELD_BACK = frozenset({"debug", "except", "cadence", "profile", "optional", "memory", "elsewhere", "raise", "lambda"})
 _BLOCKS = ("body", "orelse", "finalbody")
-_NO_CHOICE = re.compile(
+_NO_CHOICE = pattern(
     r"^(?:not )?(?:True|1|__name__ == '__main__'|[\w.]*is_available\(\)"
     r"|[\w.]*(?:device_count\(\)|n_gpus?|num_gpus?|world_size) (?:> [01]|== 1|<= 1|< 2)"
     r"|[\w.]*(?:is_)?distributed(?:\(\))?|[\w.]*(?:backend|device|device_type|device\.type) == '(?:nccl|cuda)'"

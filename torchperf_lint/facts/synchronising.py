@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 _WHOLE_DEVICE = ("torch.cuda.synchronize", "torch.accelerator.synchronize")
-_WAITING = re.compile(
+_WAITING = pattern(
     r"^torch\.(?:(?:cuda\.)?(?:Stream|Event)|cuda\.(?:current_stream|default_stream|ExternalStream)|"
     r"accelerator\.current_stream)\(\)\.synchronize$"
 )
@@ -18,7 +18,7 @@ _CLOCKS = frozenset(
     "perf_counter perf_counter_ns monotonic monotonic_ns process_time time_ns elapsed_time timeit default_timer "
     "timer tic toc".split()
 )
-_MEMORY = re.compile(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
+_MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchperf_lint.errors import CannotCheck, CannotFix
+from torchperf_lint.patterns import pattern
 
 MAX_BYTES = 5 * 1024 * 1024
 """Larger files are not read. Fixed, so that an answer never depends on the machine."""
@@ -29,10 +29,10 @@ NEWLINE = r"\r\n|\r|\n"
 """A pattern of what ends a line."""
 
 _BOM = codecs.BOM_UTF8
-_COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_NO_CODE = re.compile(rb"[ \t\f]*(?:#|$)")
-_NEWLINE = re.compile(NEWLINE)
-_NEWLINE_BYTES = re.compile(NEWLINE.encode())
+_COOKIE = pattern(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_NO_CODE = pattern(rb"[ \t\f]*(?:#|$)")
+_NEWLINE = pattern(NEWLINE)
+_NEWLINE_BYTES = pattern(NEWLINE.encode())
 _KINDS = (
     (stat.S_ISDIR, "a directory, not a file"),
     (stat.S_ISFIFO, "a named pipe, not a file"),

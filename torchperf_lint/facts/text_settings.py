@@ -15,6 +15,7 @@ from torchperf_lint.facts.process_flags import gives_reason
 from torchperf_lint.facts.text_blocks import Statement, plain_statements
 from torchperf_lint.facts.text_files import TextFile, TextKind
 from torchperf_lint.model import Location
+from torchperf_lint.patterns import pattern
 
 
 class TextSetting(NamedTuple):
@@ -126,21 +127,21 @@ def _takes_effect(file: TextFile, before: str, after: str, name: str) -> bool:
     return bool(command) or bool(_exported(name).search(file.text))
 
 
-_CONDITION = re.compile(r"\[\s|\btest\s|\|\|\s*$|\{\{")
-_WATCHED = re.compile(
+_CONDITION = pattern(r"\[\s|\btest\s|\|\|\s*$|\{\{")
+_WATCHED = pattern(
     r"\b(?:py\.?test|unittest|compute-sanitizer|cuda-(?:gdb|memcheck)|gdb|nsys|ncu|nvprof|pdb|debugpy)\b"
     r"|\btest_\w+\.py|--debug\b|debug\w*\.(?:py|sh)\b"
 )
 """Who starts these looks for a fault or measures."""
-_SEPARATOR = re.compile(r"&&|\|\||[;|&(]|\bthen\b|\bdo\b")
-_YAML_KEY = re.compile(r"^\s*(?:-\s+)*(?:(?:run|cmd|command|script|setup|entrypoint|args)\s*:\s*)?[\"']?")
-_EXPORTING = re.compile(r"\s*(?:export|env)\s+(?:\w+=\S*\s+)*$")
-_ONLY_ASSIGNMENTS = re.compile(r"\s*(?:\w+=\S*\s+)*$")
-_ASSIGNMENTS = re.compile(r"^\s*(?:\w+=(?:\"[^\"]*\"|'[^']*'|\S*)(?:\s+|$))*")
-_RUNS = re.compile(
+_SEPARATOR = pattern(r"&&|\|\||[;|&(]|\bthen\b|\bdo\b")
+_YAML_KEY = pattern(r"^\s*(?:-\s+)*(?:(?:run|cmd|command|script|setup|entrypoint|args)\s*:\s*)?[\"']?")
+_EXPORTING = pattern(r"\s*(?:export|env)\s+(?:\w+=\S*\s+)*$")
+_ONLY_ASSIGNMENTS = pattern(r"\s*(?:\w+=\S*\s+)*$")
+_ASSIGNMENTS = pattern(r"^\s*(?:\w+=(?:\"[^\"]*\"|'[^']*'|\S*)(?:\s+|$))*")
+_RUNS = pattern(
     r"\s*(?:\w+=\S*\s+)*(?:\S*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|srun|mpirun|uv|bash|sh|composer|nohup)\b"
 )
-_TALKS = re.compile(
+_TALKS = pattern(
     r"\s*(?:echo|printf|cat|grep|sed|awk|local|alias|read|return|if|elif|while|until|case|log|info|die|error|warn)\b"
 )
 
@@ -155,7 +156,7 @@ def _taken_back(name: str) -> re.Pattern[str]:
     return re.compile(rf"^\s*unset\s[^\n#]*\b{name}\b", re.MULTILINE)
 
 
-_CAPITALS = re.compile(r"\b[A-Z][A-Z0-9_]{3,}\b(?:=\S*)?")
+_CAPITALS = pattern(r"\b[A-Z][A-Z0-9_]{3,}\b(?:=\S*)?")
 """Names of variables, and settings that were commented out."""
 
 

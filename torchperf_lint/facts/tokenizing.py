@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 NAMES = ("tokenizer", "tok", "tokenize", "encode", "encode_plus", "batch_encode_plus", "_tokenizer")
 """Last names that a call of a tokenizer may have."""
 _METHODS = frozenset({"encode", "encode_plus", "batch_encode_plus", "tokenize"})
-_NAMED = re.compile(r"(?:^|_)(?:tokeni[sz]er|tok)(?:_\w+)?$", re.IGNORECASE)
+_NAMED = pattern(r"(?:^|_)(?:tokeni[sz]er|tok)(?:_\w+)?$", re.IGNORECASE)
 _ARGUMENTS = frozenset({"truncation", "padding", "max_length", "return_tensors", "add_special_tokens", "text_pair"})
 """Keywords that say a thing is a tokenizer of text: those of images and sounds have others."""
 _LIBRARIES = ("transformers.", "tokenizers.", "tiktoken.", "sentencepiece.")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.project import Project
+from torchperf_lint.patterns import pattern
 
 _LAYERS = frozenset(
     "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Embedding "
@@ -17,12 +18,12 @@ _LAYERS = frozenset(
 )
 """Classes of torch.nn whose parameters are worth a saving."""
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
-_LIBRARIES = re.compile(
+_LIBRARIES = pattern(
     r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
     r"transformers\.(?:Auto)?\w*Model\w*|torchvision\.models\.get_model)\(\)"
 )
-_SETTLES = re.compile(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
-_STOPS = re.compile(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
+_SETTLES = pattern(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
+_STOPS = pattern(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
 _DEPTH = 3
 _MOVES = frozenset({"to", "cuda", "train", "eval", "float", "half"})
 

@@ -9,11 +9,12 @@ from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types
+from torchperf_lint.patterns import pattern
 
 _DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
-_OPTIMIZER = re.compile(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
-_OF_A_MODULE = re.compile(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
+_OPTIMIZER = pattern(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -11,6 +10,7 @@ from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.repeated import may_run_often
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes, looped_nodes, spot_at
+from torchperf_lint.patterns import pattern
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ASKING = (ast.If, ast.While, ast.Assert, ast.IfExp, ast.BoolOp, ast.UnaryOp, *_COMPREHENSIONS)
@@ -19,7 +19,7 @@ _PREDICATES = frozenset(
     "logical_not logical_xor isin bool sum max min amax amin count_nonzero equal allclose is_nonzero".split()
 )
 """What a call is called that can give a tensor with one truth value."""
-_ASKS = re.compile(r"^_?(?:is|has|are|all|any|check)_[a-z_]+$")
+_ASKS = pattern(r"^_?(?:is|has|are|all|any|check)_[a-z_]+$")
 """What a function is called that answers with a truth value, be that a tensor."""
 _IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
@@ -55,7 +55,7 @@ def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:
     return tuple(_leaves_of(file, looped_nodes(file, (ast.If, ast.IfExp), functions)))
 
 
-_WALKS = re.compile(r" in (?:t?range|enumerate|zip|tqdm)\(")
+_WALKS = pattern(r" in (?:t?range|enumerate|zip|tqdm)\(")
 
 
 def _is_kernel(decorators: Iterable[str]) -> bool:

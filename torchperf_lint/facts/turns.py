@@ -13,6 +13,7 @@ from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.searches import is_search
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.patterns import pattern
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
 Loop = ast.For | Comprehension
@@ -24,12 +25,12 @@ VIEWS = frozenset(
     "backward".split()
 )
 """Methods that start no kernel worth counting, or that are those of lists and texts."""
-REDUCES = re.compile(
+REDUCES = pattern(
     r"loss|criterion|dice|iou|(?:^|_)(?:mse|mae|l1|bce|ce|nll|kl\w*|psnr|ssim)(?:_|$)|distance|simil", re.IGNORECASE
 )
 """Calls that are a few operations on an element by their names, whether functions or modules."""
 _HOST_READS = frozenset({"item", "tolist"})
-HANDFUL = re.compile(
+HANDFUL = pattern(
     r"(?:^|_)(?:src|spk|speakers?|sources?|heads?|layers?|levels?|scales?|views?|axis|axes|n_?dims?|pos_dims|stages?)(?:_|$|\d)",
     re.IGNORECASE,
 )

@@ -5,12 +5,12 @@ Nominal only: which class or function. What kind of value and on which device is
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
 from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.given_functions import GivenFunctions
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 6
 FEW_OVERRIDES = 4
 """A call through a base class with more overrides than this says nothing about any one of them."""
-_HEAD = re.compile(r"\w+")
-_PARTS = re.compile(r"\.\w+|\(\)|\[\w*\]")
+_HEAD = pattern(r"\w+")
+_PARTS = pattern(r"\.\w+|\(\)|\[\w*\]")
 
 
 class Types:
@@ -349,7 +349,7 @@ _VAGUE = ("builtins.", "typing.", "collections.")
 _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
-_MODULES = re.compile(
+_MODULES = pattern(
     r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
     r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
     r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
@@ -358,13 +358,13 @@ _MODULES = re.compile(
     r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
     r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
 )
-_MODULE_BY_NAME = re.compile(
+_MODULE_BY_NAME = pattern(
     r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module|Layer|Head|Encoder|Decoder|Backbone|Network)$"
 )
 _OTHER_CONSTRUCTORS = frozenset({".from_pretrained", ".from_config"})
 _SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
 """Methods of a module that give it back."""
-_LOADED = re.compile(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")
+_LOADED = pattern(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")
 """Classes of libraries whose models are loaded by a class method; pipelines and schedulers are no modules."""
 _NOT_MODULES = frozenset(
     f"torch.nn.{name}"

@@ -22,10 +22,11 @@ from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.trainable import class_records, is_of_a_library, speaks_of_freezing, trainable_parts
+from torchperf_lint.patterns import pattern
 
-_HEAD = re.compile(r"^_?(?:fc|head|heads|classifier|cls|last_linear|logits?|\w+_(?:head|classifier|fc))$")
+_HEAD = pattern(r"^_?(?:fc|head|heads|classifier|cls|last_linear|logits?|\w+_(?:head|classifier|fc))$")
 """What models of libraries call their last layers."""
-_OWNS = re.compile(r"optim|param_group|adam|sgd|lamb|lion|adafactor|prop$|parameters_to|params", re.IGNORECASE)
+_OWNS = pattern(r"optim|param_group|adam|sgd|lamb|lion|adafactor|prop$|parameters_to|params", re.IGNORECASE)
 """What takes parameters to update them, by its name."""
 _ASKS = ("parameters", "named_parameters")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 ATTENTIONS, HIDDEN = "output_attentions", "output_hidden_states"
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_hook")
@@ -21,9 +22,9 @@ _NAMES_NEITHER = frozenset(
     "prediction_logits seq_relationship_logits past_key_values".split()
 )
 """Parts of a model's output that are neither."""
-_OWN_LAYERS = re.compile(r"layer|\bexit|depth")
+_OWN_LAYERS = pattern(r"layer|\bexit|depth")
 """Keywords of models that take their outputs from other layers than the last."""
-_NEEDS_EAGER = re.compile(
+_NEEDS_EAGER = pattern(
     r"(?<!output_)attentions|attn_weights|attention_weights|hook|interpret|explain|attribut|saliency|rollout|onnx|\bexport|jit\.|"
     r"gemma|softcap|t5|deberta|sink|\blrp\b|relevance|head_mask|captum|prune|alibi|score_mod|vjp|jvp|grad\(grad|functorch",
     re.IGNORECASE,

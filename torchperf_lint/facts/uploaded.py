@@ -10,7 +10,6 @@ Whether the copy is a result of an evaluation makes no difference: it was there 
 from __future__ import annotations
 
 import ast
-import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
@@ -20,6 +19,7 @@ from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.value import HOST, Frame
+from torchperf_lint.patterns import pattern
 
 _HOPS = 3
 _SAME = frozenset(
@@ -27,11 +27,9 @@ _SAME = frozenset(
     "t T cpu numpy items".split()
 )
 """What gives the same numbers, in another shape or type; `numpy()` and `cpu()` before a test of what they give."""
-_ENCODERS = re.compile(
-    r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$"
-)
+_ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$")
 """Callables that give tensors on the host, as their libraries do."""
-_CHANGES = re.compile(r"[a-z]_$")
+_CHANGES = pattern(r"[a-z]_$")
 
 
 def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:

@@ -22,32 +22,31 @@ from torchperf_lint.facts.value import (
     tensor,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-_STEP_COUNTER = re.compile(
-    r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
-)
+_STEP_COUNTER = pattern(r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$")
 _WALKS = frozenset({"len", "max", "min", "zip", "enumerate", "sum", "sorted"})
-_HAS_A_DEVICE = re.compile(
+_HAS_A_DEVICE = pattern(
     r"(?:^|_)(?:model|net|network|module|args|cfg|config|opts?|self|cls|accelerator|trainer|pipe|pipeline|policy|agent|"
     r"spec|space|batch|data|inputs?|encodings?|storage|params?|parameters)\d*$"
 )
 """Names of modules, settings and containers, which have a `device` as well."""
-_SETTINGS = re.compile(r"(?:^|[._])(?:args|cfg|config|opts?|flags|hparams|hps)$", re.IGNORECASE)
+_SETTINGS = pattern(r"(?:^|[._])(?:args|cfg|config|opts?|flags|hparams|hps)$", re.IGNORECASE)
 """Names of settings, any of which may be called like a method: `args.chunk`, `cfg.clamp`."""
 _OF_LISTS = ("pad_sequence", "broadcast_shapes")
 _OF_TENSORS = api.TENSOR_ONLY_METHODS | {"long", "float", "int", "bool", "double", "cpu"}
 """What a part of an array or tensor is asked for where it is a tensor: numpy converts by `astype`."""
-_COMPUTES = re.compile(
+_COMPUTES = pattern(
     r"^forward$|loss|^(?:training|validation|test|predict)_step$|^compute_|^update$|_step$|^__call__$|^_?assign(?:_|$)"
 )
-_SHAPES_OF_LEVELS = re.compile(r"^(?:\w+_)?spatial_shapes$")
+_SHAPES_OF_LEVELS = pattern(r"^(?:\w+_)?spatial_shapes$")
 _COLLECTIVES = frozenset("all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter_tensor".split())
 """What a process sends to others: tensors, but for the list that `all_gather` fills."""
-_LOSS = re.compile(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
+_LOSS = pattern(r"(?:^|[._\[])(?:\w+_)?loss\]?$")
 
 
 def counts_steps(name: str) -> bool:

@@ -17,10 +17,11 @@ from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import DEVICE
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _HOPS = 12
-_WIDE = re.compile(r"(?:^|\.)(?:float(?:32|64)?|double)$")
-_BYTES = re.compile(r"(?:^|\.)(?:uint8|ubyte|ByteTensor)$")
+_WIDE = pattern(r"(?:^|\.)(?:float(?:32|64)?|double)$")
+_BYTES = pattern(r"(?:^|\.)(?:uint8|ubyte|ByteTensor)$")
 _KEEPS = frozenset(
     "permute transpose unsqueeze squeeze view reshape contiguous flip clone copy detach expand repeat swapaxes "
     "moveaxis flatten pin_memory".split()
@@ -32,11 +33,11 @@ _MAKES = frozenset(
     "numpy.squeeze torch.unsqueeze torch.permute cv2.resize cv2.cvtColor".split()
 )
 """Functions whose first argument's numbers are those of the result."""
-_IMAGES = re.compile(
+_IMAGES = pattern(
     r"^(?:cv2\.(?:imread|imdecode)|PIL\.Image\.\w+(?:\(\).*)?|imageio(?:\.v[23])?\.imread|"
     r"skimage\.io\.imread|torchvision\.io\.(?:read_image|decode_image|decode_jpeg|decode_png))$"
 )
-_TO_TENSOR = re.compile(r"(?:img|image|array|numpy|np|im)_?(?:2|to)_?tensor$|^to_tensor$", re.IGNORECASE)
+_TO_TENSOR = pattern(r"(?:img|image|array|numpy|np|im)_?(?:2|to)_?tensor$|^to_tensor$", re.IGNORECASE)
 """Helpers that make tensors of arrays, in the order of axes that torch wants."""
 _FULL = (255, 255.0, 256, 256.0)
 

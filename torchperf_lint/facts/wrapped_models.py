@@ -13,8 +13,9 @@ import re
 
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.patterns import pattern
 
-_WRAPS = re.compile(r"wrap|denois|guid(?:ed|ance)|cfg|classifier_?free", re.IGNORECASE)
+_WRAPS = pattern(r"wrap|denois|guid(?:ed|ance)|cfg|classifier_?free", re.IGNORECASE)
 """What such classes are called; a `Predictor` or a `Pipeline` is called once for each input."""
 _GIVEN = 2
 """Parameters that a model of this kind has at least: a sample and its time."""

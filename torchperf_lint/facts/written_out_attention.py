@@ -18,11 +18,12 @@ from torchperf_lint.facts.attention_products import is_weighting, scores
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
 _SAME = frozenset("float half to type type_as contiguous clone".split())
 _SCALED = frozenset("mul div mul_ div_".split())
 _MASKED = frozenset("masked_fill masked_fill_ where".split())
-_MASK = re.compile(r"mask|(?:^|_)(?:pad|causal|tril|triu)", re.IGNORECASE)
+_MASK = pattern(r"mask|(?:^|_)(?:pad|causal|tril|triu)", re.IGNORECASE)
 _FUNCTIONS = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax"})
 _STEPS = 16
 

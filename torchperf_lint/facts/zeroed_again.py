@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
 
-_ADDS = re.compile(
+_ADDS = pattern(
     r"backward|\bstep\w*\(|\w+_step\(|autograd|closure|train\w*\(|optimi[sz]e\w*\(|update\w*\(|learn\w*\(|fit\w*\(|"
     r"accumulate|\.grad\b|\bcontinue\b",
     re.IGNORECASE,

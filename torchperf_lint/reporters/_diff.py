@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher, unified_diff
 
 from torchperf_lint.facts.text import NEWLINE
 from torchperf_lint.model import Edit, Fix
+from torchperf_lint.patterns import pattern
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_NEWLINE = re.compile(NEWLINE)
+_LINE = pattern(r"[^\n]*\n|[^\n]+")
+_NEWLINE = pattern(NEWLINE)
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 _LINES = 12
 """A fix that changes more is not shown in a report."""

@@ -5,7 +5,6 @@ Everything but the colours is there in plain text too; nothing but quoted source
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torchperf_lint.model import Location, Severity
+from torchperf_lint.patterns import pattern
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._frame import Row, frame
 from torchperf_lint.reporters._sources import Sources
@@ -23,8 +23,8 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.
 INDENT = 2
 LABEL = 12
 """Columns of a label such as `why tensor`, with the space after it."""
-_CODE = re.compile(r"`[^`]+`")
-_UNIT = re.compile(r"(?<=\d) (?=(?:ms|s|%|[kMG]?B)(?![\w]))")
+_CODE = pattern(r"`[^`]+`")
+_UNIT = pattern(r"(?<=\d) (?=(?:ms|s|%|[kMG]?B)(?![\w]))")
 """The space between a number and its unit."""
 _NO_BREAK = "\ue000"
 """Stands for a space while words are wrapped; a character nobody uses."""

@@ -14,6 +14,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.tokenizing import NAMES, map_around, tokenizes
 from torchperf_lint.model import Confidence, Finding, Verdict
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
 _NAMES = frozenset({*NAMES, "pad"})
@@ -23,7 +24,7 @@ _ADVICE = (
     "leave padding out here and pad each batch to its own longest: `DataCollatorWithPadding(tokenizer, "
     'pad_to_multiple_of=8)`, or `padding="longest"` where batches are collated; batches of similar lengths gain most'
 )
-_FIXED_SHAPES = re.compile(r"xla|tpu|static|compile|export|onnx|fixed", re.IGNORECASE)
+_FIXED_SHAPES = pattern(r"xla|tpu|static|compile|export|onnx|fixed", re.IGNORECASE)
 _NEED_FIXED_SHAPES = (
     "torch_xla",
     "torch.compile(",
@@ -32,7 +33,7 @@ _NEED_FIXED_SHAPES = (
     "torch.onnx",
     "torch.export",
 )
-_CONTRACT = re.compile(r"clip|t5_?encoder|text_encoder|pooled|vae|unet", re.IGNORECASE)
+_CONTRACT = pattern(r"clip|t5_?encoder|text_encoder|pooled|vae|unet", re.IGNORECASE)
 """Models of images are conditioned on texts of a fixed number of tokens."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
@@ -14,9 +13,10 @@ from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_LISTED = re.compile(r"\b(?:list|tuple)\(\s*[\w.]+\s*\)")
+_LISTED = pattern(r"\b(?:list|tuple)\(\s*[\w.]+\s*\)")
 
 
 class CachedLoaderCycle(SourceRule):

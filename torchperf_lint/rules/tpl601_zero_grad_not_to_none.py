@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotFix
@@ -12,9 +11,10 @@ from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Edit, Finding, Safety, Severity
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_GRAPHS = re.compile(r"CUDAGraph|cuda\.graph\(|make_graphed_callables|graph_pool")
+_GRAPHS = pattern(r"CUDAGraph|cuda\.graph\(|make_graphed_callables|graph_pool")
 
 
 class ZeroGradNotToNone(SourceRule):

@@ -10,10 +10,11 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.written_out_attention import Attention, written_out
 from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_FUSED = re.compile(r"scaled_dot_product|flash_attn|flex_attention|memory_efficient_attention|xformers")
-_FEW_KEYS = re.compile(
+_FUSED = pattern(r"scaled_dot_product|flash_attn|flex_attention|memory_efficient_attention|xformers")
+_FEW_KEYS = pattern(
     r"window|swin|local|neighbo|halo|outlook|axial|pixel|slot|class|cait|patch|pool|tnt|group|channel|xca|covariance|"
     r"eager|naive|manual|linear",
     re.IGNORECASE,

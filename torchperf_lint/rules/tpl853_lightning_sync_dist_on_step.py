@@ -16,12 +16,13 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Fix, Safety, Verdict
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_HOOKS = re.compile(r"^(?:training_step|on_train_batch_(?:start|end)|on_(?:before|after)_\w+|optimizer_step)$")
+_HOOKS = pattern(r"^(?:training_step|on_train_batch_(?:start|end)|on_(?:before|after)_\w+|optimizer_step)$")
 """Where a number is logged for the training step alone, whatever else calls it."""
-_EVALUATES = re.compile(r"^['\"]?(?:val|valid|validation|test|eval)(?:[_/.\- ]|$)", re.IGNORECASE)
-_PHASE = re.compile(r"val|test|train|stage|mode|split|phase|prefix", re.IGNORECASE)
+_EVALUATES = pattern(r"^['\"]?(?:val|valid|validation|test|eval)(?:[_/.\- ]|$)", re.IGNORECASE)
+_PHASE = pattern(r"val|test|train|stage|mode|split|phase|prefix", re.IGNORECASE)
 _MAX_CALLERS = 8
 _ON_STEP = 4
 """Of `on_step` in `log(name, value, prog_bar, logger, on_step, ...)`."""

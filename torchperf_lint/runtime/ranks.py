@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from torchperf_lint.events import SUFFIX, UnreadableRecordError, read
+from torchperf_lint.patterns import pattern
 
 PATIENCE_S = 10.0
 """How long rank 0 waits for the other ranks of its node once its own script has ended."""
-_RANK = re.compile(rf"\.rank(\d+){re.escape(SUFFIX)}$")
+_RANK = pattern(rf"\.rank(\d+){re.escape(SUFFIX)}$")
 
 
 def events_path(asked: str | None, rank: int | None, environment: Mapping[str, str]) -> str:
