@@ -50,7 +50,7 @@ FAMILIES: dict[str, str] = {
     "zero_grad": "TPL601 TPL605 KP010 TOR402",
     "device figures": "TPL408",
     "layers": "TPL510",
-    "loops": "TPL651 TPL652 KP009",
+    "loops": "TPL651 TPL652 TPL653 KP009",
     "attention": "TPL654 TPL655 TPL806",
     "updates": "TPL602 TPL603 TPL604 TPL607",
     "grad mode": "TPL606 TPL801",
