@@ -22,9 +22,8 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function has uploaded it itself, as labels are that go to a metric. Loops that copy a
-    tensor element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before
-    the loop does it.
+    same function has uploaded it itself, as labels are that go to a metric. Loops that copy a tensor element by
+    element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the loop does it.
 
     Where the same function uploads what it made of the copy, the finding is TPL106.
 
