@@ -59,6 +59,6 @@ def test_nothing_looks_at_the_debug_mode():
     assert outcome("TPL552", Severity.INFO, **RAN, device="H100", state=BLOCKING)[0] == "unobservable"
 
 
-@pytest.mark.parametrize("code", ["TPL507", "TPL601", "TPL651", "TPL652"])
+@pytest.mark.parametrize("code", ["TPL507", "TPL601", "TPL651", "TPL652", "TPL653"])
 def test_what_no_probe_sees(code):
     assert outcome(code, **RAN, device="H100")[0] == "unobservable"

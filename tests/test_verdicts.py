@@ -68,6 +68,7 @@ CASES = {
     **dict.fromkeys(("TPL109", "TPL110", "TPL113", "TPL116", "TPL117"), SYNCS),
     "TPL103": SYNCS | {"refuted": run(copy())},
     "TPL105": SYNCS,
+    "TPL106": SYNCS,
     "TPL111": SYNCS | {"unobservable": run(unwatched={"host-sync": "no CUDA"})},
     "TPL201": {
         "confirmed": run(copy()),

@@ -8,10 +8,10 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.round_trips import comes_back
+from torchperf_lint.facts.round_trips import comes_back, round_trip
 from torchperf_lint.facts.source import SourceFile
 
-HEAD = "def run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
+HEAD = "import cv2\n\ndef run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
 
 
 def back(code):
@@ -30,6 +30,9 @@ def back(code):
         "a = x.cpu().numpy()\nb = torch.tensor(np.sort(a), device=torch.device('cuda'))",
         "parts.append(x.cpu())\nz = torch.cat(parts).to(device='cuda')",
         "order = np.argsort(x.cpu().numpy())\nz = y[order]",
+        "b = torch.from_numpy(-x.cpu().numpy()).cuda()",
+        "b = cv2.resize(x.cpu().numpy(), (2, 2))\nb = torch.from_numpy(b).cuda()",
+        "b = np.stack([np.sort(one) for one in x.cpu().numpy()])\nb = torch.from_numpy(b).cuda()",
         "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
     ],
 )
@@ -45,6 +48,9 @@ def test_it_comes_back(code):
         "a = x.cpu()\nb = a.to('cpu')",
         "a = solve(x.cpu().numpy())\nb = torch.as_tensor(a, device='cuda')",
         "a = x.cpu()\na = y\nb = a.cuda()",
+        "a = cv2.Canny(x.cpu().numpy(), 1, 2)\nb = torch.from_numpy(a).cuda()",
+        "a = [solve(one) for one in x.cpu().numpy()]\nb = torch.tensor(a).cuda()",
+        "a = [y for one in x.cpu().numpy()]\nb = torch.stack(a).cuda()",
         "n = x.cpu().sum().item()\nb = torch.full((n,), 1.0).cuda()",
         "n = x.cpu()\nb = torch.zeros(n).cuda()",
         "n = x.cpu()\nz = y[: n[0]]",
@@ -54,3 +60,12 @@ def test_it_comes_back(code):
 )
 def test_it_stays_or_becomes_something_else(code):
     assert not back(code)
+
+
+def test_what_worked_on_it_is_told():
+    code = "a = np.sort(np.clip(x.cpu().numpy(), 0, 1))\nb = torch.from_numpy(a).to(y.device)"
+    files = texts(HEAD + indent(f"for i in range(9):\n{indent(code, '    ')}", "    ") + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    found = round_trip(file, next(file.looped_calls("cpu")))
+    assert found is not None
+    assert (found.upload.lineno, set(found.through)) == (files["a.py"].count("\n"), {"numpy.sort", "numpy.clip"})

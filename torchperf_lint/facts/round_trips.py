@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.torch_counterparts import counterpart
 from torchperf_lint.facts.value import HOST
 from torchperf_lint.patterns import pattern
 
@@ -18,6 +20,22 @@ _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 _ON_HOST = pattern(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
+
+
+class RoundTrip(NamedTuple):
+    """What was copied to the host, and goes back."""
+
+    upload: ast.Call | ast.Subscript
+    """What uploads it; a subscript where it comes back as the indices of a tensor."""
+    through: tuple[str, ...]
+    """The functions of numpy and other libraries that worked on it, by their full names, in order."""
+
+
+def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
+    """The way of what a call copied to the host back to the device; None where it stays, or others work on it."""
+    trip = _Trip(file, site)
+    back = _way_back(file, site, trip)
+    return RoundTrip(back, tuple(trip.through)) if back is not None else None
 
 
 def comes_back(file: SourceFile, site: Site) -> int | None:
@@ -38,8 +56,8 @@ def comes_back_at_once(file: SourceFile, site: Site) -> bool:
     return isinstance(back, ast.Call) and around.statement(back) is around.statement(site.call)
 
 
-def _way_back(file: SourceFile, site: Site) -> ast.Call | ast.Subscript | None:
-    trip = _Trip(file, site)
+def _way_back(file: SourceFile, site: Site, trip: _Trip | None = None) -> ast.Call | ast.Subscript | None:
+    trip = trip or _Trip(file, site)
     own = file.enclosing(site.function).statement(site.call)
     body = file.enclosing(site.function).top.body
     if own is None:
@@ -59,6 +77,7 @@ class _Trip:
         self.place: Place = site
         self.start = site.call
         self.names: set[str] = set()
+        self.through: dict[str, None] = {}
 
     def passes(self, statement: ast.stmt) -> ast.Call | ast.Subscript | None:
         """Go past a statement; the upload in it."""
@@ -111,13 +130,27 @@ class _Trip:
             return chain(node) in self.names
         if isinstance(node, ast.Subscript):
             return self.holds(node.value) or (self._looks_up(node) and self.holds(node.slice))
+        if isinstance(node, ast.UnaryOp):
+            return self.holds(node.operand)
         if isinstance(node, ast.Compare):
             return any(map(self.holds, [node.left, *node.comparators]))
         if isinstance(node, ast.BinOp):
             return self.holds(node.left) or self.holds(node.right)
         if isinstance(node, ast.List | ast.Tuple):
             return any(map(self.holds, node.elts))
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return self._made_of_each(node)
         return isinstance(node, ast.Call) and self._made_of(node)
+
+    def _made_of_each(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
+        """`[cv2.resize(image, size) for image in images]`."""
+        over = node.generators[0]
+        if not isinstance(over.target, ast.Name) or not self.holds(over.iter):
+            return False
+        outside, self.names = self.names, {*self.names, over.target.id}
+        held = self.holds(node.elt)
+        self.names = outside
+        return held
 
     def _looks_up(self, node: ast.Subscript) -> bool:
         """`self.names[labels - 1]`: a table of numpy's, which gives an array for an array."""
@@ -127,8 +160,14 @@ class _Trip:
         if isinstance(node.func, ast.Attribute) and self.holds(node.func.value):
             return node.func.attr not in _ENDS
         denoted = self.file.denotes(node.func, self.place) or ""
-        known = denoted.startswith(("torch.", "numpy.")) and "()" not in denoted
-        return known and last_part(denoted) not in api.SIZED_FACTORIES and any(map(self.holds, _plain(node.args)))
+        known = denoted.startswith(("torch.", "numpy.")) or counterpart(denoted) is not None
+        if not known or "()" in denoted or last_part(denoted) in api.SIZED_FACTORIES:
+            return False
+        if not any(map(self.holds, _plain(node.args))):
+            return False
+        if not denoted.startswith("torch."):
+            self.through[denoted] = None
+        return True
 
 
 def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:

@@ -7,19 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import (
-    Read,
-    cause,
-    copies_in_loops,
-    copy_readings,
-    is_the_result,
-    one_copy,
-    uploaded_before,
-)
-from torchperf_lint.facts.round_trips import comes_back
+from torchperf_lint.facts.reads import cause, one_copy, uploaded_before
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -30,12 +22,10 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function uploads it again, or has uploaded it itself, as labels are that go to a metric. Loops that copy a
-    tensor element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before
-    the loop does it.
+    same function has uploaded it itself, as labels are that go to a metric. Loops that copy a tensor element by
+    element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the loop does it.
 
-    A round trip through numpy, in a module or a loop, is one finding, at the copy to the host: its message names the
-    line that uploads the result again. What is wrong there is the trip, so no rule of its own reports that line.
+    Where the same function uploads what it made of the copy, the finding is TPL106.
 
     ## Why it is slow
     The copy waits until everything queued on the device has run, then crosses the bus into pageable memory, and
@@ -115,22 +105,19 @@ class CpuCopyInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of a device tensor to the host."""
         del project
-        for site, receiver, read in (*copy_readings(file), *copies_in_loops(file)):
-            if is_the_result(file, site, read):
-                continue
-            back = comes_back(file, site) if read.repeated is None else None
+        for (site, receiver, read), trip in host_copies(file):
+            if trip is not None:
+                continue  # TPL106 says it
             yield self.found(
                 site,
-                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}"
-                + (f", and line {back} uploads it again" if back is not None else ""),
+                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
                 instead=one_copy(file, read)
-                or _kept_there(file, receiver, back)
                 or _kept_here(file, site, receiver)
                 or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
                 hot=read.hot,
-                severity=_severity(file, read),
+                severity=copy_severity(file, read),
                 root_cause=cause(site),
                 leads=False,
             )
@@ -140,27 +127,8 @@ class CpuCopyInHotLoop(SourceRule):
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
 
 
-def _kept_there(file: SourceFile, receiver: ast.expr, back: int | None) -> str | None:
-    if back is None:
-        return None
-    kept = f"leave `{file.brief(receiver)}` on the device"
-    return f"{kept}: torch has the numpy functions, and line {back} has nothing to upload then"
-
-
 def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
     line = uploaded_before(file, site)
     if line is None:
         return None
     return f"keep what line {line} uploads under another name, and take `{file.brief(receiver)}` from that: it is there"
-
-
-def _severity(file: SourceFile, read: Read) -> Severity:
-    """An environment's step needs the action on the host, and so do the libraries that many meters call."""
-    if read.hot.kind == "update":
-        return Severity.INFO
-    loop = read.hot.loop
-    if loop is not None:
-        calls = file.project.hotness.loops.calls.directly_in(*loop)
-        if any(call.callee.endswith(("env.step", "envs.step", "environment.step")) for call in calls):
-            return Severity.INFO
-    return read.severity

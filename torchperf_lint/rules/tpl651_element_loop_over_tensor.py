@@ -8,6 +8,7 @@ from typing import cast
 
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
+from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
@@ -102,6 +103,7 @@ class ElementLoopOverTensor(SourceRule):
         """Yield a finding for each hot loop over the elements of a tensor."""
         del project
         told: set[ast.AST] = set()
+        by_sample = {called.loop for called in per_sample_calls(file)}  # TPL653 says it
         for spot in hot_nodes(file, *LOOPS):
             if spot.hot.kind == "data":
                 continue
@@ -110,6 +112,8 @@ class ElementLoopOverTensor(SourceRule):
                 continue
             if found.doubt is None:
                 told.add(spot.expression)
+            elif spot.expression in by_sample:
+                continue
             yield self._found(file, spot, found)
         for walk in taken_apart(file):
             yield self._taken_apart(file, walk)

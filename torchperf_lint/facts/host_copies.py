@@ -1,0 +1,44 @@
+"""Hot copies of device tensors to the host, and whether what was copied comes back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
+from torchperf_lint.facts.round_trips import RoundTrip, round_trip
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Severity
+
+
+class HostCopy(NamedTuple):
+    """A copy that is no result of an evaluation."""
+
+    reading: Reading
+    trip: RoundTrip | None
+    """How it comes back to the device; None where it stays on the host."""
+
+
+def host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
+    """The blocking copies of a file that run in hot code, or that a loop repeats for nothing."""
+    return file.once(_host_copies)
+
+
+def _host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
+    return tuple(
+        # What a loop copies bit by bit needs one copy before it, wherever the bits go.
+        HostCopy(reading, round_trip(file, reading.site) if reading.read.repeated is None else None)
+        for reading in (*copy_readings(file), *copies_in_loops(file))
+        if not is_the_result(file, reading.site, reading.read)
+    )
+
+
+def copy_severity(file: SourceFile, read: Read) -> Severity:
+    """An environment's step needs the action on the host, and so do the libraries that many meters call."""
+    if read.hot.kind == "update":
+        return Severity.INFO
+    loop = read.hot.loop
+    if loop is not None:
+        calls = file.project.hotness.loops.calls.directly_in(*loop)
+        if any(call.callee.endswith(("env.step", "envs.step", "environment.step")) for call in calls):
+            return Severity.INFO
+    return read.severity
