@@ -91,6 +91,8 @@ def _check_runtime(options: argparse.Namespace) -> None:
                 raise UsageError(f"--{name}: only with --runtime")
         if options.fail_on_confirmed and not options.report:
             raise UsageError("--fail-on-confirmed: only with --runtime or --report")
+        if options.html is not None and not options.report:
+            raise UsageError("--html: only with --runtime or --report")
         return
     if options.paths:
         raise UsageError("--runtime: stands before the script, as in `torchperf-lint --runtime train.py`")
@@ -176,5 +178,6 @@ def _add_runtime(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--warmup", metavar="N", help="leave the first N steps out of times (default: 10)")
     group.add_argument("--events", metavar="FILE", help="where to record (default: torchperf-<pid>.events.jsonl)")
     group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
+    group.add_argument("--html", metavar="FILE", help="also write the report as a page that needs no network")
     group.add_argument("--report", action="store_true", help="judge recorded runs again: PATHs are events files")
     group.add_argument("--fail-on-confirmed", action="store_true", help="exit 1 where a finding is confirmed")

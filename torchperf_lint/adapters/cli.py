@@ -139,14 +139,16 @@ def _show(report: RunReport, options: argparse.Namespace, to_error: bool) -> Non
         _err(reporters.render_run("full", report, reporters.View(_width(), _wants_color(options, stream=stream))))
     elif not to_file:
         _out(reporters.render_run(options.output_format, report, view), 0)
+    if options.html is not None:
+        _write(options.html, reporters.run_page(report, view), "--html")
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, text: str, option: str = "--output-file") -> None:
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
             file.write(text)
     except OSError as error:
-        raise UsageError(f"--output-file: {path} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{option}: {path} cannot be written: {error.strerror}") from None
 
 
 def _width() -> int:

@@ -23,6 +23,7 @@ __all__ = [
     "problem",
     "render",
     "render_run",
+    "run_page",
     "run_table",
     "statistics",
     "unified",
@@ -63,6 +64,12 @@ def render(format_name: str, report: Report, view: View) -> str:
 def render_run(format_name: str, report: RunReport, view: View) -> str:
     """The report about a run in a format of `formats()`."""
     text: str = import_module(_module(format_name)).render_run(report, view)
+    return text
+
+
+def run_page(report: RunReport, view: View) -> str:
+    """The report about a run as one HTML page that needs nothing else."""
+    text: str = import_module(f"{__name__}._html").page_of(report, view)
     return text
 
 
