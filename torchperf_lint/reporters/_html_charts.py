@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor, log10
 
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import Phase
@@ -39,7 +40,7 @@ class Chart:
     """After the numbers of the axis, with its space: ` %`."""
     lines: Sequence[Line]
     top: float
-    """The highest value of the axis; more than 0."""
+    """The highest value of the axis; more than 0, see `rounded_up`."""
     end_s: float
     passes: Sequence[float] = ()
     """Moments to mark, in seconds."""
@@ -77,23 +78,18 @@ def chart(drawn: Chart) -> Markup:
     """A figure: the picture, and a caption that tells its lines apart and sums them up."""
     shown = [line for line in drawn.lines if line.points]
     said = "; ".join(_summed(line, drawn.unit) for line in shown)
-    marked = _passes_said(drawn)
+    marked = f"; {passes_said(drawn.passes)}" if drawn.passes else ""
     parts = [_axes(drawn)]
     parts += [_line(line, drawn, number) for number, line in enumerate(shown)]
     picture = _picture(f"{drawn.title} over {_seconds(drawn.end_s)}: {said}{marked}", _HEIGHT, parts)
     legend = [joined(_dash(number), f"{_summed(line, drawn.unit)}  ") for number, line in enumerate(shown)]
-    caption = el("figcaption", *legend, *([marked.removeprefix("; ")] if marked else []))
-    return el("figure", el("h3", drawn.title), picture, caption)
+    return el("figure", el("h3", drawn.title), picture, el("figcaption", *legend))
 
 
-def _passes_said(drawn: Chart) -> str:
-    if not drawn.passes:
-        return ""
-    count = len(drawn.passes)
-    times = ", ".join(_seconds(at) for at in drawn.passes[:5])
-    return (
-        f"; the dotted upright lines are where passes over the loader began: {count} ({times}{', ...' * (count > 5)})"
-    )
+def passes_said(passes: Sequence[float]) -> str:
+    """What the marks of a chart are; there is at least one."""
+    times = ", ".join(_seconds(at) for at in passes[:5])
+    return f"dotted upright lines: a pass over the loader began, {len(passes)} ({times}{', ...' * (len(passes) > 5)})"
 
 
 def _summed(line: Line, unit: str) -> str:
@@ -129,6 +125,14 @@ def ticks(end_s: float) -> list[float]:
                 step = width * factor
                 return [round(number * step, 6) for number in range(int(end_s / step + 1e-9) + 1)]
         width *= 10
+
+
+def rounded_up(value: float) -> float:
+    """The next round number for the top of an axis; 1 for nothing."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** floor(log10(value))
+    return next(factor * power for factor in (1, 2, 4, 6, 8, 10, 20) if factor * power >= value)
 
 
 def _line(line: Line, drawn: Chart, number: int) -> Markup:

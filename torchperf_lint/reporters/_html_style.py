@@ -86,7 +86,8 @@ svg polyline{fill:none;stroke-width:1.5;stroke-linejoin:round}
 svg .d1{stroke-dasharray:7 3}svg .d2{stroke-dasharray:2 2}svg .d3{stroke-dasharray:8 2 2 2}
 .swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;vertical-align:baseline}
 .dash{display:inline-block;width:2rem;height:.8em;margin:0 .4em 0 .6em;vertical-align:baseline}
-@media (max-width:40rem){body{padding:.6rem}dl.why{grid-template-columns:1fr}svg text{font-size:20px}}
+@media (max-width:40rem){body{padding:.6rem}dl.why{grid-template-columns:1fr}svg text{font-size:20px}
+svg .ink{display:none}}
 @media print{body{max-width:none;padding:0;font-size:10pt}
 .card,figure,tr{break-inside:avoid}h2,h3{break-after:avoid}pre{white-space:pre-wrap}.wide{overflow:visible}}
 """

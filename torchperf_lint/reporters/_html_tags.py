@@ -22,8 +22,9 @@ class Markup(str):
 def el(name: str, /, *content: str, **attributes: object) -> Markup:
     """An element. Text that is no Markup is escaped; `class_` is `class`, `_` is `-`; None leaves an attribute out."""
     words = [f' {_attribute(key)}="{_escaped(str(value))}"' for key, value in attributes.items() if value is not None]
-    start = f"<{name}{''.join(words)}>"
-    return Markup(start if name in _EMPTY else f"{start}{joined(*content)}</{name}>")
+    start = f"<{name}{''.join(words)}"
+    # Within SVG, an element without the slash would take in all that follows.
+    return Markup(f"{start}/>" if name in _EMPTY else f"{start}>{joined(*content)}</{name}>")
 
 
 def joined(*content: str) -> Markup:

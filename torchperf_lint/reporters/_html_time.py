@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from torchperf_lint.amounts import ms, percent
+from torchperf_lint.amounts import ms, percent, size
 from torchperf_lint.bounds import loop_of
 from torchperf_lint.evidence import Evidence, Moment
 from torchperf_lint.machine import Machine, machine_of
-from torchperf_lint.reporters._html_charts import Chart, Line, bar, chart, swatch
+from torchperf_lint.reporters._html_charts import Chart, Line, bar, chart, passes_said, rounded_up, swatch
 from torchperf_lint.reporters._html_style import PHASES
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines, table
 from torchperf_lint.reporters._run_time import meanwhile
@@ -23,9 +23,8 @@ _NO_MOMENTS = (
     "Steps, waits and passes over time are not drawn: the record does not hold when they were (those written by an "
     "earlier version, and those of a block of a process)."
 )
-_SHARE = ("busy_share", "machine_share", "iowait_share", "io_share")
-_AXIS = 1.05
-"""Room above the highest value."""
+_APART_S = 0.5
+"""Moments closer than that tell no rate: a run writes once more as it ends."""
 
 
 def where_it_went(report: RunReport) -> Markup:
@@ -65,15 +64,16 @@ def over_time(run: Evidence) -> Markup:
     means = el("ul", *(el("li", f"{label}: " if label else "", code_in(text)) for label, text in meanwhile(run)))
     if not machine.record:
         return joined(head, means)
-    drawn = [chart(one) for one in _charts(machine, run)]
+    charts = list(_charts(machine, run))
+    marks = [el("p", passes_said(charts[0].passes), class_="dim")] if charts and charts[0].passes else []
     without = [] if _started(machine) is not None and run.course else [el("p", _NO_MOMENTS, class_="dim")]
-    return lines(head, means, *drawn, *without, _numbers(machine))
+    return lines(head, means, *marks, *map(chart, charts), *without, _numbers(machine))
 
 
 def _charts(machine: Machine, run: Evidence) -> Iterator[Chart]:
     rows = [row for row in _list(machine.record.get("course")) if isinstance(row, Mapping)]
     start = _started(machine)
-    course = [] if start is None else [moment for moment in run.course if moment.at >= start]
+    course = [] if start is None else list(_apart(moment for moment in run.course if moment.at >= start))
     end_s = max([_value(row, "t") or 0.0 for row in rows] + [m.at - (start or 0.0) for m in course], default=0.0)
     if end_s <= 0:
         return
@@ -88,7 +88,7 @@ def _charts(machine: Machine, run: Evidence) -> Iterator[Chart]:
         kept = [line for line in drawn if line.points]
         if kept:
             highest = max(value for line in kept for _, value in line.points)
-            yield Chart(title, unit, kept, max(highest * _AXIS if least < 100 else least, least), end_s, passes)
+            yield Chart(title, unit, kept, rounded_up(max(highest, least)), end_s, passes)
 
 
 def _gpus(rows: Sequence[Mapping[str, Any]], machine: Machine) -> list[Line]:
@@ -137,6 +137,14 @@ def _per_second(
     ]
 
 
+def _apart(course: Iterable[Moment]) -> Iterator[Moment]:
+    last: Moment | None = None
+    for moment in course:
+        if last is None or moment.at - last.at >= _APART_S:
+            yield moment
+            last = moment
+
+
 def _begun(course: Sequence[Moment]) -> Iterator[Moment]:
     """The first moment within each pass over the loader but the first, which began with the run."""
     return (after for before, after in pairwise(course) if after.passes > max(before.passes, 1))
@@ -145,9 +153,9 @@ def _begun(course: Sequence[Moment]) -> Iterator[Moment]:
 def _numbers(machine: Machine) -> Markup:
     """Every series in numbers: the pictures' alternative, and what they leave out."""
     rows = []
-    for name, summary in sorted(_mapping(machine.record.get("series")).items()):
+    for name, summary in sorted((str(name), found) for name, found in _mapping(machine.record.get("series")).items()):
         figures = [_figure(name, _value(_mapping(summary), key)) for key in ("mean", "p50", "p95", "max")]
-        rows.append((str(name), *figures))
+        rows.append((name, *figures))
     if not rows:
         return Markup("")
     return table("What was sampled, over the whole run", ("series", "mean", "median", "p95", "most"), rows[:100], 4)
@@ -156,15 +164,11 @@ def _numbers(machine: Machine) -> Markup:
 def _figure(series: str, value: float | None) -> str:
     if value is None:
         return "-"
-    if str(series).endswith(_SHARE):
+    if series.endswith("_share"):
         return percent(value)
-    if "bytes" in str(series):
-        return f"{value / _MB:,.3g} MB{'/s' if series.endswith('_per_s') else ''}" if value < 1e9 else _gigabytes(value)
+    if "bytes" in series:
+        return f"{size(value)}{'/s' if series.endswith('_per_s') else ''}"
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-
-
-def _gigabytes(value: float) -> str:
-    return f"{value / 1e9:,.1f} GB"
 
 
 def _started(machine: Machine) -> float | None:
