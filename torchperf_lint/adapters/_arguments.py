@@ -85,6 +85,8 @@ def _check_fixing(options: argparse.Namespace) -> None:
 
 
 def _check_runtime(options: argparse.Namespace) -> None:
+    if options.compare is not None and not options.report:
+        raise UsageError("--compare: only with --report")
     if not options.runtime:
         for name in _ONLY_RUNTIME:
             if getattr(options, name):
@@ -180,4 +182,5 @@ def _add_runtime(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
     group.add_argument("--html", metavar="FILE", help="also write the report as a page that needs no network")
     group.add_argument("--report", action="store_true", help="judge recorded runs again: PATHs are events files")
+    group.add_argument("--compare", metavar="FILE", help="with --report: say what changed from its run to this one")
     group.add_argument("--fail-on-confirmed", action="store_true", help="exit 1 where a finding is confirmed")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from torchperf_lint.amounts import ms, percent
+from torchperf_lint.comparing import Comparison
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.reporters import View
+from torchperf_lint.reporters._html_compared import compared
 from torchperf_lint.reporters._html_findings import Frames, described, findings, instead, sites
 from torchperf_lint.reporters._html_style import style
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines
@@ -21,12 +23,13 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 _UNKNOWN = "not recorded"
 
 
-def page_of(report: RunReport, view: View) -> str:
-    """The page about a run."""
+def page_of(report: RunReport, view: View, comparison: Comparison | None = None) -> str:
+    """The page about a run; with a comparison, about the run after the change."""
     todo = first(report)
+    before = [compared(comparison)] if comparison is not None else []
     body = lines(
         el("header", el("h1", f"torchperf-lint: {report.script}"), _facts(report.run)),
-        el("main", lines(*_sections(report, view, todo))),
+        el("main", lines(*before, *_sections(report, view, todo))),
     )
     head = lines(
         el("meta", charset="utf-8"),

@@ -76,7 +76,7 @@ th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bo
 font-weight:normal}
 thead th{color:var(--dim)}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td:not(.n){min-width:9rem}
+td:not(.n){min-width:9rem}tbody th{min-width:5rem}
 svg{display:block;width:100%;height:auto}
 svg text{font:12px system-ui,sans-serif;fill:var(--dim)}
 svg .ink{fill:var(--ink)}
