@@ -237,6 +237,20 @@ def test_a_very_long_record_stays_under_a_megabyte():
     assert all(len(line["points"].split()) <= 300 for line in seen(text).every("polyline"))
 
 
+@pytest.mark.parametrize("wrong", [float("inf"), float("nan"), -1.0, "1", None, True])
+def test_a_damaged_course_is_drawn_without_what_is_no_number(wrong):
+    made = over_time(points=4)
+    rows = [
+        *made.run.utilisation["course"],
+        {"t": wrong, "cpu.main_cores": 1.0},
+        {"t": 1.0, "cpu.main_cores": wrong},
+        3,
+    ]
+    text = page(replace(made, run=replace(made.run, utilisation={**made.run.utilisation, "course": rows})))
+    assert "CPU: cores in use" in words(text)
+    assert not re.search(r"\b(nan|inf)\b", text)
+
+
 @pytest.mark.parametrize(("count", "most"), [(0, 3), (3, 3), (4, 3), (1000, 300), (1001, 300)])
 def test_thinning_keeps_the_mean(count, most):
     points = [(float(n), float(n % 2)) for n in range(count)]
@@ -296,6 +310,19 @@ def test_report_writes_the_page_beside_the_report(tmp_path, monkeypatch, capsys)
     assert "the script used 0.99" in words(text) or "the script used 1.00" in words(text)
     assert cli.main(["--report", str(RECORD), "--html", "no/such/run.html"]) == 2
     assert "--html: no/such/run.html cannot be written" in capsys.readouterr().err
+
+
+def test_a_watched_script_leaves_its_page(tmp_path):
+    (tmp_path / "train.py").write_text("import sys\nprint(1)\nsys.exit(4)\n")
+    command = [sys.executable, "-m", "torchperf_lint", "--runtime", "--html", "run.html", "train.py"]
+    root = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": root}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (4, "1\n")
+    text = words((tmp_path / "run.html").read_text(encoding="utf-8"))
+    assert "ended with exit code 4" in text
+    assert "torch not imported by the script" in text
+    assert "What was sampled" in text or "nothing was sampled" in text or "unavailable" in text
 
 
 @pytest.mark.parametrize("arguments", [["--html", "a.html", "a.py"], ["--html", "a.html"]])

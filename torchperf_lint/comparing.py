@@ -5,32 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from torchperf_lint.amounts import ms, often, percent
 from torchperf_lint.bounds import loop_of
-from torchperf_lint.evidence import Evidence, Spread
-from torchperf_lint.machine import machine_of
+from torchperf_lint.comparable import EXACT, Change, Scale, incomparable, threshold_of
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis, Finding, Outcome, Verdict
 from torchperf_lint.rates import times_of
 from torchperf_lint.run_report import RunReport
 
-FEWEST_STEPS = 20
-"""Steps after the warm-up that a median and quartiles need."""
-EXACT = 0.02
-"""Step times are kept in buckets of 2 %: a smaller difference is none."""
 _DIGITS = re.compile(r"\d+")
-
-
-class Change(str, Enum):
-    """What became of something."""
-
-    GONE = "gone"
-    NEW = "new"
-    BETTER = "better"
-    WORSE = "worse"
-    SAME = "same"
-    UNKNOWN = "not compared"
 
 
 @dataclass(frozen=True)
@@ -63,11 +47,11 @@ class Comparison:
 
 def compare(before: RunReport, after: RunReport) -> Comparison:
     """What a change between two recorded runs did."""
-    why_not = _incomparable(before.run, after.run)
+    why_not = incomparable(before.run, after.run)
     threshold = None
     if why_not is None and before.run.step_ms is not None and after.run.step_ms is not None:
         threshold = threshold_of(before.run.step_ms, after.run.step_ms)
-    scale = _Scale(threshold, why_not or "")
+    scale = Scale(threshold, why_not or "")
     return Comparison(
         before,
         after,
@@ -79,72 +63,7 @@ def compare(before: RunReport, after: RunReport) -> Comparison:
     )
 
 
-def threshold_of(before: Spread, after: Spread) -> float:
-    """The wider of both runs' middle halves (between the quartiles), at least 2 % of the longer step; ms."""
-    return max(_width(before), _width(after), EXACT * max(before.median, after.median))
-
-
-def _width(spread: Spread) -> float:
-    if spread.lower is None or spread.upper is None:
-        return spread.p95 - spread.median
-    return spread.upper - spread.lower
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """What tells a change from none."""
-
-    threshold_ms: float | None
-    why_not: str
-
-    def of(self, before_ms: float | None, after_ms: float | None) -> tuple[Change, str]:
-        if self.threshold_ms is None:
-            return Change.UNKNOWN, self.why_not
-        if before_ms is None or after_ms is None:
-            return Change.UNKNOWN, "no price was measured"
-        less = before_ms - after_ms
-        said = f"{ms(before_ms)} a step, then {ms(after_ms)}"
-        if abs(less) <= self.threshold_ms:
-            return Change.SAME, f"{said}: within the spread of {ms(self.threshold_ms)}"
-        return (Change.BETTER if less > 0 else Change.WORSE), said
-
-
-def _incomparable(before: Evidence, after: Evidence) -> str | None:
-    """Why times of the two runs say nothing about a change; None where they do."""
-    sides = ((before, "before"), (after, "after"))
-    for run, when in sides:
-        if run.simulated:
-            return f"the device {when} is simulated, so no time was measured"
-    if before.device != after.device:
-        return f"other device: {before.device or 'none'} before, {after.device or 'none'} after"
-    for name, one, other in _conditions(before, after):
-        if one != other:
-            return f"{name}: {one} before, {other} after"
-    for run, when in sides:
-        if run.step_ms is None:
-            return f"no step was timed {when}"
-        if run.step_ms.count < FEWEST_STEPS:
-            return f"too few steps {when}: {run.step_ms.count} were timed, {FEWEST_STEPS} are needed"
-    return None
-
-
-def _conditions(before: Evidence, after: Evidence) -> Iterator[tuple[str, object, object]]:
-    """What makes a step another one."""
-    yield "other number of ranks", len(before.ranks), len(after.ranks)
-    sizes = _batch_size(before), _batch_size(after)
-    if None not in sizes:
-        yield "other batch size, so a step does other work", sizes[0], sizes[1]
-    cores = machine_of(before.utilisation).cores, machine_of(after.utilisation).cores
-    if before.device is None and cores[0] is not None and cores[1] is not None:
-        yield "other number of cores allowed, and no device", f"{cores[0]:g}", f"{cores[1]:g}"
-
-
-def _batch_size(run: Evidence) -> object:
-    main = max(run.loaders, key=lambda loader: loader.batches, default=None)
-    return main.settings.get("batch_size") if main is not None else None
-
-
-def _step(before: Evidence, after: Evidence, scale: _Scale) -> Compared:
+def _step(before: Evidence, after: Evidence, scale: Scale) -> Compared:
     if scale.threshold_ms is None or before.step_ms is None or after.step_ms is None:
         return Compared(Change.UNKNOWN, scale.why_not)
     one, other = before.step_ms.median, after.step_ms.median
@@ -155,7 +74,7 @@ def _step(before: Evidence, after: Evidence, scale: _Scale) -> Compared:
     return Compared(change, said, one, other)
 
 
-def _diagnoses(before: RunReport, after: RunReport, scale: _Scale) -> Iterator[Compared]:
+def _diagnoses(before: RunReport, after: RunReport, scale: Scale) -> Iterator[Compared]:
     """By code; of several of a code, in their order of weight."""
     left = list(after.diagnoses)
     for one in before.diagnoses:
@@ -178,7 +97,7 @@ def _cost(diagnosis: Diagnosis, run: Evidence) -> float | None:
     return share * loop.turn_ms if share is not None and loop is not None else None
 
 
-def _findings(before: RunReport, after: RunReport, scale: _Scale) -> Iterator[Compared]:
+def _findings(before: RunReport, after: RunReport, scale: Scale) -> Iterator[Compared]:
     pairs, gone, new = paired(before.report.findings, after.report.findings)
     for one, other in pairs:
         yield _finding(one, other, (before.run, after.run), scale)
@@ -232,13 +151,13 @@ def _unseen(finding: Finding, other: RunReport, when: str) -> str | None:
     return f"{path} did not run {when}" if other.run.sources and path not in other.run.sources else None
 
 
-def _finding(one: Finding, other: Finding, runs: tuple[Evidence, Evidence], scale: _Scale) -> Compared:
+def _finding(one: Finding, other: Finding, runs: tuple[Evidence, Evidence], scale: Scale) -> Compared:
     prices = _price(one), _price(other)
     change, reason = _verdicts(one, other, runs, scale)
     return Compared(change, reason, *prices, one, other)
 
 
-def _verdicts(one: Finding, other: Finding, runs: tuple[Evidence, Evidence], scale: _Scale) -> tuple[Change, str]:
+def _verdicts(one: Finding, other: Finding, runs: tuple[Evidence, Evidence], scale: Scale) -> tuple[Change, str]:
     before, after = _outcome(one.verdict), _outcome(other.verdict)
     said = f"{_said(before)} before, {_said(after)} after"
     if (before, after) == (Outcome.CONFIRMED, Outcome.REFUTED):

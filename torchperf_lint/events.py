@@ -27,6 +27,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 VERSION = 1
@@ -156,7 +157,7 @@ def _lines(run: RawRun, record: Record) -> None:
 def _steps(run: RawRun, record: Record) -> None:
     run.steps = record
     at = record.get("at")
-    if isinstance(at, (int, float)):
+    if isinstance(at, (int, float)) and isfinite(at):
         # What a flush says of events stands before this, what it says of loaders behind it.
         syncs = sum(count["n"] for number, count in run.counts.items() if _is_sync(run.events.get(number)))
         batches = record.get("train_batches", 0) + record.get("eval_batches", 0)

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from torchperf_lint.amounts import ms
-from torchperf_lint.comparing import Change, Compared, Comparison
+from torchperf_lint.comparable import Change
+from torchperf_lint.comparing import Compared, Comparison
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis, Finding
 from torchperf_lint.reporters import View

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from torchperf_lint.amounts import NOT_MEASURED, ms
-from torchperf_lint.comparing import Change, Compared, Comparison
+from torchperf_lint.comparable import Change
+from torchperf_lint.comparing import Compared, Comparison
 from torchperf_lint.model import Finding, Outcome
 from torchperf_lint.reporters._compared import RULE, in_order, name_of, sides, spread_said, summed
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, lines, table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 from torchperf_lint.amounts import ms, percent, size
@@ -176,8 +177,11 @@ def _started(machine: Machine) -> float | None:
 
 
 def _value(row: Mapping[str, Any], key: str) -> float | None:
+    """A number; what a damaged record has in place of one can be drawn nowhere."""
     value = row.get(key)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if isfinite(value) else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
