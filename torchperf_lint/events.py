@@ -9,6 +9,7 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, the histogram of step times, and one for each phase that a process goes through alone
+    steps       step counts and the histogram of step times, and `at` which moment (seconds since 1970)
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
@@ -28,6 +29,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from torchperf_lint.patterns import pattern
@@ -101,6 +103,8 @@ class RawRun:
     state: dict[str, Any] = field(default_factory=dict)
     probes: dict[str, Record] = field(default_factory=dict)
     steps: Record = field(default_factory=dict)
+    course: list[Record] = field(default_factory=list)
+    """How far it had come each time it wrote: at (seconds since 1970), steps, batches, syncs, passes by loader."""
     time: Record = field(default_factory=dict)
     utilisation: Record | None = None
     findings: list[Record] | None = None
@@ -152,6 +156,28 @@ def _lines(run: RawRun, record: Record) -> None:
     known["ran"].update({int(line): times for line, times in record["ran"].items()})
 
 
+def _steps(run: RawRun, record: Record) -> None:
+    run.steps = record
+    at = record.get("at")
+    if isinstance(at, (int, float)) and isfinite(at):
+        # What a flush says of events stands before this, what it says of loaders behind it.
+        syncs = sum(count["n"] for number, count in run.counts.items() if _is_sync(run.events.get(number)))
+        batches = record.get("train_batches", 0) + record.get("eval_batches", 0)
+        passes = {number: loader.get("epochs", 0) for number, loader in run.loaders.items()}
+        row = {"at": at, "steps": record.get("steps", 0), "batches": batches, "syncs": syncs, "passes": passes}
+        run.course.append(row)
+
+
+def _is_sync(definition: Record | None) -> bool:
+    return definition is not None and definition["kind"] == "sync"
+
+
+def _loader(run: RawRun, record: Record) -> None:
+    run.loaders.setdefault(record["id"], {}).update(record)
+    if run.course and "epochs" in record:
+        run.course[-1]["passes"][record["id"]] = record["epochs"]
+
+
 def _finding(run: RawRun, record: Record) -> None:
     run.findings = [*(run.findings or ()), record["finding"]]
 
@@ -168,11 +194,11 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "site": lambda run, r: run.sites.__setitem__(r["id"], r),
     "event": lambda run, r: run.events.__setitem__(r["id"], r),
     "count": lambda run, r: run.counts.__setitem__(r["id"], {**_NOT_COUNTED, **r}),
-    "loader": lambda run, r: run.loaders.setdefault(r["id"], {}).update(r),
+    "loader": _loader,
     "lines": _lines,
     "state": lambda run, r: run.state.__setitem__(r["key"], r["value"]),
     "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
-    "steps": lambda run, r: setattr(run, "steps", r),
+    "steps": _steps,
     "time": lambda run, r: setattr(run, "time", r),
     "utilisation": lambda run, r: setattr(run, "utilisation", r),
     "finding": _finding,

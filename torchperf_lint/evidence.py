@@ -110,6 +110,22 @@ class Spread:
     median: float
     p95: float
     count: int
+    lower: float | None = None
+    """The quartiles: half of all lies between them."""
+    upper: float | None = None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How far a run had come at some moment; every number since its start."""
+
+    at: float
+    """Seconds since 1970."""
+    steps: int
+    batches: int
+    syncs: int
+    passes: int
+    """Passes begun over the loader that gave most batches."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +181,11 @@ class Evidence:
     """How the script ended: its code, or minus the signal; None where nobody saw."""
     wall_s: float | None = None
     argv: tuple[str, ...] = ()
+    platform: str | None = None
+    """What it ran on, such as `Linux x86_64`."""
+    python: str | None = None
+    course: tuple[Moment, ...] = ()
+    """About one each second, of the first rank; empty in records of before they were kept."""
     torn: bool = False
 
     def at(self, location: Location, *kinds: str) -> tuple[Event, ...]:

@@ -46,6 +46,34 @@ def make(tmp_path):
     return make
 
 
+def test_moments_of_a_run_are_kept_in_their_order(make):
+    run = make(
+        site(1),
+        event(1, 1),
+        event(2, 1, "copy", "h2d"),
+        count(1, 3),
+        count(2, 3),
+        steps(3, at=1000.5, eval_batches=2),
+        loader(1, 1, batches=3),
+        loader(2, 1, batches=2, epochs=9),
+        count(1, 8),
+        steps(8, at=1001.5),
+        {"record": "loader", "id": 1, "batches": 8, "epochs": 2},
+        steps(9),
+    )
+    moments = [(m.at, m.steps, m.batches, m.syncs, m.passes) for m in evidence_of([run]).course]
+    assert moments == [(1000.5, 3, 5, 3, 1), (1001.5, 8, 8, 8, 2)]
+
+
+@pytest.mark.parametrize(
+    ("histogram", "buckets"),
+    [([[7, 1]], (7, 7, 7)), ([[0, 25], [1, 50], [2, 25]], (0, 1, 1)), ([[0, 1], [5, 2], [9, 1]], (0, 5, 5))],
+)
+def test_quartiles_of_a_histogram(histogram, buckets):
+    found = spread(histogram, 0.02)
+    assert (found.lower, found.median, found.upper) == pytest.approx(tuple(exp((b + 0.5) * 0.02) for b in buckets))
+
+
 def test_one_run(make):
     run = make(
         site(1),

@@ -85,12 +85,16 @@ def _check_fixing(options: argparse.Namespace) -> None:
 
 
 def _check_runtime(options: argparse.Namespace) -> None:
+    if options.compare is not None and not options.report:
+        raise UsageError("--compare: only with --report")
     if not options.runtime:
         for name in _ONLY_RUNTIME:
             if getattr(options, name):
                 raise UsageError(f"--{name}: only with --runtime")
         if options.fail_on_confirmed and not options.report:
             raise UsageError("--fail-on-confirmed: only with --runtime or --report")
+        if options.html is not None and not options.report:
+            raise UsageError("--html: only with --runtime or --report")
         return
     if options.paths:
         raise UsageError("--runtime: stands before the script, as in `torchperf-lint --runtime train.py`")
@@ -176,5 +180,7 @@ def _add_runtime(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--warmup", metavar="N", help="leave the first N steps out of times (default: 10)")
     group.add_argument("--events", metavar="FILE", help="where to record (default: torchperf-<pid>.events.jsonl)")
     group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
+    group.add_argument("--html", metavar="FILE", help="also write the report as a page that needs no network")
     group.add_argument("--report", action="store_true", help="judge recorded runs again: PATHs are events files")
+    group.add_argument("--compare", metavar="FILE", help="with --report: say what changed from its run to this one")
     group.add_argument("--fail-on-confirmed", action="store_true", help="exit 1 where a finding is confirmed")

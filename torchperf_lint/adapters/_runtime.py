@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from torchperf_lint.adapters import _job
+from torchperf_lint.comparing import Comparison, compare
 from torchperf_lint.errors import TorchPerfError, UsageError
 from torchperf_lint.events import Writer
 from torchperf_lint.facts.text_files import kind_of
 from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.model import Finding, Outcome, Problem
 from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime import judging, launch, ranks
@@ -23,6 +25,7 @@ from torchperf_lint.runtime.sampler import Sampler, Utilisation
 
 logger = logging.getLogger(__name__)
 Show = Callable[[RunReport], None]
+ShowCompared = Callable[[RunReport, Comparison | None], None]
 Warn = Callable[[str], None]
 CONFIRMED = 1
 
@@ -79,18 +82,27 @@ def _report(
     return _code(options, judged.report.findings)
 
 
-def replay(options: argparse.Namespace, show: Show) -> int:
-    """Judge and show recorded runs again. Raises UsageError where none can be read."""
+def replay(options: argparse.Namespace, show: ShowCompared) -> int:
+    """Judge and show recorded runs again, or what changed between two. Raises UsageError where none can be read."""
     if not options.paths:
         raise UsageError("--report: name one events file or more")
     homes = _job.homes_of(options)
-    paths = [path for name in options.paths for path in (ranks.siblings(name) if len(options.paths) == 1 else [name])]
+    judged, problems = _judged("--report", options.paths, homes)
+    comparison = None
+    if options.compare is not None:
+        after, more = _judged("--compare", [options.compare], homes)
+        comparison = compare(judged, after)
+        judged, problems = after, [*problems, *more]
+    show(judged, comparison)
+    return _job.PROBLEMS if problems else _code(options, judged.report.findings)
+
+
+def _judged(option: str, names: Sequence[str], homes: Homes) -> tuple[RunReport, list[Problem]]:
+    paths = [path for name in names for path in (ranks.siblings(name) if len(names) == 1 else [name])]
     runs, problems = judging.read_all(paths)
     if not runs:
-        raise UsageError("--report: " + "; ".join(f"{p.path}: {p.reason}" for p in problems))
-    judged = judging.judge(runs, judging.linting(homes), (), problems)
-    show(judged)
-    return _job.PROBLEMS if problems else _code(options, judged.report.findings)
+        raise UsageError(f"{option}: " + "; ".join(f"{p.path}: {p.reason}" for p in problems))
+    return judging.judge(runs, judging.linting(homes), (), problems), problems
 
 
 def _code(options: argparse.Namespace, findings: Sequence[Finding]) -> int:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TextIO
 
+    from torchperf_lint.comparing import Comparison
     from torchperf_lint.run_report import RunReport
 
 INTERRUPTED = 130
@@ -52,7 +53,7 @@ def _run(arguments: list[str]) -> int:
     if options.report:
         from torchperf_lint.adapters import _runtime
 
-        return _runtime.replay(options, lambda report: _show(report, options, to_error=False))
+        return _runtime.replay(options, lambda report, other: _show(report, options, to_error=False, comparison=other))
     return _lint(options)
 
 
@@ -125,7 +126,7 @@ def _lint(options: argparse.Namespace) -> int:
     return ran.code
 
 
-def _show(report: RunReport, options: argparse.Namespace, to_error: bool) -> None:
+def _show(report: RunReport, options: argparse.Namespace, to_error: bool, comparison: Comparison | None = None) -> None:
     """The report about a run: for people to standard error while a script owns standard output."""
     from torchperf_lint import reporters
 
@@ -133,20 +134,28 @@ def _show(report: RunReport, options: argparse.Namespace, to_error: bool) -> Non
     to_file = options.output_file is not None
     color = _wants_color(options, stream=stream) and not to_file
     view = reporters.View(_width(), color, options.quiet)
+
+    def rendered(name: str, view: reporters.View) -> str:
+        if comparison is not None:
+            return reporters.render_compared(name, comparison, view)
+        return reporters.render_run(name, report, view)
+
     if to_file:
-        _write(options.output_file, reporters.render_run(options.output_format, report, view))
+        _write(options.output_file, rendered(options.output_format, view))
     if to_error:
-        _err(reporters.render_run("full", report, reporters.View(_width(), _wants_color(options, stream=stream))))
+        _err(rendered("full", reporters.View(_width(), _wants_color(options, stream=stream))))
     elif not to_file:
-        _out(reporters.render_run(options.output_format, report, view), 0)
+        _out(rendered(options.output_format, view), 0)
+    if options.html is not None:
+        _write(options.html, reporters.run_page(report, view, comparison), "--html")
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, text: str, option: str = "--output-file") -> None:
     try:
         with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:  # noqa: PTH123
             file.write(text)
     except OSError as error:
-        raise UsageError(f"--output-file: {path} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{option}: {path} cannot be written: {error.strerror}") from None
 
 
 def _width() -> int:

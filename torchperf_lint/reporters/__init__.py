@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Report
 from torchperf_lint.reporters._diff import unified
 from torchperf_lint.reporters._words import counted, fixed, printable, problem, statistics
 from torchperf_lint.run_report import RunReport
+
+if TYPE_CHECKING:
+    from torchperf_lint.comparing import Comparison
 
 __all__ = [
     "View",
@@ -22,7 +26,9 @@ __all__ = [
     "printable",
     "problem",
     "render",
+    "render_compared",
     "render_run",
+    "run_page",
     "run_table",
     "statistics",
     "unified",
@@ -63,6 +69,18 @@ def render(format_name: str, report: Report, view: View) -> str:
 def render_run(format_name: str, report: RunReport, view: View) -> str:
     """The report about a run in a format of `formats()`."""
     text: str = import_module(_module(format_name)).render_run(report, view)
+    return text
+
+
+def render_compared(format_name: str, comparison: Comparison, view: View) -> str:
+    """What a change between two runs did, in a format of `formats()`."""
+    text: str = import_module(f"{__name__}._compared").render(format_name, comparison, view)
+    return text
+
+
+def run_page(report: RunReport, view: View, comparison: Comparison | None = None) -> str:
+    """The report about a run as one HTML page that needs nothing else; `comparison`: with the run before it."""
+    text: str = import_module(f"{__name__}._html").page_of(report, view, comparison)
     return text
 
 

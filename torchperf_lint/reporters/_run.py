@@ -61,32 +61,35 @@ def _header(sheet: Page, report: RunReport) -> None:
 
 def facts(run: Evidence) -> list[str]:
     """On what it ran, how far it came, how long a step took, and how it ended."""
-    facts = [_device(run)]
+    facts = [device_of(run)]
     if run.torch is not None:
         facts.append(f"torch {run.torch}")
     if len(run.ranks) > 1:
         facts.append(counted(len(run.ranks), "rank"))
-    facts.append(_steps(run))
+    facts.append(steps_of(run))
     if run.step_ms is not None and not run.simulated:
         slowest = ", the slowest rank" if len(run.ranks) > 1 else ""
         facts.append(f"median {ms(run.step_ms.median)} a step, p95 {ms(run.step_ms.p95)}{slowest}")
-    return [*facts, *_end(run)]
+    return [*facts, *end_of(run)]
 
 
-def _device(run: Evidence) -> str:
+def device_of(run: Evidence) -> str:
+    """The device, or that there was none, or what a simulated one can tell."""
     if run.simulated:
         return _PARTIAL if any(event.kind == "unsupported" for event in run.events) else _EXACT
     return run.device if run.device is not None else "no CUDA device"
 
 
-def _steps(run: Evidence) -> str:
+def steps_of(run: Evidence) -> str:
+    """How far it came, in steps or else batches."""
     if run.steps:
         return counted(run.steps, "step")
     batches = run.train_batches + run.eval_batches
     return f"no training step, {batches} batch{'' if batches == 1 else 'es'}"
 
 
-def _end(run: Evidence) -> list[str]:
+def end_of(run: Evidence) -> list[str]:
+    """How it ended, unless well."""
     if run.in_process:
         raised = run.state.get("raised")
         return [f"ended by {raised}"] if raised else []
@@ -125,6 +128,14 @@ def _diagnosis(sheet: Page, diagnosis: Diagnosis, with_advice: bool) -> None:
 
 
 def _notes(sheet: Page, report: RunReport) -> None:
+    said = notes(report)
+    if said:
+        sheet.heading("Notes")
+    for note in said:
+        sheet.paragraph("", note, indent=INDENT)
+
+
+def notes(report: RunReport) -> list[str]:
     """What limits the report, each in a line or two."""
     notes = _unsupported(report.run) + _incomplete(report)
     notes += [problem(entry) for entry in report.report.problems[:_MOST_ENTRIES]]
@@ -132,10 +143,7 @@ def _notes(sheet: Page, report: RunReport) -> None:
         notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
     if report.record is not None:
         notes.append(f"the record: {report.record} (judge it again with --report)")
-    if notes:
-        sheet.heading("Notes")
-    for note in notes:
-        sheet.paragraph("", note, indent=INDENT)
+    return notes
 
 
 def _unsupported(run: Evidence) -> list[str]:

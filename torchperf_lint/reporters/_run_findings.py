@@ -10,12 +10,13 @@ from rich.text import Text
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.rates import EVALUATION, STEP, per_step, times_of
 from torchperf_lint.reporters._page import INDENT, Page
-from torchperf_lint.reporters._runtime_json import per_step
-from torchperf_lint.reporters._verdicts import EVALUATION, STEP, confirmed, negligible, times_of, why_not_measured, word
+from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
 
+UNNAMED = "Waits and copies of every step that no finding names (blocked: upper bound)"
 _MOST_LINES = 12
 _MOST_PLACES = 6
 _MOST_UNFOUND = 5
@@ -38,7 +39,7 @@ def verdicts(sheet: Page, report: RunReport) -> None:
     room = _MOST_LINES - min(len(groups), _MOST_LINES // 4)
     shown = sure[:room]
     shown_groups = groups[: max(_MOST_LINES - len(shown), 0)]
-    sheet.heading(_summary(findings))
+    sheet.heading(summary_of(findings))
     if shown:
         _table(sheet, shown, report.run)
     for (outcome, reason), members in shown_groups:
@@ -48,7 +49,8 @@ def verdicts(sheet: Page, report: RunReport) -> None:
         sheet.paragraph("", f"and {len(left)} more: {_outcomes(left)}")
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def summary_of(findings: Sequence[Finding]) -> str:
+    """`3 findings: 2 confirmed, 1 refuted`."""
     return f"{counted(len(findings), 'finding')}: {_outcomes(findings)}"
 
 
@@ -102,23 +104,24 @@ def _row(sheet: Page, finding: Finding, run: Evidence, where: int) -> None:
     if len(at) > where:
         sheet.line(line)
         line = Text(" " * (INDENT + len("TPL101 ") + where))
-    for (_, width), figure in zip(_COLUMNS, _figures(finding, run), strict=True):
+    for (_, width), figure in zip(_COLUMNS, figures(finding, run), strict=True):
         line.append(f"{figure:>{width}}")
     sheet.line(line.append(f"  {_word(finding)}"))
 
 
 def _sentence(sheet: Page, finding: Finding, run: Evidence) -> None:
-    times, blocked, bubble, share = _figures(finding, run)
+    times, blocked, bubble, share = figures(finding, run)
     sheet.paragraph("", f"{finding.code} {_where(finding)}: {_word(finding)}", "bold")
-    figures = f"N/step {times}, blocked {blocked}, bubble {bubble}, share {share}"
-    sheet.paragraph("", figures, indent=2 * INDENT)
+    said = f"N/step {times}, blocked {blocked}, bubble {bubble}, share {share}"
+    sheet.paragraph("", said, indent=2 * INDENT)
 
 
 def _word(finding: Finding) -> str:
     return word(finding.verdict) if finding.verdict is not None else "not judged"
 
 
-def _figures(finding: Finding, run: Evidence) -> tuple[str, str, str, str]:
+def figures(finding: Finding, run: Evidence) -> tuple[str, str, str, str]:
+    """How often a step, ms blocked, ms of bubble, share of the step; `-` for what was not measured."""
     verdict = finding.verdict
     return (
         _times(finding, run),
@@ -151,23 +154,28 @@ def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
         sheet.paragraph("", "negligible: under 1 % of the step", "dim")
     if any(_times(finding, run).endswith(" ev") for finding in findings):
         sheet.paragraph("", "ev: per evaluation batch", "dim")
-    if any(NOT_MEASURED in _figures(finding, run)[1:] for finding in findings):
+    if any(NOT_MEASURED in figures(finding, run)[1:] for finding in findings):
         sheet.paragraph("", f"{NOT_MEASURED} not measured: {why_not_measured(run)}", "dim")
 
 
 def unfound(sheet: Page, report: RunReport) -> None:
     """The lines that wait or copy in every step where no finding stands; the costliest five."""
+    hot = unnamed(report)
+    if not hot:
+        return
+    sheet.heading(UNNAMED)
+    for events in hot[:_MOST_UNFOUND]:
+        sheet.paragraph("", f"{site_of(events[0])}: {said_at(events, report.run)}")
+    if len(hot) > _MOST_UNFOUND:
+        sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
+
+
+def unnamed(report: RunReport) -> list[list[Event]]:
+    """The events of every step that no finding names, by place."""
     places: dict[tuple[str, int, tuple[str, int] | None], list[Event]] = {}
     for event in report.unfound:
         places.setdefault((event.path, event.line, event.via), []).append(event)
-    hot = [events for events in places.values() if report.run.every_step(events)]
-    if not hot:
-        return
-    sheet.heading("Waits and copies of every step that no finding names (blocked: upper bound)")
-    for events in hot[:_MOST_UNFOUND]:
-        sheet.paragraph("", f"{site_of(events[0])}: {_said(events, report.run)}")
-    if len(hot) > _MOST_UNFOUND:
-        sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
+    return [events for events in places.values() if report.run.every_step(events)]
 
 
 def site_of(event: Event) -> str:
@@ -180,7 +188,8 @@ def site_of(event: Event) -> str:
     return f"in package {path}:{event.line}, called from {printable(event.via[0])}:{event.via[1]}"
 
 
-def _said(events: Sequence[Event], run: Evidence) -> str:
+def said_at(events: Sequence[Event], run: Evidence) -> str:
+    """What the events of one place are, how often, and what they cost."""
     what = said_of(events)
     counts = [count for count in (per_step(event, run) for event in events) if count is not None]
     parts = [what, f"{often(max(counts))} a step" if counts else "in evaluation"]

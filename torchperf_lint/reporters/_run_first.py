@@ -77,10 +77,10 @@ def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
     verdict = finding.verdict
     if verdict is not None:
         sheet.paragraph("seen", verdict.reason, indent=indent)
-        sheet.paragraph("price", _price(verdict, run), indent=indent)
+        sheet.paragraph("price", price(verdict, run), indent=indent)
 
 
-def _price(verdict: Verdict, run: Evidence) -> str:
+def price(verdict: Verdict, run: Evidence) -> str:
     """What a confirmed finding costs, as far as it was measured."""
     parts = []
     if verdict.bubble_ms_per_step is not None:

@@ -69,16 +69,22 @@ def show_utilisation(sheet: Page, run: Evidence) -> None:
     """GPU, CPU and disk, a line each; nothing of a simulated run, whose machine does other work."""
     if run.simulated:
         return
-    machine = machine_of(run.utilisation)
     sheet.heading("Meanwhile (means over the run)")
+    for label, text in meanwhile(run):
+        sheet.paragraph(label, text, room=_ROOM)
+
+
+def meanwhile(run: Evidence) -> Iterator[tuple[str, str]]:
+    """(what, what it did) of GPU, CPU and disk, or why nothing is known, without a label."""
+    machine = machine_of(run.utilisation)
     if not machine.record:
         not_here = "not measured: only `torchperf-lint --runtime` samples GPU, CPU and disk"
-        sheet.paragraph("", not_here if run.in_process else "nothing was sampled")
+        yield "", not_here if run.in_process else "nothing was sampled"
         return
     for text in _gpus(machine):
-        sheet.paragraph("GPU", text, room=_ROOM)
-    sheet.paragraph("CPU", _cpu(machine), room=_ROOM)
-    sheet.paragraph("disk", _disk(machine), room=_ROOM)
+        yield "GPU", text
+    yield "CPU", _cpu(machine)
+    yield "disk", _disk(machine)
 
 
 def _gpus(machine: Machine) -> Iterator[str]:

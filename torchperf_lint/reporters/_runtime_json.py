@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
+from torchperf_lint.rates import per_eval_batch, per_step
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
 
@@ -34,23 +35,6 @@ def runtime(report: RunReport) -> dict[str, object]:
         "wall_s": run.wall_s,
         "torn": run.torn,
     }
-
-
-def per_step(event: Event, run: Evidence) -> float | None:
-    """How often it happens in a training step; None where it happens in none.
-
-    Of what happens in evaluation, too, training gets its share by turns.
-    """
-    if not event.train_turns or not run.steps:
-        return None
-    return event.count * event.train_turns / (event.train_turns + event.eval_turns) / run.steps
-
-
-def per_eval_batch(event: Event, run: Evidence) -> float | None:
-    """How often it happens in an evaluation batch; None where it happens in none."""
-    if not event.eval_turns or not run.eval_batches:
-        return None
-    return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_batches
 
 
 def sorted_sites(run: Evidence) -> list[Event]:

@@ -7,9 +7,9 @@ from html import escape
 
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often
 from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.rates import per_eval_batch, per_step
 from torchperf_lint.reporters._run import facts
 from torchperf_lint.reporters._run_findings import said_of, site_of
-from torchperf_lint.reporters._runtime_json import per_eval_batch, per_step
 
 _HEAD = ("where", "what", "times", "a step", "blocked, ms")
 _MOST = 50

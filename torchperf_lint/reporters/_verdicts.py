@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
-from torchperf_lint.reporters._runtime_json import per_eval_batch, per_step
+from torchperf_lint.rates import EVALUATION, times_of
 from torchperf_lint.reporters._words import counted
 from torchperf_lint.verdict import NEGLIGIBLE
-
-STEP, EVALUATION = "step", "evaluation batch"
-_KINDS = ("sync", "copy", "empty-cache", "data-parallel")
 
 
 def negligible(entry: Verdict) -> bool:
@@ -38,23 +33,6 @@ def _price(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, f
     bubble, blocked = verdict.bubble_ms_per_step, verdict.blocked_ms_per_step
     times, unit = times_of(finding, run) or (0.0, "")
     return negligible(verdict), -(bubble or 0.0), -(blocked or 0.0), unit == EVALUATION, -times
-
-
-def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
-    """How often what the finding claims happens, and in what: a step, else an evaluation batch; None where nobody
-    counted. A blocking copy is both a copy and a synchronisation, and counts once.
-    """
-    for unit, per in ((STEP, per_step), (EVALUATION, per_eval_batch)):
-        each = [_sum(run.at(finding.location, kind), run, per) for kind in _KINDS]
-        times = max((count for count in each if count is not None), default=None)
-        if times is not None:
-            return times, unit
-    return None
-
-
-def _sum(events: tuple[Event, ...], run: Evidence, per: Callable[[Event, Evidence], float | None]) -> float | None:
-    counts = [count for count in (per(event, run) for event in events) if count is not None]
-    return sum(counts) if counts else None
 
 
 def why_not_measured(run: Evidence) -> str:

@@ -9,7 +9,7 @@ from math import exp
 from typing import Any
 
 from torchperf_lint.events import RawRun, Record
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Segment, Spread
+from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -41,6 +41,8 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
         returncode=owner.ended.get("returncode") if owner.ended else None,
         wall_s=owner.ended.get("wall_s") if owner.ended else None,
         argv=tuple(owner.header.get("argv", ())),
+        platform=owner.header.get("platform"),
+        python=owner.header.get("python"),
         torn=any(run.torn for run in runs),
     )
 
@@ -81,8 +83,16 @@ def _single(run: RawRun) -> Evidence:
         state=run.state,
         sources=run.sources,
         ranks=(_rank(run),),
+        course=tuple(_course(run)),
         torn=run.torn,
     )
+
+
+def _course(run: RawRun) -> Iterable[Moment]:
+    batches = {number: record.get("batches", 0) for number, record in run.loaders.items()}
+    main = max(batches, key=lambda number: batches[number], default=None)
+    for row in run.course:
+        yield Moment(row["at"], row["steps"], row["batches"], row["syncs"], row["passes"].get(main, 0))
 
 
 def _state_of(run: RawRun, probe: str) -> str | None:
@@ -184,12 +194,13 @@ def _rank(run: RawRun) -> Rank:
 
 
 def spread(histogram: Iterable[Sequence[int]], bucket: float) -> Spread | None:
-    """Median and 95th percentile of a histogram of (logarithmic bucket, count), in ms; None if it is empty."""
+    """Median, 95th percentile and quartiles of a histogram of (logarithmic bucket, count), in ms; None if empty."""
     rows = sorted((int(index), int(count)) for index, count in histogram)
     total = sum(count for _, count in rows)
     if not total:
         return None
-    return Spread(_quantile(rows, total, 0.5, bucket), _quantile(rows, total, 0.95, bucket), total)
+    median, p95, lower, upper = (_quantile(rows, total, share, bucket) for share in (0.5, 0.95, 0.25, 0.75))
+    return Spread(median, p95, total, lower, upper)
 
 
 def _quantile(rows: Sequence[tuple[int, int]], total: int, share: float, bucket: float) -> float:

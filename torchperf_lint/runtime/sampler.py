@@ -48,6 +48,8 @@ class Utilisation:
     course_width_s: float
     course: Sequence[Mapping[str, float]]
     """At most summaries.BUCKETS stretches of the run: `t` (seconds) and the averages of some series."""
+    started: float
+    """When `t` is 0, in seconds since 1970: what tells where the steps stand in the course."""
 
     def to_dict(self) -> dict[str, Any]:
         """For the events file; plain JSON."""
@@ -86,6 +88,7 @@ class Sampler:
         self._tree: Tree | None = None
         self._allowed: AllowedCores | None = None
         self._started = time.monotonic()
+        self._started_at = time.time()
         self._thread = threading.Thread(target=self._run, name="torchperf-lint sampler", daemon=True)
         self._thread.start()
 
@@ -222,6 +225,7 @@ class Sampler:
             processes=tuple(self._tree.processes() if self._tree is not None else ()),
             course_width_s=self._course.width_s,
             course=self._course.points(),
+            started=round(self._started_at, 3),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from math import floor, log
-from time import perf_counter
+from time import perf_counter, time
 
 from torchperf_lint.events import Record
 from torchperf_lint.runtime.recorder import Recorder
@@ -303,6 +303,7 @@ class Timeline:
         self._shown = shown
         yield {
             "record": "steps",
+            "at": round(time(), 3),
             "steps": self.steps,
             "warmup": self.warmup,
             "backwards": self.backwards,

@@ -1,0 +1,158 @@
+"""What a run says about each finding, with its code, and what it saw where no finding stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.reporters import View
+from torchperf_lint.reporters._frame import frame
+from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, table
+from torchperf_lint.reporters._run_findings import UNNAMED, figures, said_at, site_of, summary_of, unnamed
+from torchperf_lint.reporters._run_first import price
+from torchperf_lint.reporters._sources import Sources
+from torchperf_lint.reporters._verdicts import confirmed, why_not_measured, word
+from torchperf_lint.reporters._words import counted, place
+from torchperf_lint.run_report import RunReport
+from torchperf_lint.verdict import digest_of
+
+_COLUMNS = 110
+_MOST_ROWS = 300
+_MOST_CARDS = 120
+_ROOM = 450_000
+"""Characters for all cards together: the page stays under a megabyte whatever was found."""
+_MOST_SITES = 100
+_HEAD = ("where", "finding", "verdict", "a step", "blocked, ms", "bubble, ms", "share")
+
+
+def findings(report: RunReport, view: View) -> Markup:
+    """A table of all, the dearest first, then each with its code and reasons."""
+    every = ranked(report)
+    if not every:
+        return joined(el("h2", "Findings"), el("p", "None in the files that ran."))
+    frames = Frames(report, view)
+    shown: list[Markup] = []
+    left = _ROOM
+    for number, finding in enumerate(every[:_MOST_CARDS]):
+        made = _card(finding, number, report, frames)
+        left -= len(made)
+        if left < 0:
+            break
+        shown.append(made)
+    rows = [_row(finding, number if number < len(shown) else None, report) for number, finding in enumerate(every)]
+    more = [el("p", f"and {counted(len(rows) - _MOST_ROWS, 'more finding')}")] if len(rows) > _MOST_ROWS else []
+    untold = len(every) - len(shown)
+    rest = [el("p", f"{counted(untold, 'more finding')}: see --report and --explain")] if untold else []
+    return lines(
+        el("h2", summary_of(every)),
+        table(_caption(report), _HEAD, rows[:_MOST_ROWS], numbers=4),
+        *more,
+        *shown,
+        *rest,
+    )
+
+
+def ranked(report: RunReport) -> list[Finding]:
+    """The confirmed, the dearest first, then the others by verdict."""
+    sure = confirmed(report.report.findings, report.run)
+    order = list(Outcome)
+    others = [f for f in report.report.findings if f.verdict is None or f.verdict.outcome is not Outcome.CONFIRMED]
+    others.sort(key=lambda f: (order.index(f.verdict.outcome) if f.verdict else len(order), f.sort_key))
+    return [*sure, *others]
+
+
+def _caption(report: RunReport) -> str:
+    missing = why_not_measured(report.run)
+    return (
+        f"Host time blocked is an upper bound of what a change saves. A figure shown as - was not measured: {missing}"
+    )
+
+
+def _row(finding: Finding, card: int | None, report: RunReport) -> tuple[str, ...]:
+    where = place(finding.location)
+    link = el("a", where, href=f"#f{card}") if card is not None else where
+    return (link, f"{finding.code} {finding.name}", _verdict(finding), *figures(finding, report.run))
+
+
+def _verdict(finding: Finding) -> Markup:
+    verdict = finding.verdict
+    if verdict is None:
+        return el("span", "not judged")
+    return el("span", word(verdict), class_="bad" if verdict.outcome is Outcome.CONFIRMED else None)
+
+
+def _card(finding: Finding, number: int, report: RunReport, frames: Frames) -> Markup:
+    verdict = finding.verdict
+    said = [("seen", code_in(verdict.reason))] if verdict is not None else []
+    if verdict is not None and verdict.outcome is Outcome.CONFIRMED:
+        said.append(("price", joined(price(verdict, report.run))))
+    said.append(("instead", instead(finding.instead)))
+    said += [
+        (name, code_in(why)) for name, why in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)) if why
+    ]
+    return el(
+        "article",
+        el("h3", place(finding.location), " ", finding.code, " ", finding.name, " (", _verdict(finding), ")"),
+        el("p", code_in(finding.message)),
+        frames.of(finding),
+        described(said),
+        el("p", "read more: ", el("code", f"torchperf-lint --explain {finding.code}"), class_="dim"),
+        class_="card",
+        id=f"f{number}",
+    )
+
+
+def described(said: Iterable[tuple[str, str]]) -> Markup:
+    """Labels and what stands beside them."""
+    return el("dl", *(joined(el("dt", label), el("dd", text)) for label, text in said), class_="why")
+
+
+def instead(text: str) -> Markup:
+    """One line is words; several are code."""
+    code = cut(text.strip("\n")).expandtabs(4)
+    return el("pre", code) if "\n" in code else code_in(code)
+
+
+class Frames:
+    """The lines that findings point at, of the text that ran: another text's line would mislead."""
+
+    def __init__(self, report: RunReport, view: View) -> None:
+        self._report, self._view, self._sources = report, view, Sources(view)
+        self._same: dict[str, bool] = {}
+
+    def of(self, finding: Finding) -> Markup:
+        """A frame, or why there is none."""
+        at = finding.location
+        if not self._is_what_ran(at.path):
+            return el("p", "The file is not here as it ran, so its lines are not shown.", class_="dim")
+        rows = frame(self._sources.lines(at), at, _COLUMNS, context=1)
+        if not rows:
+            return Markup("")
+        gutter = max(len(str(row.number or "")) for row in rows)
+        shown = []
+        for row in rows:
+            shown.append(el("span", f"{row.number or '':>{gutter}} | ", class_="dim"))
+            shown.append(joined(row.text, "\n"))
+            if row.marks:
+                shown.append(el("span", f"{'':>{gutter}} | ", class_="dim"))
+                shown.append(joined(el("span", row.marks, class_="mark"), "\n"))
+        return el("pre", *shown, tabindex="0")
+
+    def _is_what_ran(self, path: str) -> bool:
+        ran = self._report.run.sources.get(path)
+        if ran is None or path in self._view.texts:
+            return True
+        if path not in self._same:
+            self._same[path] = digest_of(self._view.cwd / path) == ran
+        return self._same[path]
+
+
+def sites(report: RunReport) -> Markup:
+    """Waits and copies of every step that no finding names; nothing where there are none."""
+    hot = unnamed(report)
+    if not hot:
+        return Markup("")
+    rows: list[tuple[str, ...]] = [(site_of(events[0]), said_at(events, report.run)) for events in hot[:_MOST_SITES]]
+    left = len(hot) - _MOST_SITES
+    more = [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
+    return lines(el("h2", UNNAMED), table("The costliest first", ("where", "what"), rows), *more)
