@@ -6,22 +6,21 @@ asked for, so that importing this package stays cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # known to type checkers by its name; `typing` itself is dear at the start
 if TYPE_CHECKING:
     from torchperf_lint.errors import AlreadyWatchedError as AlreadyWatchedError
     from torchperf_lint.errors import CannotSeeSyncsError as CannotSeeSyncsError
     from torchperf_lint.errors import SyncsFoundError as SyncsFoundError
-    from torchperf_lint.errors import SyncSite as SyncSite
     from torchperf_lint.runtime.guarding import no_syncs as no_syncs
     from torchperf_lint.runtime.simulating import simulate as simulate
     from torchperf_lint.runtime.watching import watch as watch
+    from torchperf_lint.waits import SyncSite as SyncSite
 
 __version__ = "0.1.0"
 _PLACES = {
     "AlreadyWatchedError": "errors",
     "CannotSeeSyncsError": "errors",
-    "SyncSite": "errors",
+    "SyncSite": "waits",
     "SyncsFoundError": "errors",
     "no_syncs": "runtime.guarding",
     "simulate": "runtime.simulating",

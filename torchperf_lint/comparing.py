@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +10,11 @@ from torchperf_lint.bounds import loop_of
 from torchperf_lint.comparable import EXACT, Change, Scale, incomparable, threshold_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis, Finding, Outcome, Verdict
+from torchperf_lint.patterns import pattern
 from torchperf_lint.rates import times_of
 from torchperf_lint.run_report import RunReport
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = pattern(r"\d+")
 
 
 @dataclass(frozen=True)

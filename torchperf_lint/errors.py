@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+TYPE_CHECKING = False  # known to type checkers by its name: every start imports this module
+if TYPE_CHECKING:
+    from torchperf_lint.waits import SyncSite
 
 
 class TorchPerfError(Exception):
@@ -35,22 +37,6 @@ class CannotCheck(TorchPerfError):  # noqa: N818 -- it names what happens, and i
 
 class CannotFix(TorchPerfError):  # noqa: N818 -- it names what happens, and is no failure of ours
     """A change cannot be made without guessing; the finding is reported without a fix."""
-
-
-@dataclass(frozen=True)
-class SyncSite:
-    """Where the host waited for the device, within a block that was watched for it."""
-
-    path: str
-    """POSIX, relative to the working directory when inside it; empty where no line of Python stands behind the wait."""
-    line: int
-    """1-based; 0 where `path` is empty."""
-    what: str
-    """What waited: "item", "nonzero", "copy to host"; with a real device "stream", "event" or "device"."""
-    count: int
-    function: str = ""
-    via: tuple[str, int] | None = None
-    """The line of one's own code that led there, where the place is in an installed package."""
 
 
 class SyncsFoundError(TorchPerfError, AssertionError):

@@ -8,8 +8,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
     event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
-    steps       step counts, the histogram of step times, and one for each phase that a process goes through alone
-    steps       step counts and the histogram of step times, and `at` which moment (seconds since 1970)
+    steps       step counts, `at` which moment (seconds since 1970), the histogram of step times, and one for each
+                phase that a process goes through alone
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not

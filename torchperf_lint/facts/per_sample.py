@@ -22,19 +22,20 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, Turn
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
 _LOOPS = (ast.For, ast.ListComp, ast.GeneratorExp)
 _BRANCHES = (ast.If, ast.IfExp, ast.While, ast.Try, ast.For, ast.BoolOp, ast.Lambda, ast.FunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LEAVES = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
-_CARRIES = re.compile(r"past|cache|incremental|memory|stream|recurr|rnn|lstm|gru|cell(?:s|_|$)", re.IGNORECASE)
+_CARRIES = pattern(r"past|cache|incremental|memory|stream|recurr|rnn|lstm|gru|cell(?:s|_|$)", re.IGNORECASE)
 """Modules and arguments that hand something from one call to the next."""
-_LARGE = re.compile(r"(?:^|[._])(?:vae|unet|movq|llm|\w*diffusion|pipe|pipeline|tiled?)(?:_|$)", re.IGNORECASE)
+_LARGE = pattern(r"(?:^|[._])(?:vae|unet|movq|llm|\w*diffusion|pipe|pipeline|tiled?)(?:_|$)", re.IGNORECASE)
 """Modules of which one sample fills a device, and that take them one by one for that reason."""
-_TIMES = re.compile(r"^(?:t|ts|tt|time\w*|steps?|frames?|tokens?|pos|positions?)$", re.IGNORECASE)
+_TIMES = pattern(r"^(?:t|ts|tt|time\w*|steps?|frames?|tokens?|pos|positions?)$", re.IGNORECASE)
 """Variables of loops over times, not over samples."""
-_BATCH_SIZE = re.compile(r"^(?:b|n|bs|bsz|batch_?size|num_samples|n_samples|batch)$", re.IGNORECASE)
-_MEMORY = re.compile(r"memory|\bOOM\b|\bV?RAM\b", re.IGNORECASE)
+_BATCH_SIZE = pattern(r"^(?:b|n|bs|bsz|batch_?size|num_samples|n_samples|batch)$", re.IGNORECASE)
+_MEMORY = pattern(r"memory|\bOOM\b|\bV?RAM\b", re.IGNORECASE)
 _TRAINS = frozenset("backward manual_backward step grad zero_grad".split())
 """A gradient for each sample, or a step after each: one call for all gives another result."""
 

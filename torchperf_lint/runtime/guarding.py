@@ -14,10 +14,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
-from torchperf_lint.errors import CannotSeeSyncsError, SyncsFoundError, SyncSite
+from torchperf_lint.errors import CannotSeeSyncsError, SyncsFoundError
 from torchperf_lint.runtime import simulated
 from torchperf_lint.runtime.probes import _listening
 from torchperf_lint.runtime.sites import Key, Sites
+from torchperf_lint.waits import SyncSite
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _MOST_SITES = 20

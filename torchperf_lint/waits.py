@@ -1,0 +1,21 @@
+"""A place where the host waited for the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SyncSite:
+    """Where the host waited for the device, within a block that was watched for it."""
+
+    path: str
+    """POSIX, relative to the working directory when inside it; empty where no line of Python stands behind the wait."""
+    line: int
+    """1-based; 0 where `path` is empty."""
+    what: str
+    """What waited: "item", "nonzero", "copy to host"; with a real device "stream", "event" or "device"."""
+    count: int
+    function: str = ""
+    via: tuple[str, int] | None = None
+    """The line of one's own code that led there, where the place is in an installed package."""
