@@ -87,7 +87,8 @@ class DeterministicLeftOn(SourceRule):
     ```
 
     ## Fix safety
-    Unsafe: the literal becomes False (`"default"`, 0). Who counted on it gets other results from run to run.
+    Unsafe, and only where the finding is `likely`: the literal becomes False (`"default"`, 0). Who counted on it gets
+    other results from run to run.
 
     ## Confirmed by
     Nothing: no probe compares algorithms. That the line did not run is reported.
@@ -134,7 +135,8 @@ class DeterministicLeftOn(SourceRule):
             instead="leave one of the two out" if raced else "leave it out, or let a flag that is off decide",
             confidence=Confidence.LIKELY if sure else Confidence.POSSIBLE,
             root_cause=f"{self.code} in function {mark.function} of {mark.file.path}",
-            fix=fix_of(mark, Safety.UNSAFE, lambda edit: [edit.replace(asked.value, asked.off)]),
+            # Where nothing says that it is in vain, results that repeat may be what somebody wants.
+            fix=fix_of(mark, Safety.UNSAFE, lambda edit: [edit.replace(asked.value, asked.off)]) if sure else None,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
