@@ -42,8 +42,7 @@ _CALLED_ONCE = pattern(
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
-MEASURES = pattern(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
-"""Files with what is computed of a whole evaluation, or of the results of one."""
+_MEASURES = pattern(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 _TRANSFORMS = pattern(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
 _TRANSFORM = pattern(r"Transforms?$|Augment(?:ation|er)?s?$")
 """Files and classes of what is done to the items of a data set, on the host; modules that do it to batches are hot
@@ -210,6 +209,14 @@ class Operations:
         return found
 
 
+def measures(path: str) -> bool:
+    """Whether a file holds what is computed of a whole evaluation, or of the results of one, by its place.
+
+    The name of a whole package says nothing of a file deep in it: `pytorch_metric_learning/utils/distances.py`.
+    """
+    return bool(_MEASURES.search(path.partition("/")[2] if path.count("/") > 1 else path))
+
+
 def _is_private(function: Function) -> bool:
     """Whether a function is for whoever defines it, a base class as well: its calls cannot be missing."""
     return function.name.startswith("__" if function.class_index < 0 else "_")
@@ -217,7 +224,7 @@ def _is_private(function: Function) -> bool:
 
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
-    return bool(MEASURES.search(key.path) or _CALLED_ONCE.search(function.name) or _of_items(key, function))
+    return bool(measures(key.path) or _CALLED_ONCE.search(function.name) or _of_items(key, function))
 
 
 def _of_items(key: FunctionKey, function: Function) -> bool:

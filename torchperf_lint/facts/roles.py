@@ -10,7 +10,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, ONCE_PER_EPOCH, goes_through_loaders, is_meter
-from torchperf_lint.facts.operations import MEASURES, PLAIN_BASES, annotated_operation, part_of_a_pass
+from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation, measures, part_of_a_pass
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
@@ -25,7 +25,8 @@ COLD_NAME = pattern(
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
     r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
     r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
-    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_",
+    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_"
+    r"|^_\w+_(?:compute|reduce)$",  # what functional metrics make of a finished state, once an epoch
     re.IGNORECASE,
 )
 _COLD_UNLESS_CALLED = pattern(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
@@ -329,7 +330,7 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name in _TRACKS and _TRACKER.search(index.record(cls).name) and _imports_torch(index, cls.path):
         key = index.method(cls, name)
         given = key is not None and len(index.function(key).parameters) > 1
-        return (_METER if MEASURES.search(cls.path) else _FRAME) if given else None
+        return (_METER if measures(cls.path) else _FRAME) if given else None
     if name in _DENOISING:
         key = index.method(cls, "step")
         parameters = [p.name for p in index.function(key).parameters] if key is not None else []

@@ -96,7 +96,7 @@ class MemoryStatOrNvidiaSmiInLoop(SourceRule):
     ```
 
     ## Fix safety
-    There is none: how often the figures are wanted is not in the code.
+    There is no automatic fix: how often the figures are wanted is not in the code.
 
     ## Confirmed by
     Nothing: no probe times such calls. That the line did not run is reported.

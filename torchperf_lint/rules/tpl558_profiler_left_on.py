@@ -85,7 +85,7 @@ class ProfilerLeftOn(SourceRule):
     ```
 
     ## Fix safety
-    There is none: what reads the profiler's results would have to go as well.
+    There is no automatic fix: what reads the profiler's results would have to go as well.
 
     ## Confirmed by
     Nothing: no probe asks for profilers. That the line did not run is reported.

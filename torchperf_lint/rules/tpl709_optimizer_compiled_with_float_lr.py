@@ -74,7 +74,7 @@ class OptimizerCompiledWithFloatLr(SourceRule):
     ```
 
     ## Fix safety
-    There is none: some optimizers take a tensor only with `capturable=True` or `fused=True`.
+    There is no automatic fix: some optimizers take a tensor only with `capturable=True` or `fused=True`.
 
     ## Confirmed by
     Nothing: no probe counts compilations. That the line did not run is reported.

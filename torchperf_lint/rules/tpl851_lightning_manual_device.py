@@ -87,7 +87,7 @@ class LightningManualDevice(SourceRule):
     ```
 
     ## Fix safety
-    There is none: whether a tensor has to be moved at all depends on where it comes from.
+    There is no automatic fix: whether a tensor has to be moved at all depends on where it comes from.
 
     ## Confirmed by
     Nothing: one process cannot tell what the others do. That the line did not run is reported.
