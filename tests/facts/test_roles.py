@@ -161,8 +161,18 @@ class Agent:
 COLD = {
     "a processor of text": method("class TextProcessor", "__call__(self, text, hidden_states)"),
     "something else that is called with a layer": method("class Inspector", "__call__(self, attn, hidden_states)"),
-    "what a functional metric makes of its state": "import torch\n\n\n"
-    "def _auc_compute(x: torch.Tensor) -> torch.Tensor:\n    print(x)  # <-\n    return x\n\n\ndef auc(x: torch.Tensor) -> torch.Tensor:\n    return _auc_compute(x)\n",
+    "what a functional metric makes of its state": """
+import torch
+
+
+def _auc_compute(x: torch.Tensor) -> torch.Tensor:
+    print(x)  # <-
+    return x
+
+
+def auc(x: torch.Tensor) -> torch.Tensor:
+    return _auc_compute(x)
+""",
     "a forward of such a class that is given no tensors": "import rules\n\n\n"
     + method("class Chain(rules.Chain)", "forward(self, facts, goal)"),
     "a forward of an abstract class that is given tensors": "import abc\n\n\n"
