@@ -113,12 +113,14 @@ def test_flake8_takes_the_options_shown():
     assert shown == set(FLAKE8_OPTIONS)
 
 
-def test_the_hook_shown_exists():
-    (shown,) = re.findall(r"- id: (\S+)", block("yaml"))
+def test_the_hooks_shown_exist():
+    shown = re.findall(r"- id: (\S+)", block("yaml"))
     hooks = ROOT / ".pre-commit-hooks.yaml"
     if not hooks.exists():
         pytest.skip("no checkout")
-    assert f"- id: {shown}\n" in hooks.read_text(encoding="utf-8")
+    text = hooks.read_text(encoding="utf-8")
+    assert shown[0] == "torchperf-lint"
+    assert [hook for hook in shown if f"- id: {hook}\n" not in text] == []
 
 
 def test_the_configuration_shown_is_taken(tmp_path):
