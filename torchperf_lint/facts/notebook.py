@@ -131,13 +131,15 @@ def _next_statement(cell: str, start: int) -> tuple[str, int]:
     Only the beginning of a logical line can be IPython's: a line of a string or an open bracket may begin
     with `%` and be Python.
     """
-    magic = _LINE_MAGIC.match(cell, start) or _ASSIGNED_MAGIC.match(cell, start)
+    magic = _LINE_MAGIC.match(cell, start)
+    assigned = _ASSIGNED_MAGIC.match(cell, start) if magic is None else None
+    magic = magic or assigned
     if magic is None:
         end = _logical_end(cell, start)
         return cell[start:end], end
     joined = _JOINED_LINE.match(cell, start)
     end = joined.end() if joined else len(cell)
-    filler = "None" if magic.re is _ASSIGNED_MAGIC else "pass"
+    filler = "None" if assigned is not None else "pass"
     return magic[1] + filler + _blank(cell[start:end]), end
 
 
