@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _NAME = "max_syncs"
 _OPTION, _DEST = "--torchperf-simulate", "torchperf_simulate"
 _MARKER = "max_syncs(n): the test makes the host wait for the GPU at most n times (torchperf-lint)"
+_CANNOT_COUNT = ""
+"""Why no test can be counted as a whole, in an old environment; the fixture works there."""
 _FAILED = pytest.StashKey[Exception]()
 """Why torch got no simulated device."""
 
@@ -53,12 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, before other fixtures ask for a device, what nothing here could see."""
     marked = _allowed(item) is not None
+    if marked and _CANNOT_COUNT:
+        pytest.skip(f"max_syncs: {_CANNOT_COUNT}")
     if marked or _NAME in getattr(item, "fixturenames", ()):
         _skip_unseen(item.config)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+def _counted(item: pytest.Item) -> Generator[None, object, object]:
     """Count in the test itself, its fixtures left out."""
     at_most = _allowed(item)
     if at_most is None:
@@ -73,6 +76,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         message = str(error)
     # What the message lacks a traceback does not have either: it would show this file.
     pytest.fail(message, pytrace=False)
+
+
+try:
+    pytest_runtest_call = pytest.hookimpl(wrapper=True)(_counted)
+except TypeError:  # pluggy before 1.2: whoever only has us installed must not notice
+    _CANNOT_COUNT = "the marker needs pluggy 1.2 or later"
 
 
 @pytest.fixture
