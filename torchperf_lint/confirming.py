@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence
+from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence, LoaderRun
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
 
 NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
@@ -67,7 +67,7 @@ def silent(run: Evidence, location: Location, what: str) -> Verdict:
         return Verdict(Outcome.NOT_REACHED, "the line did not run")
     if ran < OFTEN_ENOUGH:
         return Verdict(Outcome.UNOBSERVABLE, f"the line ran {'once' if ran == 1 else 'twice'}, too rarely to judge")
-    return Verdict(Outcome.REFUTED, f"the line ran at least {OFTEN_ENOUGH} times without a {what}")
+    return Verdict(Outcome.REFUTED, f"the line ran at least {OFTEN_ENOUGH} times without {_a(what)}")
 
 
 def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
@@ -88,11 +88,28 @@ def by_the_data_set(finding: Finding, run: Evidence, what: str) -> Verdict:
         if over or run.ran(finding.location) == 0:
             return Verdict(Outcome.NOT_REACHED, "no batch was read from a loader over this data set")
         return Verdict(Outcome.UNOBSERVABLE, "no loader over this data set was seen")
+    return by_waits(run, read, f"the data set {what}")
+
+
+def by_waits(run: Evidence, read: Iterable[LoaderRun], said: str) -> Verdict:
+    """Confirmed by what is `said`, priced by what the loop waited for these loaders; a simulated run has no price."""
+    read = tuple(read)
     waited, batches = sum(loader.steady_wait_ms for loader in read), sum(loader.steady_batches for loader in read)
+    if run.simulated:
+        return Verdict(Outcome.CONFIRMED, f"{said}; a simulated run does not tell what they cost")
     if not batches:
-        return Verdict(Outcome.CONFIRMED, f"the data set {what}; too few batches to say what they cost")
-    reason = f"the data set {what}; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
+        return Verdict(Outcome.CONFIRMED, f"{said}; too few batches to say what they cost")
+    reason = f"{said}; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
     return priced(run, Outcome.CONFIRMED, reason, waited)
+
+
+def until_first_batches(run: Evidence, read: Iterable[LoaderRun]) -> str:
+    """`, 12 ms until each first batch`, the mean over passes; nothing in a simulated run, whose times mean nothing."""
+    read = tuple(read)
+    if run.simulated:
+        return ""
+    waited = sum(loader.start_ms + loader.first_wait_ms for loader in read)
+    return f", {waited / sum(loader.epochs for loader in read):.3g} ms until each first batch"
 
 
 def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
@@ -118,6 +135,10 @@ def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else _plural(noun)}"
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _plural(noun: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchperf_lint.runtime.sites import INTERNAL, LIBRARY, PROJECT, Sites
+from torchperf_lint.runtime.sites import INTERNAL, LIBRARY, PROJECT, Key, Sites
 
 PURELIB = sysconfig.get_path("purelib")
 STDLIB = sysconfig.get_path("stdlib")
@@ -308,6 +308,17 @@ def test_one_place_is_one_key(world):
     work()
     work()
     assert world.seen[0] is world.seen[1]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code has no columns before Python 3.11")
+def test_all_instructions_of_a_place_have_one_key(world):
+    """Python 3.11 stands at another instruction of a call once it has run some times."""
+    work = world.define("train.py", "def work(values):\n    return [float(probe() or v) for v in values]\n")["work"]
+    work([1, 2])
+    code = world.seen[0].code
+    keys = {world.sites._first(Key(code, 2 * n, None, 0)) for n in range(len(code.co_code) // 2)}
+    places = [world.sites.resolve(key).place for key in keys]
+    assert len(set(places)) == len(places) < len(code.co_code) // 2
 
 
 def test_the_same_text_in_two_files_is_two_places(world):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import priced, silent
+from torchperf_lint.confirming import by_waits, silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.datasets import data_of, held, item_work
 from torchperf_lint.facts.loaders import LoaderUse
@@ -112,12 +112,7 @@ class LoaderWithoutWorkers(SourceRule):
             return Verdict(Outcome.NOT_REACHED, "no batch was read from the loader")
         if all(loader.workers for loader in read):
             return Verdict(Outcome.REFUTED, f"it ran with {read[0].workers} workers")
-        alone = [loader for loader in read if not loader.workers]
-        waited, batches = sum(loader.steady_wait_ms for loader in alone), sum(loader.steady_batches for loader in alone)
-        if not batches:
-            return Verdict(Outcome.CONFIRMED, "no workers; too few batches to say what they cost")
-        reason = f"no workers; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
-        return priced(run, Outcome.CONFIRMED, reason, waited)
+        return by_waits(run, (loader for loader in read if not loader.workers), "no workers")
 
     def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
         if held(project.values, site.call, site.frame) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import silent
+from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.facts.datasets import held
 from torchperf_lint.facts.loader_arguments import given, unpacks, workers
@@ -119,8 +119,7 @@ class NoPersistentWorkers(SourceRule):
             return Verdict(Outcome.REFUTED, "it ran without workers, or with workers that live on")
         if passes < OFTEN_ENOUGH:
             return Verdict(Outcome.UNOBSERVABLE, f"{passes} passes, too few to judge")
-        waited = sum(loader.start_ms + loader.first_wait_ms for loader in anew)
-        return Verdict(Outcome.CONFIRMED, f"{passes} passes, {waited / passes:.3g} ms until the first batch of each")
+        return Verdict(Outcome.CONFIRMED, f"{passes} passes{until_first_batches(run, anew)}")
 
     def _finding(
         self, file: SourceFile, project: Project, site: Site, again: Again, number: int | None, written: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchperf_lint.confirming import silent
+from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
 from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.facts.project import Project
@@ -105,11 +105,9 @@ class LoaderRebuiltInLoop(SourceRule):
         read = [loader for loader in made if loader.batches]
         if not read:
             return silent(run, finding.location, "loader")
-        starts = sum(loader.start_ms + loader.first_wait_ms for loader in read)
         passes = sum(loader.epochs for loader in read)
         if len(read) >= OFTEN_ENOUGH:
-            reason = f"{len(read)} loaders were made and read, {starts / passes:.3g} ms until each first batch"
-            return Verdict(Outcome.CONFIRMED, reason)
+            return Verdict(Outcome.CONFIRMED, f"{len(read)} loaders were made and read{until_first_batches(run, read)}")
         if passes >= OFTEN_ENOUGH:
             return Verdict(Outcome.REFUTED, f"{len(read)} made and read for {passes} passes")
         return Verdict(Outcome.UNOBSERVABLE, f"{len(read)} made and read, too few to judge")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import silent
+from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence, LoaderRun
 from torchperf_lint.facts.passes import Pass, pass_for_one_batch, varies
 from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
@@ -116,8 +116,7 @@ class NextOfANewIterator(SourceRule):
         if not again:
             return silent(run, finding.location, "pass for one batch")
         passes, batches = sum(loader.epochs for loader in again), sum(loader.batches for loader in again)
-        each = sum(loader.start_ms + loader.first_wait_ms for loader in again) / passes
-        reason = f"{passes} passes over the loader for {batches} batches, {each:.3g} ms until each first batch"
+        reason = f"{passes} passes over the loader for {batches} batches{until_first_batches(run, again)}"
         return Verdict(Outcome.CONFIRMED, reason)
 
     def _finding(self, project: Project, site: Site, begun: Pass) -> Finding:

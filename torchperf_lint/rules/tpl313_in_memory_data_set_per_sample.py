@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import priced, silent
+from torchperf_lint.confirming import by_waits, silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.collating import Batch, collated_by_sample
 from torchperf_lint.facts.loaders import LoaderUse
@@ -123,12 +123,7 @@ class InMemoryDataSetPerSample(SourceRule):
             return silent(run, finding.location, "loader")
         if all((loader.settings.get("batch_size") or 1) == 1 for loader in read):
             return Verdict(Outcome.REFUTED, "its batches are not put together from several samples")
-        waited, batches = sum(loader.steady_wait_ms for loader in read), sum(loader.steady_batches for loader in read)
-        samples = read[0].settings.get("batch_size")
-        if not batches:
-            return Verdict(Outcome.CONFIRMED, f"batches of {samples} samples; too few to say what they cost")
-        reason = f"the loop waited {waited / batches:.3g} ms for each of {batches} batches of {samples} samples"
-        return priced(run, Outcome.CONFIRMED, reason, waited)
+        return by_waits(run, read, f"batches of {read[0].settings.get('batch_size')} samples")
 
     def _finding(self, file: SourceFile, site: Site, batch: Batch, uses: list[LoaderUse]) -> Finding:
         first = uses[0]

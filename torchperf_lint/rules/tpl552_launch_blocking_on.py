@@ -151,7 +151,7 @@ class LaunchBlockingOn(SourceRule, TextRule):
             return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("state", "the run ended before its third step"))
         if environment.get(_VARIABLE, "0") not in ("", "0"):
             return Verdict(Outcome.CONFIRMED, f"{_VARIABLE} was {environment[_VARIABLE]} while it trained")
-        return Verdict(Outcome.REFUTED, f"{_VARIABLE} was not set while it trained")
+        return Verdict(Outcome.REFUTED, f"{_VARIABLE} was not 1 while it trained")
 
 
 def _is_on(value: ast.expr) -> bool:

@@ -70,6 +70,7 @@ class Sites:
         self._kinds: dict[str, int] = {}
         """By file name, whose hash Python keeps."""
         self._keys: dict[tuple[int, ...], Key] = {}
+        self._places: dict[tuple[object, ...], Key] = {}
         self._internal: tuple[str, ...] = (os.path.join(_PACKAGE, ""),)
         self._standard = tuple(sorted(set(_standard_library())))
 
@@ -115,10 +116,17 @@ class Sites:
     def _key(self, frame: FrameType, via: FrameType | None) -> Key:
         code, lasti = frame.f_code, frame.f_lasti
         if via is None:
-            return self._keys.setdefault((id(code), lasti), Key(code, lasti, None, 0))
+            return self._keys.setdefault((id(code), lasti), self._first(Key(code, lasti, None, 0)))
         identity = (id(code), lasti, id(via.f_code), via.f_lasti)
         found = self._keys.get(identity)
-        return found or self._keys.setdefault(identity, Key(code, lasti, via.f_code, via.f_lasti))
+        return found or self._keys.setdefault(identity, self._first(Key(code, lasti, via.f_code, via.f_lasti)))
+
+    def _first(self, key: Key) -> Key:
+        """The key that stands for this place already: Python 3.11 moves on by an instruction once a call is warm."""
+        spans = (_position(key.code, key.lasti), key.via and _position(key.via, key.via_lasti))
+        if any(span is not None and span[2] is None for span in spans):
+            return key
+        return self._places.setdefault((id(key.code), id(key.via), *spans), key)
 
     def kind_of(self, filename: str) -> int:
         """INTERNAL, LIBRARY or PROJECT for the file name of a code object."""
