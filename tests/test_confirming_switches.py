@@ -10,8 +10,8 @@ from torchperf_lint.model import Confidence, Finding, Location, Severity
 HERE = Location("train.py", 3, 1, 3, 40)
 
 
-def outcome(code, severity=Severity.WARNING, **run):
-    finding = Finding(code, "x-y", HERE, severity, Confidence.CERTAIN, "m", None, None, "i", "u")
+def outcome(code, severity=Severity.WARNING, message="m", **run):
+    finding = Finding(code, "x-y", HERE, severity, Confidence.CERTAIN, message, None, None, "i", "u")
     verdict = catalog.rule_class(code)().confirm(finding, Evidence(**run))
     return verdict.outcome.value, verdict.reason
 
@@ -62,3 +62,60 @@ def test_nothing_looks_at_the_debug_mode():
 @pytest.mark.parametrize("code", ["TPL507", "TPL601", "TPL651", "TPL652", "TPL653"])
 def test_what_no_probe_sees(code):
     assert outcome(code, **RAN, device="H100")[0] == "unobservable"
+
+
+def of_adam(switches, devices=("cuda",)):
+    return {"optimizers": [{"class": "Adam", "devices": list(devices), "tensors": 9, "switches": switches}]}
+
+
+def deterministic(cudnn):
+    return {"deterministic": False, "cudnn_deterministic": cudnn}
+
+
+def environment(**variables):
+    return {"environment": variables}
+
+
+SETTINGS = [
+    ("TPL555", "m", deterministic(cudnn=True), deterministic(cudnn=False)),
+    ("TPL556", "m", {"cudnn_enabled": False}, {"cudnn_enabled": True}),
+    ("TPL558", "m", {"profiling": True}, {"profiling": False}),
+    ("TPL602", "`optim.Adam`", of_adam({"foreach": False}), of_adam({"foreach": None})),
+    ("TPL603", "`Adam`", of_adam({"fused": None}), of_adam({"fused": True})),
+    ("TPL762", "NCCL_DEBUG is set", environment(NCCL_DEBUG="INFO"), environment(NCCL_DEBUG="WARN")),
+    ("TPL762", "NCCL_IB_DISABLE is set", environment(NCCL_IB_DISABLE="1"), environment()),
+    (
+        "TPL407",
+        "PYTORCH_CUDA_ALLOC_CONF keeps",
+        environment(PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:32"),
+        environment(PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"),
+    ),
+]  # fmt: skip
+"""Code, the start of its message, the state that confirms it, the state that refutes it."""
+
+
+@pytest.mark.parametrize(("code", "message", "slow", "fine"), SETTINGS)
+def test_a_setting_is_judged_by_what_a_step_found(code, message, slow, fine):
+    def judged(**run):
+        return outcome(code, message=message, **run)
+
+    assert judged(**RAN, state=slow)[0] == "confirmed"
+    assert judged(**RAN, state=fine)[0] == "refuted"
+    assert judged(**SKIPPED, state=slow) == ("not-reached", "the line did not run")
+    assert judged(**RAN)[0] == "unobservable"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [("TPL556", "switches kernels of attention off"), ("TPL558", "keeps the stack of every allocation")],
+)
+def test_what_no_state_tells(code, message):
+    state = {"cudnn_enabled": False, "profiling": True}
+    assert outcome(code, message=message, **RAN, state=state)[0] == "unobservable"
+
+
+def test_an_optimizer_on_the_host_or_of_another_class():
+    on_host = of_adam({"foreach": False}, devices=("cpu",))
+    assert outcome("TPL602", message="`Adam`", **RAN, state=on_host) == ("unobservable", NO_DEVICE)
+    there = of_adam({"foreach": False})
+    assert outcome("TPL602", message="`SGD`", **RAN, state=there)[0] == "unobservable"

@@ -180,6 +180,18 @@ CASES = {
         "not-reached": run(**NOT_RAN, device=None),
         "unobservable": run(lines={}, complete=frozenset(), device=None),
     },
+    "TPL402": {
+        "confirmed": run(event("collect", "all"), device=None),
+        "refuted": run(event("collect", "all", count=2), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(lines={}, complete=frozenset(), device=None),
+    },
+    "TPL404": {
+        "confirmed": run(event("kept-graph", "backward"), device=None),
+        "refuted": run(event("kept-graph", "backward", count=2), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(lines={}, complete=frozenset(), device=None),
+    },
     "TPL751": {
         "confirmed": run(forward(4)),
         "refuted": run(forward(1)),
@@ -189,8 +201,8 @@ CASES = {
 }
 
 
-SWITCHES = {"TPL551", "TPL552"}
-"""Judged by the state of the process, which refutes nothing: see test_confirming_switches.py."""
+SWITCHES = {"TPL407", "TPL551", "TPL552", "TPL555", "TPL556", "TPL558", "TPL602", "TPL603", "TPL762"}
+"""Judged by the state of the process: see test_confirming_switches.py."""
 
 
 def test_every_rule_with_probes_is_judged_here():
@@ -209,7 +221,7 @@ def test_outcomes(code, outcome):
     assert "None" not in found.reason
 
 
-WITHOUT_A_DEVICE = ("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313", "TPL401")
+WITHOUT_A_DEVICE = ("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313", "TPL401", "TPL402", "TPL404")
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if code not in WITHOUT_A_DEVICE])

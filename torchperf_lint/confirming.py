@@ -77,6 +77,45 @@ def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
     return Verdict(Outcome.UNOBSERVABLE, reason)
 
 
+def by_setting(finding: Finding, run: Evidence, on: bool | None, said: tuple[str, str]) -> Verdict:
+    """Judge a switch of the whole process by what a training step found: `said` if it was on, or else off.
+
+    None: nobody looked, as where the run ended before its third step.
+    """
+    if run.ran(finding.location) == 0:
+        return Verdict(Outcome.NOT_REACHED, "the line did not run")
+    if on is None:
+        return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("state", "the run ended before its third step"))
+    return Verdict(Outcome.CONFIRMED, said[0]) if on else Verdict(Outcome.REFUTED, said[1])
+
+
+def by_variable(finding: Finding, run: Evidence, variable: str, is_meant: Callable[[str], bool]) -> Verdict:
+    """Judge a variable of the environment by its value in a training step; `is_meant`: whether it is what was found."""
+    environment = run.state.get("environment")
+    value = environment.get(variable) if environment is not None else None
+    on = is_meant(value) if value is not None else False if environment is not None else None
+    shown = f"{variable} was {value}" if value is not None else f"{variable} was not set"
+    return by_setting(finding, run, on, (f"{shown} while it trained",) * 2)
+
+
+def by_optimizers(finding: Finding, run: Evidence, switch: str, is_slow: Callable[[object], bool]) -> Verdict:
+    """Judge how optimizers update their parameters by those of the finding's class that stepped on a device."""
+    if run.ran(finding.location) == 0:
+        return Verdict(Outcome.NOT_REACHED, "the line did not run")
+    known = [one for one in run.state.get("optimizers") or () if switch in one.get("switches", {})]
+    stepped = [one for one in known if one["class"] in finding.message]
+    if not stepped:
+        return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("steps", "no such optimizer stepped"))
+    there = [one for one in stepped if set(one["devices"]) - {"cpu"}]
+    if not there:
+        return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
+    slow = [one for one in there if is_slow(one["switches"][switch])]
+    told = [f"{one['class']} updated {one['tensors']} tensors with {switch}={one['switches'][switch]}" for one in slow]
+    if told:
+        return Verdict(Outcome.CONFIRMED, "; ".join(told))
+    return Verdict(Outcome.REFUTED, f"every optimizer that stepped had {switch}={there[0]['switches'][switch]}")
+
+
 def by_the_data_set(finding: Finding, run: Evidence, what: str) -> Verdict:
     """Judge what a data set does for each item, which workers run unseen, by the loaders over that data set.
 

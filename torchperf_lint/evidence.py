@@ -23,7 +23,7 @@ class Event:
     """Something that happened at one place in one way, counted over the run."""
 
     kind: str
-    """One of `sync`, `copy`, `empty-cache`, `data-parallel`, `unsupported`."""
+    """One of `sync`, `copy`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `unsupported`."""
     what: str
     """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"."""
     path: str

@@ -15,9 +15,11 @@ READS = {"TPL104", "TPL105", "TPL106", "TPL107", "TPL108", "TPL109", "TPL111", "
 }  # fmt: skip
 HELPERS = {"TPL101", "TPL102", "TPL103", "TPL110", "TPL112", "TPL113", "TPL202", "TPL203", "TPL204", "TPL205"}
 LOADERS = {"TPL313", "TPL323", "TPL552"}
+SWITCHES = {"TPL402", "TPL407", "TPL555", "TPL556", "TPL602", "TPL603", "TPL762"}
 CASES = [
     ("reads.py", READS, (["cuda"], {}), (["cpu"], {})),
     ("helpers.py", HELPERS, (["cuda"], {}), (["cpu"], {})),
+    ("switches.py", SWITCHES, ([], {}), (["fine"], {})),
     ("loaders.py", LOADERS, ("4 1 4 2".split(), {}), ("1 4 1 0".split(), {"CUDA_LAUNCH_BLOCKING": "0"})),
 ]
 """Script, the rules it is about, and what makes its lines slow or not: arguments, environment."""
@@ -29,6 +31,7 @@ def verdicts(script, how, folder):
     report = folder / "run.json"
     done = subprocess.run(
         [sys.executable, "-m", "torchperf_lint", "--runtime", "--simulate", "--isolated", "--confidence", "possible",
+         "--extend-select", "TPL603",
          "--events", str(folder / "run.events.jsonl"), "--output-format", "json", "--output-file", str(report),
          str(LIVE / script), *arguments],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,

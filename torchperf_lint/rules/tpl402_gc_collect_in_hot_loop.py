@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
@@ -82,7 +82,7 @@ class GcCollectInHotLoop(SourceRule):
     it returns is used, or where code that is not hot calls the function around.
 
     ## Confirmed by
-    Nothing yet: no probe times the collector. That the line did not run is reported.
+    Collections that the line asked for, counted, with the time they took.
 
     ## References
     - Python documentation, `gc.collect` and `gc.freeze`.
@@ -91,6 +91,7 @@ class GcCollectInHotLoop(SourceRule):
 
     code, name, since = "TPL402", "gc-collect-in-hot-loop", "0.1.0"
     triggers = ("gc.collect", "gc import", "import gc")
+    probes = ("collector",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot full collection, unless the file steers the collector itself."""
@@ -111,8 +112,9 @@ class GcCollectInHotLoop(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By nothing yet; that the line did not run can be told."""
-        return unmeasured(run, finding.location, "no probe times the garbage collector")
+        """By collections that the line asked for, and the time they took; needs no device."""
+        seen = run.at(finding.location, "collect")
+        return by_events(finding, run, seen, "full collection", needs_device=False, probes=self.probes)
 
 
 def _is_full(site: Site) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
@@ -75,7 +75,7 @@ class RetainGraphTrue(SourceRule):
     ends with an error that says so.
 
     ## Confirmed by
-    Nothing: no probe looks at graphs. That the line did not run is reported.
+    Backward passes at the line that were asked to keep their graph, counted. What the memory costs no probe measures.
 
     ## References
     - PyTorch documentation of `torch.Tensor.backward`: "in nearly all cases setting this option to True is not needed
@@ -84,6 +84,7 @@ class RetainGraphTrue(SourceRule):
 
     code, name, since = "TPL404", "retain-graph-true", "0.1.0"
     triggers = ("retain_graph",)
+    probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each graph that is kept for nothing."""
@@ -104,5 +105,8 @@ class RetainGraphTrue(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe looks at graphs."""
-        return unmeasured(run, finding.location, "no probe looks at what graphs hold")
+        """By backward passes at the line that kept their graph; needs no device."""
+        seen = run.at(finding.location, "kept-graph")
+        return by_events(
+            finding, run, seen, "backward pass that kept its graph", needs_device=False, probes=self.probes
+        )

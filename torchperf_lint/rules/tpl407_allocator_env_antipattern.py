@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_variable
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.environment import settings_of, unset
@@ -74,7 +74,7 @@ class AllocatorEnvAntipattern(SourceRule, TextRule):
     fit without.
 
     ## Confirmed by
-    Nothing: of the environment only a few other variables are recorded.
+    The variable in the environment of a training step of the run. What it costs no probe measures.
 
     ## References
     - PyTorch CUDA semantics, "Memory management" and "Optimizing memory usage with PYTORCH_CUDA_ALLOC_CONF".
@@ -82,6 +82,7 @@ class AllocatorEnvAntipattern(SourceRule, TextRule):
 
     code, name, since = "TPL407", "allocator-env-antipattern", "0.1.0"
     triggers = (_UNCACHED, _SPLIT, _COLLECT)
+    probes = ("state",)
     keys = (_UNCACHED, *_CONFIGURED)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -118,8 +119,9 @@ class AllocatorEnvAntipattern(SourceRule, TextRule):
                 )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe records these variables."""
-        return unmeasured(run, finding.location, "no probe records this variable")
+        """By the environment that a training step found."""
+        variable = finding.message.partition(" ")[0]
+        return by_variable(finding, run, variable, lambda value: _effect(variable, value) is not None)
 
 
 def _removal(mark: Mark, variable: str, value: ast.expr) -> Fix | None:

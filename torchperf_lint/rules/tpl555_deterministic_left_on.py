@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_setting
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.framework_runs import is_trial_file
@@ -91,7 +91,7 @@ class DeterministicLeftOn(SourceRule):
     other results from run to run.
 
     ## Confirmed by
-    Nothing: no probe compares algorithms. That the line did not run is reported.
+    The switches as a training step of the run found them. What the slower algorithms cost no probe measures.
 
     ## References
     - PyTorch documentation, "Reproducibility": deterministic operations are often slower, and benchmarking may choose
@@ -102,6 +102,7 @@ class DeterministicLeftOn(SourceRule):
     code, name, since = "TPL555", "deterministic-left-on", "0.1.0"
     severity = Severity.INFO
     triggers = ("cudnn.deterministic", "use_deterministic_algorithms", "set_deterministic_debug_mode")
+    probes = ("state",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each place that asks for determinism and does not get it."""
@@ -140,8 +141,14 @@ class DeterministicLeftOn(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe compares algorithms."""
-        return unmeasured(run, finding.location, "no probe compares algorithms")
+        """By the switches that a training step found."""
+        switches = [run.state.get(key) for key in ("deterministic", "cudnn_deterministic")]
+        on = any(switches) if None not in switches else None
+        said = (
+            "deterministic algorithms were asked for while it trained",
+            "nobody asked for deterministic algorithms while it trained",
+        )
+        return by_setting(finding, run, on, said)
 
 
 def _asking(file: SourceFile) -> Iterator[_Asked]:

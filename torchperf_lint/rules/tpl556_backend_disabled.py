@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_setting, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.environment import settings_of, unset
@@ -75,7 +75,7 @@ class BackendDisabled(SourceRule):
     comes back. None for attention.
 
     ## Confirmed by
-    Nothing: no probe looks at which kernels run.
+    The switch of cuDNN as a training step of the run found it. Of attention no probe looks at which kernels run.
 
     ## References
     - PyTorch documentation of `torch.backends.cudnn` and `torch.nn.attention.sdpa_kernel`.
@@ -83,6 +83,7 @@ class BackendDisabled(SourceRule):
 
     code, name, since = "TPL556", "backend-disabled", "0.1.0"
     triggers = ("cudnn", "sdp", _VARIABLE)
+    probes = ("state",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each place that switches fast kernels off."""
@@ -114,8 +115,12 @@ class BackendDisabled(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe looks at kernels."""
-        return unmeasured(run, finding.location, "no probe looks at which kernels run")
+        """By the switches that a training step found; a `with` block may have ended before."""
+        if _VARIABLE in finding.message or "kernels of attention" in finding.message:
+            return unmeasured(run, finding.location, "no probe looks at which kernels of attention run")
+        enabled = run.state.get("cudnn_enabled")
+        said = ("cuDNN was switched off while it trained", "cuDNN was on while it trained")
+        return by_setting(finding, run, None if enabled is None else not enabled, said)
 
 
 def _statement(place: Place) -> ast.expr | ast.stmt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_setting, unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.framework_runs import is_trial_file
 from torchperf_lint.facts.process_flags import explained
@@ -88,7 +88,7 @@ class ProfilerLeftOn(SourceRule):
     There is no automatic fix: what reads the profiler's results would have to go as well.
 
     ## Confirmed by
-    Nothing: no probe asks for profilers. That the line did not run is reported.
+    Whether a profiler recorded in the training steps that were looked at: the third, the tenth, every thousandth.
 
     ## References
     - PyTorch documentation of `torch.profiler`: a schedule for long jobs; shapes and stacks add overhead.
@@ -98,6 +98,7 @@ class ProfilerLeftOn(SourceRule):
 
     code, name, since = "TPL558", "profiler-left-on", "0.1.0"
     triggers = ("profile(", "emit_nvtx", "emit_itt", "Profile(", "_record_memory_history")
+    probes = ("state",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each profiler that nothing ends before the run does."""
@@ -139,8 +140,11 @@ class ProfilerLeftOn(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe asks for profilers."""
-        return unmeasured(run, finding.location, "no probe asks whether a profiler is on")
+        """By whether a profiler recorded when training steps were looked at."""
+        if "stack of every allocation" in finding.message:
+            return unmeasured(run, finding.location, "no probe asks whether allocations are recorded")
+        said = ("a profiler recorded while it trained", "no profiler recorded in the steps that were looked at")
+        return by_setting(finding, run, run.state.get("profiling"), said)
 
 
 def _block(site: Site) -> ast.stmt | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.process_flags import explained
@@ -68,7 +68,7 @@ class ForeachDisabled(SourceRule):
     Unsafe: the argument is removed. The update takes more memory, and sums may round differently.
 
     ## Confirmed by
-    Nothing yet: no probe counts the kernels of an optimizer step.
+    The switch `foreach` of the optimizers that stepped on a device. What it costs no probe measures.
 
     ## References
     - PyTorch documentation of `torch.optim.AdamW`, `foreach`.
@@ -78,6 +78,7 @@ class ForeachDisabled(SourceRule):
     code, name, since = "TPL602", "foreach-disabled", "0.1.0"
     severity = Severity.INFO
     triggers = ("foreach=False", "foreach = False")
+    probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each optimizer built that way."""
@@ -98,8 +99,8 @@ class ForeachDisabled(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe counts the kernels of an optimizer step."""
-        return unmeasured(run, finding.location, "no probe counts the kernels of an optimizer step")
+        """By the switch of the optimizers that stepped."""
+        return by_optimizers(finding, run, "foreach", lambda value: value is False)
 
 
 def _disabled(site: Site) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
@@ -68,7 +68,7 @@ class FusedOptimizerAvailable(SourceRule):
     optimizer is made are refused by older releases of torch.
 
     ## Confirmed by
-    Nothing yet: no probe counts the kernels of an optimizer step.
+    The switch `fused` of the optimizers that stepped on a device. What it would save no probe measures.
 
     ## References
     - PyTorch documentation of `torch.optim.AdamW`, `fused`.
@@ -79,6 +79,7 @@ class FusedOptimizerAvailable(SourceRule):
     severity = Severity.INFO
     default = False
     triggers = ("Adam", "SGD")
+    probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each optimizer built without a choice."""
@@ -97,8 +98,8 @@ class FusedOptimizerAvailable(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe counts the kernels of an optimizer step."""
-        return unmeasured(run, finding.location, "no probe counts the kernels of an optimizer step")
+        """By the switch of the optimizers that stepped."""
+        return by_optimizers(finding, run, "fused", lambda value: not value)
 
 
 def _since(site: Site) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_variable
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.environment import settings_of, unset
@@ -86,7 +86,7 @@ class DebugEnvLeftOn(SourceRule, TextRule):
     off needs it set in its shell then.
 
     ## Confirmed by
-    Nothing: of the environment only a few other variables are recorded.
+    The variable in the environment of a training step of the run. What it costs no probe measures.
 
     ## References
     - PyTorch documentation of torch.distributed, "Debugging torch.distributed applications".
@@ -95,6 +95,7 @@ class DebugEnvLeftOn(SourceRule, TextRule):
 
     code, name, since = "TPL762", "debug-env-left-on", "0.1.0"
     triggers = ("NCCL_", _DETAIL)
+    probes = ("state",)
     keys = (*_BLOCKING, _DETAIL, _LOG)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -138,8 +139,9 @@ class DebugEnvLeftOn(SourceRule, TextRule):
                 )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe records these variables."""
-        return unmeasured(run, finding.location, "no probe records this variable")
+        """By the environment that a training step found."""
+        variable = finding.message.partition(" ")[0]
+        return by_variable(finding, run, variable, lambda value: bool(_effect(variable, value.lower())))
 
 
 def _effect(variable: str, value: str) -> str:

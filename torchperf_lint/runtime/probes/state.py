@@ -24,6 +24,14 @@ _VARIABLES = (
     "PYTORCH_ALLOC_CONF",
     "PYTORCH_CUDA_ALLOC_CONF",
     "CUDA_VISIBLE_DEVICES",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "TORCH_DISTRIBUTED_DEBUG",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "NCCL_BLOCKING_WAIT",
+    "NCCL_DEBUG",
+    "NCCL_P2P_DISABLE",
+    "NCCL_SHM_DISABLE",
+    "NCCL_IB_DISABLE",
 )
 """What of the environment is recorded; nothing else is."""
 
@@ -71,6 +79,7 @@ def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN40
         "anomaly_mode": torch.is_anomaly_enabled(),
         "environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
         "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "profiling": torch.autograd._profiler_enabled(),
         "start_method": _start_method(),
     }
     group = _group(torch)
@@ -82,6 +91,8 @@ def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN40
     cudnn = getattr(torch.backends, "cudnn", None)
     if cudnn is not None:
         found["cudnn_benchmark"] = bool(cudnn.benchmark)
+        found["cudnn_deterministic"] = bool(cudnn.deterministic)
+        found["cudnn_enabled"] = bool(cudnn.enabled)
         found["cudnn_allow_tf32"] = _allows_tf32(cudnn)
     if hasattr(torch, "get_float32_matmul_precision"):
         found["matmul_precision"] = torch.get_float32_matmul_precision()

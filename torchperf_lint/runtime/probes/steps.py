@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torchperf_lint.runtime.sites import Key
 
 NAME = "steps"
+_RETAIN = 2
+"""Position of `retain_graph`."""
 
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
@@ -104,6 +106,11 @@ def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
     }
 
 
+def _keeps_graph(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether `torch.autograd.backward(tensors, grad_tensors, retain_graph, ...)` was told to; None follows another."""
+    return (args[_RETAIN] if len(args) > _RETAIN else kwargs.get("retain_graph")) is True
+
+
 def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     """`Tensor.backward` looks `torch.autograd.backward` up at each call."""
     original = torch.autograd.backward
@@ -118,6 +125,8 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
         try:
             key = sites.key()
             recorder.later(begins, key, (clock(), get_ident()))
+            if _keeps_graph(args, kwargs):
+                recorder.event("kept-graph", "backward", key=key)
             for look in tuple(looks):
                 look(args[0] if args else kwargs.get("tensors"))
         except Exception as error:
