@@ -10,6 +10,7 @@ from typing import Any
 
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
+from torchperf_lint.spans import sample_of
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -84,6 +85,7 @@ def _single(run: RawRun) -> Evidence:
         sources=run.sources,
         ranks=(_rank(run),),
         course=tuple(_course(run)),
+        sample=sample_of(run),
         torn=run.torn,
     )
 
