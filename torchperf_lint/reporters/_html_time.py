@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import isfinite
 from typing import Any
 
 from torchperf_lint.amounts import ms, percent, size
 from torchperf_lint.bounds import loop_of
 from torchperf_lint.evidence import Evidence, Moment
-from torchperf_lint.machine import Machine, machine_of
+from torchperf_lint.machine import Machine, finite, machine_of
 from torchperf_lint.reporters._html_charts import Chart, Line, bar, chart, passes_said, rounded_up, swatch
 from torchperf_lint.reporters._html_style import PHASES
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines, table
@@ -178,10 +177,7 @@ def _started(machine: Machine) -> float | None:
 
 def _value(row: Mapping[str, Any], key: str) -> float | None:
     """A number; what a damaged record has in place of one can be drawn nowhere."""
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if isfinite(value) else None
+    return finite(row.get(key))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

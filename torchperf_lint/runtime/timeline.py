@@ -96,7 +96,7 @@ class Timeline:
         self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
         self._marks = 0
         self._shown: tuple[object, ...] = ()
-        self._sampling = self.sample.restart()
+        self._sampling: Sample | None = self.sample.restart()
         """The sample, until it is full."""
         self.recorder.scopes.steady = self.warmup == 0
 
