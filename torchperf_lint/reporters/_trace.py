@@ -101,9 +101,9 @@ def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
     yield from _named(_MACHINE, "the machine", {})
     for row in rows:
         at = finite(row.get("t"))
-        for name, value in sorted(row.items()) if at is not None else ():
+        for name, value in sorted(row.items()):
             number = finite(value)
-            if name != "t" and number is not None:
+            if name != "t" and at is not None and number is not None:
                 series, unit, factor = _unit(name)
                 yield _counter(series, unit, _MACHINE, _us(started + at - zero), number * factor)
 
