@@ -187,8 +187,8 @@ class Evidence:
     python: str | None = None
     course: tuple[Moment, ...] = ()
     """About one each second, of the first rank; empty in records of before they were kept."""
-    sample: Sample | None = None
-    """The first steps after the warm-up as they ran, of the first rank."""
+    samples: tuple[Sample, ...] = ()
+    """The first steps after the warm-up as they ran, in rank order; those that are kept."""
     torn: bool = False
 
     def at(self, location: Location, *kinds: str) -> tuple[Event, ...]:

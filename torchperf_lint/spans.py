@@ -60,6 +60,14 @@ class Sample:
     spans: tuple[Span, ...]
     instants: tuple[Instant, ...] = ()
     turns: tuple[Turn, ...] = ()
+    rank: int | None = None
+
+
+def rank_of(run: RawRun) -> int | None:
+    """Which rank it is; None for one that is alone."""
+    group = run.state.get("distributed") or {}
+    rank = run.header.get("rank") if run.header.get("rank") is not None else group.get("rank")
+    return rank if isinstance(rank, int) else None
 
 
 def sample_of(run: RawRun) -> Sample | None:
@@ -79,7 +87,7 @@ def sample_of(run: RawRun) -> Sample | None:
         for kind, over, us in _named(kept.get("events", ()), kinds)
         if over <= end and (us is None or us >= 0)
     )
-    return Sample(float(at), spans, instants, tuple(_turns(kept.get("turns", ()))))
+    return Sample(float(at), spans, instants, tuple(_turns(kept.get("turns", ()))), rank_of(run))
 
 
 def _named(

@@ -124,7 +124,8 @@ def _diagnosis(diagnosis: Diagnosis, leads: bool) -> Markup:
     parts = [("share", text) for text in told]
     parts += [("measured", code_in(diagnosis.evidence)), ("advice", code_in(diagnosis.advice))]
     head = el("h3", el("span", diagnosis.code, class_="tag"), " ", code_in(diagnosis.title))
-    return el("article", head, described(parts), class_="card lead" if leads else "card")
+    looks = "card lead act" if getattr(diagnosis, "actionable", False) else "card lead"
+    return el("article", head, described(parts), class_=looks if leads else "card")
 
 
 def _to_do(todo: list[First]) -> str:

@@ -117,7 +117,7 @@ def chart(drawn: Chart) -> Markup:
     )
     height = _TOP + _HEIGHT + _AXIS
     about = f"{drawn.title} over {_seconds(drawn.end_s)}: {said}{marked}"
-    picture = _picture(about, height, [_grid(drawn), curves, _axis(drawn.end_s, _TOP + _HEIGHT)])
+    picture = _picture(about, height, [_grid(drawn), curves, _values(drawn), _axis(drawn.end_s, _TOP + _HEIGHT)])
     legend = [el("span", _dash(number), _summed(line, drawn.unit)) for number, line in enumerate(shown)]
     return el("figure", el("h3", drawn.title), picture, el("figcaption", *legend))
 
@@ -135,15 +135,18 @@ def _summed(line: Line, unit: str) -> str:
 
 
 def _grid(drawn: Chart) -> Markup:
-    frame = []
-    for value, y in ((drawn.top, _TOP), (drawn.top / 2, _TOP + _HEIGHT // 2)):
-        frame.append(el("line", x1=0, y1=y, x2="100%", y2=y, class_="rim"))
-        frame.append(el("text", f"{_number(value)}{drawn.unit}", x=0, y=y - 3))
+    frame = [el("line", x1=0, y1=y, x2="100%", y2=y, class_="rim") for y in (_TOP, _TOP + _HEIGHT // 2)]
     step = max(-(-len(drawn.passes) // MOST_MARKS), 1)
     for at in drawn.passes[::step]:
         upright = percents(share(at, drawn.end_s))
         frame.append(el("line", x1=upright, y1=_TOP, x2=upright, y2=_TOP + _HEIGHT, class_="pass"))
     return lines(*frame)
+
+
+def _values(drawn: Chart) -> Markup:
+    """The axis of values; drawn last, so that no line crosses a number."""
+    at = ((drawn.top, _TOP), (drawn.top / 2, _TOP + _HEIGHT // 2))
+    return lines(*(el("text", f"{_number(value)}{drawn.unit}", x=0, y=y - 3) for value, y in at))
 
 
 def _axis(end_s: float, y: int) -> Markup:
@@ -153,8 +156,9 @@ def _axis(end_s: float, y: int) -> Markup:
         where = share(at, end_s)
         anchor = "start" if at == 0 else "end" if where > 94 else "middle"
         label = "0 s from the start" if at == 0 else _seconds(at)
-        if at == 0 or where > 30:
-            frame.append(el("text", label, x=percents(where), y=y + 15, text_anchor=anchor))
+        if at == 0 or where > 15:
+            crowded = "roomy" if 0 < where < 42 else None
+            frame.append(el("text", label, x=percents(where), y=y + 15, text_anchor=anchor, class_=crowded))
         frame.append(el("line", x1=percents(where), y1=y, x2=percents(where), y2=y + 4, class_="rim"))
     return lines(*frame)
 

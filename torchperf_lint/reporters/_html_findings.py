@@ -118,7 +118,7 @@ def described(said: Iterable[tuple[str, str]]) -> Markup:
 def instead(text: str) -> Markup:
     """One line is words; several are code."""
     code = cut(text.strip("\n")).expandtabs(4)
-    return el("pre", code) if "\n" in code else code_in(code)
+    return el("pre", code, tabindex="0") if "\n" in code else code_in(code)
 
 
 class Frames:
@@ -144,7 +144,7 @@ class Frames:
             if row.marks:
                 shown.append(el("span", f"{'':>{gutter}} | ", class_="dim"))
                 shown.append(joined(el("span", row.marks, class_="mark"), "\n"))
-        return el("pre", *shown, tabindex="0")
+        return el("pre", *shown, class_="frame", tabindex="0")
 
     def _is_what_ran(self, path: str) -> bool:
         ran = self._report.run.sources.get(path)

@@ -19,7 +19,9 @@ _NAME, _STEP, _GAP = 16, 18, 8
 """Pixels of a step's name, of its bar, and below it."""
 _SHOWN = 8
 """Steps that are drawn."""
+_RANKS = 4
 _MOST_MARKS = 400
+_MOST_SPANS = 1600
 _SHOWN_KINDS = ("sync", "copy")
 _CHARACTER = 0.95
 """Percent of a wide picture that a character takes; of a narrow one it is some three times that."""
@@ -70,22 +72,31 @@ def swatch(colour: str) -> Markup:
 
 def as_they_ran(report: RunReport) -> Markup:
     """The first steps after the warm-up, each mark at its time; nothing where the record keeps none."""
-    sample = report.run.sample
-    turns = sample.turns[:_SHOWN] if sample is not None else ()
-    if sample is None or not turns or report.run.simulated:
+    chosen = _chosen(report.run.samples)
+    top = max((turn.end_us - turn.start_us for _, turn in chosen), default=0.0) / 1000
+    if top <= 0 or report.run.simulated:
         return Markup("")
     unit = _unit(report.run)
-    top = max(turn.end_us - turn.start_us for turn in turns) / 1000
-    if top <= 0:
-        return Markup("")
     whole = rounded_up(top) if rounded_up(top) <= 1.25 * top else top
-    rows = [_row(turn, number, sample, unit, whole) for number, turn in enumerate(turns)]
-    height = len(turns) * (_NAME + _STEP + _GAP)
-    times = ", ".join(ms((turn.end_us - turn.start_us) / 1000) for turn in turns)
-    first, last = turns[0].number, turns[-1].number
+    rows = [_row(turn, number, sample, unit, whole) for number, (sample, turn) in enumerate(chosen)]
+    height = len(chosen) * (_NAME + _STEP + _GAP)
+    first, last = chosen[0][1].number, chosen[-1][1].number
     said = f"{unit} {first}" if first == last else f"{unit}s {first} to {last}"
+    times = ", ".join(_named(sample, turn, unit) for sample, turn in chosen)
     picture = _picture(f"{said}, in the order of time: {times}", height + _AXIS, [*rows, _axis(whole, height)])
-    return el("figure", el("h3", f"{said.capitalize()} as they ran"), picture, _legend(report.run, sample))
+    return el("figure", el("h3", f"{said.capitalize()} as they ran"), picture, _legend(report.run, chosen[0][0]))
+
+
+def _chosen(samples: Sequence[Sample]) -> list[tuple[Sample, Turn]]:
+    """The first steps; of several ranks, each step on every rank, so that one sees who waits for whom."""
+    ranks = samples[:_RANKS]
+    chosen = [(sample, turn) for sample in ranks for turn in sample.turns[: _SHOWN // len(ranks)]]
+    return sorted(chosen, key=lambda entry: entry[1].number)
+
+
+def _named(sample: Sample, turn: Turn, unit: str) -> str:
+    rank = f", rank {sample.rank}" if sample.rank is not None else ""
+    return f"{unit} {turn.number}{rank}: {ms((turn.end_us - turn.start_us) / 1000)}"
 
 
 def _unit(run: Evidence) -> str:
@@ -103,9 +114,10 @@ def _legend(run: Evidence, sample: Sample) -> Markup:
 
 def _row(turn: Turn, number: int, sample: Sample, unit: str, whole_ms: float) -> Markup:
     top = number * (_NAME + _STEP + _GAP)
-    name = el("text", f"{unit} {turn.number}: {ms((turn.end_us - turn.start_us) / 1000)}", x=0, y=top + _NAME - 4)
+    name = el("text", _named(sample, turn, unit), x=0, y=top + _NAME - 4)
     at = top + _NAME
-    bars = [_span(span, turn, at, unit, whole_ms) for span in sample.spans if _within(span.start_us, turn)]
+    spans = [span for span in sample.spans if _within(span.start_us, turn)][: _MOST_SPANS // _SHOWN]
+    bars = [_span(span, turn, at, unit, whole_ms) for span in spans]
     instants = [i for i in sample.instants if i.kind in _SHOWN_KINDS and turn.start_us < i.at_us <= turn.end_us]
     marks = [mark for instant in instants[: _MOST_MARKS // _SHOWN] for mark in _marks(instant, turn, at, whole_ms)]
     return lines(name, *bars, *marks)

@@ -73,9 +73,9 @@ dt,.dim,caption,figcaption{color:var(--dim)}
 dl.why{display:grid;grid-template-columns:6.5rem minmax(0,1fr);gap:.2rem .6rem}
 .card{background:var(--card);border:1px solid var(--rim);border-radius:.4rem;padding:.8rem 1rem;margin:.7rem 0}
 .card:target,.card:has(:target){border-color:var(--text)}
-.lead{border-left:.35rem solid var(--bad)}
+.lead{border-left:.35rem solid var(--dim)}
+.lead.act{border-left-color:var(--bad)}
 .lead h3{font-size:1.25rem;line-height:1.35;margin-bottom:.5rem}
-p.lead{border-left-color:var(--rim)}
 .tag{display:inline-block;font-size:.8rem;font-weight:normal;line-height:1.5;padding:0 .45rem;
 border:1px solid currentColor;border-radius:.8rem;white-space:nowrap;vertical-align:.1em}
 .tag.bad{font-weight:bold}
@@ -86,7 +86,8 @@ details[open]>summary{margin-bottom:.5rem}
 .mark{color:var(--bad);font-weight:bold}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;margin:.4rem 0}
-caption{text-align:left;padding:.2rem 0}
+caption{text-align:left;padding:.2rem 0;max-width:calc(100vw - 2rem)}
+.whole{white-space:nowrap}
 th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--rim);
 font-weight:normal}
 thead th{color:var(--dim);white-space:nowrap}
@@ -95,8 +96,8 @@ th.n:last-child,td.n:last-child{padding-right:0}
 td:not(.n){min-width:8rem}tbody th{min-width:7rem}
 .places tbody th{min-width:12rem}
 svg{display:block;width:100%;overflow:visible}
-svg text{font:12px system-ui,sans-serif;fill:var(--dim)}
-svg .ink{fill:var(--ink);pointer-events:none}
+svg text{font:12px system-ui,sans-serif;fill:var(--dim);stroke:var(--page);stroke-width:3px;paint-order:stroke}
+svg .ink{fill:var(--ink);stroke:none;pointer-events:none}
 svg .mid{text-anchor:middle}
 svg .rim{stroke:var(--rim);stroke-width:1}
 svg .event{stroke:var(--text);stroke-width:1.5}
@@ -110,7 +111,8 @@ figcaption span{display:inline-block;margin-right:1.4rem}
 @media (max-width:40rem){body{padding:.8rem .8rem 3rem}h1{font-size:1.4rem}dl.why{grid-template-columns:minmax(0,1fr);
 gap:0}dl.why dd{margin-bottom:.4rem}.card{padding:.7rem}svg .roomy{display:none}ol{padding-left:1.2rem}}
 @media print{body{max-width:none;padding:0;font-size:10pt}nav{display:none}
-.card,figure,tr,pre{break-inside:avoid}h2,h3,summary,caption{break-after:avoid}pre{white-space:pre-wrap}
+.card,figure,tr,pre{break-inside:avoid}h2,h3,summary,caption{break-after:avoid}pre{white-space:pre-wrap;font-size:7pt}
+pre.frame{white-space:pre}
 .wide{overflow:visible}details::details-content{content-visibility:visible;display:block;height:auto}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """

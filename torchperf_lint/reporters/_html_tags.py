@@ -9,6 +9,8 @@ from torchperf_lint.reporters._words import printable
 
 _LONGEST = 4000
 """Characters of one text; a longer one is cut, and says so."""
+_WHOLE = 28
+"""Characters that fit on a line of any screen."""
 _EMPTY = frozenset(("meta", "rect", "line", "polyline", "path", "wbr"))
 """Elements that have no content here."""
 
@@ -46,9 +48,10 @@ def code_in(text: str) -> Markup:
 
 
 def path_in(text: str) -> Markup:
-    """A text with a path in it, which may be broken after each slash."""
-    parts = text.split("/")
-    return joined(*(piece for part in parts[:-1] for piece in (f"{part}/", el("wbr"))), parts[-1])
+    """A text with a path in it, which may be broken after each slash, and in its last part only where that is long."""
+    *folders, last = text.split("/")
+    name = el("span", last, class_="whole") if len(last) <= _WHOLE else last
+    return joined(*(piece for folder in folders for piece in (f"{folder}/", el("wbr"))), name)
 
 
 def table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: int = 0) -> Markup:

@@ -163,7 +163,7 @@ def _charts(machine: Machine, run: Evidence, course: Sequence[Moment], end_s: fl
     passes = tuple(moment.at for moment in _begun(course))
     for title, unit, drawn, least in (
         ("GPU: share of time in which some kernel ran", " %", _gpus(rows, machine), 100.0),
-        ("CPU: cores in use", " cores", _cpu(rows), 1.0),
+        ("CPU: cores in use", "", _cpu(rows), 1.0),
         ("Disk: read", " MB/s", _disk(rows), 0.1),
         ("Memory", " GB", _memory(rows, machine), 0.1),
         (f"{'Steps' if run.steps else 'Batches'} a second", "", _rates(course, run), 0.1),

@@ -16,7 +16,7 @@ from torchperf_lint.events import RawRun
 from torchperf_lint.machine import finite
 from torchperf_lint.reporters._words import printable
 from torchperf_lint.run_report import RunReport
-from torchperf_lint.spans import Instant, Sample, sample_of
+from torchperf_lint.spans import Instant, Sample, rank_of, sample_of
 
 Entry = dict[str, Any]
 _MACHINE = 1_000_000
@@ -56,7 +56,7 @@ def _lacks(report: RunReport) -> list[str]:
     lacks = []
     if not (report.run.utilisation or {}).get("course"):
         lacks.append("GPU, CPU and disk over time: the record holds none")
-    if report.run.sample is None:
+    if not report.run.samples:
         lacks.append("steps as they ran: none came after the warm-up, or an earlier version wrote the record")
     return lacks
 
@@ -78,17 +78,11 @@ def _trained(runs: Sequence[RawRun]) -> list[RawRun]:
 def _pids(runs: Sequence[RawRun]) -> list[int]:
     """A number for each: its rank, else the next that is free."""
     pids: list[int] = []
-    ranks = [_rank_of(run) for run in runs]
+    ranks = [rank_of(run) for run in runs]
     for rank in ranks:
         free = next(n for n in count() if n not in pids and n not in ranks)
         pids.append(free if rank is None or rank in pids else rank)
     return pids
-
-
-def _rank_of(run: RawRun) -> int | None:
-    group = run.state.get("distributed") or {}
-    rank = run.header.get("rank") if run.header.get("rank") is not None else group.get("rank")
-    return rank if isinstance(rank, int) else None
 
 
 def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
@@ -96,8 +90,10 @@ def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
     record = run.utilisation or {}
     started = finite(record.get("started"))
     rows = [row for row in record.get("course") or () if isinstance(row, Mapping)]
-    if started is None or not rows:
+    if not rows:
         return
+    # Records of before that was kept hold nothing else with a moment.
+    began = zero if started is None else started
     yield from _named(_MACHINE, "the machine", {})
     for row in rows:
         at = finite(row.get("t"))
@@ -105,7 +101,7 @@ def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
             number = finite(value)
             if name != "t" and at is not None and number is not None:
                 series, unit, factor = _unit(name)
-                yield _counter(series, unit, _MACHINE, _us(started + at - zero), number * factor)
+                yield _counter(series, unit, _MACHINE, _us(began + at - zero), number * factor)
 
 
 def _unit(name: str) -> tuple[str, str, float]:
@@ -117,7 +113,7 @@ def _unit(name: str) -> tuple[str, str, float]:
 
 
 def _rank(run: RawRun, pid: int, zero: float, simulated: bool) -> Iterator[Entry]:
-    rank = _rank_of(run)
+    rank = rank_of(run)
     name = f"rank {rank}" if rank is not None else "the script"
     yield from _named(pid, f"{name} (process {run.header.get('pid', 'unknown')})", _THREADS)
     if simulated:

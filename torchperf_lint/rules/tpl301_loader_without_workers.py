@@ -116,6 +116,8 @@ class LoaderWithoutWorkers(SourceRule):
         waited, batches = sum(loader.steady_wait_ms for loader in alone), sum(loader.steady_batches for loader in alone)
         if not batches:
             return Verdict(Outcome.CONFIRMED, "no workers; too few batches to say what they cost")
+        if run.simulated:
+            return Verdict(Outcome.CONFIRMED, "no workers; on a simulated device times mean nothing")
         reason = f"no workers; the loop waited {waited / batches:.3g} ms for each of {batches} batches"
         return priced(run, Outcome.CONFIRMED, reason, waited)
 

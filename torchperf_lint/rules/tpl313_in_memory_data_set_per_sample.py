@@ -127,6 +127,9 @@ class InMemoryDataSetPerSample(SourceRule):
         samples = read[0].settings.get("batch_size")
         if not batches:
             return Verdict(Outcome.CONFIRMED, f"batches of {samples} samples; too few to say what they cost")
+        if run.simulated:
+            reason = f"{batches} batches of {samples} samples; on a simulated device times mean nothing"
+            return Verdict(Outcome.CONFIRMED, reason)
         reason = f"the loop waited {waited / batches:.3g} ms for each of {batches} batches of {samples} samples"
         return priced(run, Outcome.CONFIRMED, reason, waited)
 

@@ -85,7 +85,7 @@ def _single(run: RawRun) -> Evidence:
         sources=run.sources,
         ranks=(_rank(run),),
         course=tuple(_course(run)),
-        sample=sample_of(run),
+        samples=tuple(sample for sample in [sample_of(run)] if sample is not None),
         torn=run.torn,
     )
 
@@ -240,6 +240,7 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         unwatched={name: why for e in reversed(singles) for name, why in e.unwatched.items()},
         sources={path: digest for e in reversed(singles) for path, digest in e.sources.items()},
         ranks=tuple(rank for e in singles for rank in e.ranks),
+        samples=tuple(sample for e in singles for sample in e.samples),
     )
 
 
