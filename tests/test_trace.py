@@ -48,8 +48,11 @@ SPANS = {
 WINDOW = {
     "record": "window",
     "at": 1001.0,
-    "names": ["gemm", "stream 7", "cudaLaunchKernel", "host"],
-    "intervals": [[1, 0, 10.5, 20.25], [3, 2, 0, 5], ["NVLink", "<all>\u001b", 7, 1]],
+    "tracks": ["stream 7", "stream 20"],
+    "names": ["gemm", "Memcpy HtoD", "gelu"],
+    "boundaries": [0, 50, 90],
+    "intervals": [[0, 0, 10.5, 20.25], [0, 2, 30, 5], [1, 1, 0, 5], ["NVLink", "<all>\u001b", 7, 1]],
+    "waits": [[2, "stream", 12, 30]],
 }
 
 
@@ -167,8 +170,12 @@ def test_a_profilers_window_is_a_thread_for_each_track(tmp_path):
     threads = {e["tid"]: e["args"]["name"] for e in of(found, "M", name="thread_name")}
     shown = {(threads[e["tid"]], e["name"], e["ts"], e["dur"]) for e in of(found, "X", cat="window")}
     assert shown == {
+        ("window: steps", "step 1 of the window", 1_500_000, 50),
+        ("window: steps", "step 2 of the window", 1_500_050, 40),
+        ("window: waits of the host", "stream train.py:20", 1_500_012, 30),
         ("window: stream 7", "gemm", 1_500_010.5, 20.25),
-        ("window: host", "cudaLaunchKernel", 1_500_000, 5),
+        ("window: stream 7", "gelu", 1_500_030.75, 4.25),
+        ("window: stream 20", "Memcpy HtoD", 1_500_000, 5),
         ("window: NVLink", "<all>\ufffd", 1_500_007, 1),
     }
 

@@ -77,13 +77,13 @@ def sample_of(run: RawRun) -> Sample | None:
         return None
     kinds = kept.get("kinds", ())
     spans = tuple(
-        Span(str(kind[0]), start, us, _place(run, kind[1]), _place(run, kind[2]))
+        Span(str(kind[0]), start, us, place_of(run, kind[1]), place_of(run, kind[2]))
         for kind, start, us in _named(kept.get("rows", ()), kinds)
         if us is not None and us >= 0
     )
     end = max((span.start_us + span.us for span in spans), default=0.0)
     instants = tuple(
-        Instant(str(kind[0]), str(kind[1]), over, us, _place(run, kind[2]))
+        Instant(str(kind[0]), str(kind[1]), over, us, place_of(run, kind[2]))
         for kind, over, us in _named(kept.get("events", ()), kinds)
         if over <= end and (us is None or us >= 0)
     )
@@ -107,7 +107,8 @@ def _turns(rows: Iterable[Sequence[Any]]) -> Iterator[Turn]:
             start = float(end)
 
 
-def _place(run: RawRun, number: object) -> Place | None:
+def place_of(run: RawRun, number: object) -> Place | None:
+    """Where a site of the record is: for those in packages, the project's line that led there."""
     site = run.sites.get(number) if isinstance(number, int) else None
     if site is None:
         return None

@@ -16,7 +16,7 @@ from torchperf_lint.events import RawRun
 from torchperf_lint.machine import finite
 from torchperf_lint.reporters._words import printable
 from torchperf_lint.run_report import RunReport
-from torchperf_lint.spans import Instant, Sample, rank_of, sample_of
+from torchperf_lint.spans import Instant, Sample, place_of, rank_of, sample_of
 
 Entry = dict[str, Any]
 _MACHINE = 1_000_000
@@ -123,7 +123,7 @@ def _rank(run: RawRun, pid: int, zero: float, simulated: bool) -> Iterator[Entry
     if sample is not None:
         yield from _sampled(sample, pid, _us(sample.at - zero))
     if run.window is not None:
-        yield from _window(run.window, pid, zero)
+        yield from _window(run, run.window, pid, zero)
 
 
 def _named(pid: int, name: str, threads: Mapping[int, str]) -> Iterator[Entry]:
@@ -176,19 +176,28 @@ def _happened(instant: Instant, pid: int, tid: int, start: float, free: float) -
     return _complete(name, instant.kind, pid, tid, start + begins, instant.at_us - begins, args)
 
 
-def _window(window: Mapping[str, Any], pid: int, zero: float) -> Iterator[Entry]:
-    """What a profiler saw for a few steps, a thread for each of its tracks."""
-    at, names = finite(window.get("at")), window.get("names") or ()
+def _window(run: RawRun, window: Mapping[str, Any], pid: int, zero: float) -> Iterator[Entry]:
+    """What a profiler saw for a few steps: a thread for the steps, one for the host's waits, one for each track."""
+    at, names, tracks = finite(window.get("at")), window.get("names") or (), window.get("tracks") or ()
     if at is None:
         return
-    tracks: dict[str, int] = {}
-    for track, name, start_us, dur_us in window.get("intervals") or ():
+    bounds = window.get("boundaries") or ()
+    rows = [("steps", f"step {n} of the window", a, b - a) for n, (a, b) in enumerate(pairwise(bounds), 1)]
+    waits = window.get("waits") or ()
+    rows += [("waits of the host", f"{what} {_at(place_of(run, site))}", a, us) for site, what, a, us in waits]
+    rows += [(_name(track, tracks), _name(name, names), a, us) for track, name, a, us in window.get("intervals") or ()]
+    threads: dict[str, int] = {}
+    over: dict[str, float] = {}
+    for track, name, start_us, dur_us in rows:
         start, us = finite(start_us), finite(dur_us)
         if start is None or us is None or us < 0:
             continue
-        tid = tracks.setdefault(_name(track, names), _TRACKS + len(tracks))
-        yield _complete(_name(name, names), "window", pid, tid, _us(at - zero) + start, us)
-    for track, tid in tracks.items():
+        tid = threads.setdefault(track, _TRACKS + len(threads))
+        # Whole microseconds make neighbours overlap by one.
+        begins = over[track] if start < over.get(track, 0.0) < start + us else start
+        over[track] = max(over.get(track, 0.0), start + us)
+        yield _complete(name, "window", pid, tid, _us(at - zero) + begins, start + us - begins)
+    for track, tid in threads.items():
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": f"window: {track}"}}
         yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}}
 
