@@ -12,6 +12,7 @@ from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Segment, S
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Report, Severity, Verdict
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import diagnose
+from torchperf_lint.spans import Instant, Sample, Span, Turn
 
 STEPS, WARMUP = 110, 10
 STEADY = STEPS - WARMUP
@@ -165,6 +166,22 @@ def finding(
         url="https://example.org/#tpl101",
         verdict=Verdict(outcome, reason, **price),
     )
+
+
+def sample(steps=3, rank=None, forward_ms=15.0, waits_ms=None, path="train.py", marks=1):
+    """Steps after the warm-up: data for 5 ms, then a forward pass in `marks` pieces, with a copy and a wait."""
+    spans, instants, turns = [], [], []
+    us = 5000 + forward_ms * 1000
+    for number in range(steps):
+        start = number * us
+        spans.append(Span("data", start, 5000, (path, 20), (path, 20)))
+        piece = forward_ms * 1000 / marks
+        spans += [Span("forward", start + 5000 + n * piece, piece, (path, 20), (path, 23)) for n in range(marks)]
+        instants.append(Instant("copy", "h2d", start + 5500, None, (path, 21)))
+        wait = None if waits_ms is None else waits_ms * 1000
+        instants += [Instant("sync", "item", start + us - 100, wait, (path, 25))] * marks
+        turns.append(Turn(WARMUP + 1 + number, start, start + us))
+    return Sample(1000.0, tuple(spans), tuple(instants), tuple(turns), rank)
 
 
 def report(evidence, findings=(), **changes):

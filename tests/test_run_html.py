@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -13,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from runs import finding, report, run, sync, utilisation
+from runs import finding, report, run, sample, sync, utilisation
 from test_run_report import PAGES, SOURCE, on_gpu
 
 from torchperf_lint.adapters import cli
@@ -92,6 +91,19 @@ def over_time(points=500, moments=200):
     return replace(made, run=replace(made.run, utilisation=record, course=course, platform="Linux x86_64"))
 
 
+def as_they_ran():
+    """Three of its steps as they ran, with a wait that was timed and a copy that was not."""
+    made = over_time()
+    return replace(made, run=replace(made.run, samples=(sample(steps=3, waits_ms=4.0),)))
+
+
+def ranks():
+    """Two of them, the second of which is late."""
+    made = as_they_ran()
+    samples = (sample(steps=9, rank=0, waits_ms=8.0), sample(steps=9, rank=1, forward_ms=9.0))
+    return replace(made, run=replace(made.run, samples=samples, ranks=made.run.ranks * 2))
+
+
 def hostile():
     """A project whose every text tries to be markup."""
     text = " ".join(HOSTILE)
@@ -107,6 +119,7 @@ def hostile():
         platform=text,
         python=text,
         unwatched={text: text},
+        samples=(sample(path=text),),
     )
     one = finding(25, path=f"{text}.py", reason=text, blocked_ms_per_step=1.0, share_of_step=0.1)
     one = replace(one, name=text, message=text, why_tensor=text, why_hot=text, instead=f"{text}\n{text}")
@@ -114,7 +127,7 @@ def hostile():
     return replace(made, diagnoses=(Diagnosis("TPL901", "a", text, text, text),))
 
 
-EVERY = {**PAGES, "over_time": over_time, "hostile": hostile}
+EVERY = {**PAGES, "over_time": over_time, "as_they_ran": as_they_ran, "ranks": ranks, "hostile": hostile}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -199,6 +212,14 @@ def test_lines_of_code_are_text_and_shown_only_as_they_ran(tmp_path):
             ("Steps a second", "9 on average, 9 to 9", "a pass over the loader began, 3 (50 s, 100 s, 150 s)"),
         ),
         ("over_time", ("Synchronisations a second", "27 on average", "GPU 0: 29.9 % on average, 0 to 60 %")),
+        ("over_time", ("passes over the loader: 4", "pass 2", "steps: 1,791", "to 1,000", "synchronisations: 5,373")),
+        ("over_time", ("0 s from the start", "100 s", "200 s")),
+        (
+            "as_they_ran",
+            ("Steps 11 to 13 as they ran", "step 12: 20.0 ms", "forward: 15.0 ms, train.py:20 to train.py:23"),
+        ),
+        ("as_they_ran", ("sync (item), train.py:25: held the host up 4.00 ms", "copy (h2d), train.py:21")),
+        ("ranks", ("step 11, rank 0: 20.0 ms", "step 11, rank 1: 14.0 ms", "Steps 11 to 14 as they ran")),
     ],
 )
 def test_the_page_says(name, told):
@@ -301,6 +322,30 @@ def test_text_is_escaped_once_and_markup_never():
     assert code_in("use `a < b` or `c") == "use <code>a &lt; b</code> or `c"
 
 
+def test_what_bounds_the_run_stands_first_and_what_is_no_problem_is_folded():
+    made = seen(page(on_gpu()))
+    assert words(page(on_gpu())).index("TPL903 the host is blocked") < words(page(on_gpu())).index(
+        "Where the step goes"
+    )
+    order = [attributes["id"] for tag, attributes in made.elements if tag == "h2" and "id" in attributes]
+    assert order == ["bounds", "first", "where", "over-time", "findings", "sites", "about"]
+    cards = [tag for tag, attributes in made.elements if attributes.get("class", "").startswith("card")]
+    assert cards == ["article"] * 5 + ["details"] * 3
+
+
+def test_a_step_of_many_marks_is_drawn_in_part():
+    made = as_they_ran()
+    long = sample(steps=8, marks=2000)
+    text = page(replace(made, run=replace(made.run, samples=(long,))))
+    assert len(text.encode()) < MEGABYTE
+
+
+def test_a_simulated_run_shows_no_times_though_a_sample_were_there():
+    made = EVERY["simulated"]()
+    text = page(replace(made, run=replace(made.run, samples=(sample(),))))
+    assert "as they ran" not in words(text)
+
+
 def test_report_writes_the_page_beside_the_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["--report", str(RECORD), "--html", "run.html"]) == 0
@@ -329,39 +374,3 @@ def test_a_watched_script_leaves_its_page(tmp_path):
 def test_only_a_run_has_a_page(arguments, capsys):
     assert cli.main(arguments) == 2
     assert "--html: only with --runtime or --report" in capsys.readouterr().err
-
-
-_OPEN = """
-import os, sys
-from PyQt6.QtCore import QTimer, QUrl
-from PyQt6.QtWebEngineCore import QWebEnginePage, QWebEngineUrlRequestInterceptor
-from PyQt6.QtWidgets import QApplication
-class Requests(QWebEngineUrlRequestInterceptor):
-    def interceptRequest(self, info): print("request", info.requestUrl().toString())
-class Page(QWebEnginePage):
-    def javaScriptConsoleMessage(self, level, message, line, source): print("console", message)
-application = QApplication(["page"])
-page, requests = Page(), Requests()
-page.profile().setUrlRequestInterceptor(requests)
-def loaded(ok):
-    print("loaded", ok)
-    QTimer.singleShot(500, application.quit)
-page.loadFinished.connect(loaded)
-page.load(QUrl.fromLocalFile(sys.argv[1]))
-QTimer.singleShot(60000, application.quit)
-application.exec()
-"""
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("PyQt6") is None or importlib.util.find_spec("PyQt6.QtWebEngineCore") is None,
-    reason="needs a browser's engine: pip install PyQt6-WebEngine",
-)
-def test_a_browser_opens_the_page_from_disk_without_a_request_or_a_complaint(tmp_path):
-    file = tmp_path / "run.html"
-    file.write_text(page(over_time()), encoding="utf-8")
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QTWEBENGINE_DISABLE_SANDBOX": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", _OPEN, str(file)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == [f"request {file.as_uri()}", "loaded True"]

@@ -94,10 +94,7 @@ class Loop:
 
     def phase_of(self, segment: Segment) -> str:
         """The phase of a breakdown that a segment belongs to."""
-        if self.unit == "batch" and segment.phase == "no backward":
-            return FORWARD
-        phase = _MERGED.get(segment.phase, segment.phase)
-        return phase if phase in PHASES else OTHER
+        return part_of(segment.phase, self.unit)
 
     def share(self, *phases: str) -> float:
         """Their share of the loop's time."""
@@ -112,6 +109,14 @@ class Loop:
     def fetches(self) -> int:
         """How often a batch was asked for."""
         return sum(segment.times for segment in self.segments if segment.phase == DATA)
+
+
+def part_of(phase: str, unit: str) -> str:
+    """The part of a step ("step"; "batch" where nothing trains) that a breakdown counts a timeline's phase to."""
+    if unit == "batch" and phase == "no backward":
+        return FORWARD
+    part = _MERGED.get(phase, phase)
+    return part if part in PHASES else OTHER
 
 
 def loop_of(run: Evidence) -> Loop | None:

@@ -159,8 +159,11 @@ def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
 
 
 def priced(run: Evidence, outcome: Outcome, reason: str, blocked_ms: float) -> Verdict:
-    """A verdict with its price: `blocked_ms` is the sum after the warm-up; null where no step came after it."""
-    if not run.steady_steps:
+    """A verdict with its price: `blocked_ms` is the sum after the warm-up; null where no step came after it.
+
+    Null on a simulated device, too, where times mean nothing.
+    """
+    if not run.steady_steps or run.simulated:
         return Verdict(outcome, reason)
     per_step = blocked_ms / run.steady_steps
     step = run.step_total_ms / run.steady_steps

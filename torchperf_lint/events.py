@@ -10,6 +10,10 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, `at` which moment (seconds since 1970), the histogram of step times, and one for each
                 phase that a process goes through alone
+    spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
+                are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to
+                site] or [kind, what, site]; `rows` [kind, start, duration]; `events` [kind, when it was over, duration
+                or null]; `turns` [number of a step, its end]. Each adds to the one before it, from the places `first`
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
@@ -106,6 +110,10 @@ class RawRun:
     course: list[Record] = field(default_factory=list)
     """How far it had come each time it wrote: at (seconds since 1970), steps, batches, syncs, passes by loader."""
     time: Record = field(default_factory=dict)
+    spans: Record = field(default_factory=dict)
+    """All of the sample in one record; empty where none was kept."""
+    window: Record | None = None
+    """What a profiler saw for a few steps."""
     utilisation: Record | None = None
     findings: list[Record] | None = None
     """None where the run's parent did not get to judge it."""
@@ -178,6 +186,15 @@ def _loader(run: RawRun, record: Record) -> None:
         run.course[-1]["passes"][record["id"]] = record["epochs"]
 
 
+_GROWING = ("rows", "events", "turns")
+
+
+def _spans(run: RawRun, record: Record) -> None:
+    for name, first in zip(_GROWING, record["first"], strict=True):
+        record[name] = [*run.spans.get(name, ())[:first], *record[name]]
+    run.spans = record
+
+
 def _finding(run: RawRun, record: Record) -> None:
     run.findings = [*(run.findings or ()), record["finding"]]
 
@@ -200,6 +217,8 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
     "steps": _steps,
     "time": lambda run, r: setattr(run, "time", r),
+    "spans": _spans,
+    "window": lambda run, r: setattr(run, "window", r),
     "utilisation": lambda run, r: setattr(run, "utilisation", r),
     "finding": _finding,
     "judged": _judged,

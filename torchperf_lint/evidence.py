@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchperf_lint.model import Location
+from torchperf_lint.spans import Sample
 
 HOT_SHARE = 0.5
 """An event happens "every step" when at least half of the steps (or batches) have it."""
@@ -186,6 +187,8 @@ class Evidence:
     python: str | None = None
     course: tuple[Moment, ...] = ()
     """About one each second, of the first rank; empty in records of before they were kept."""
+    samples: tuple[Sample, ...] = ()
+    """The first steps after the warm-up as they ran, in rank order; those that are kept."""
     torn: bool = False
 
     def at(self, location: Location, *kinds: str) -> tuple[Event, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 _FEWEST_SAMPLES = 5
@@ -63,6 +64,12 @@ class Machine:
 def machine_of(utilisation: Mapping[str, Any] | None) -> Machine:
     """The machine of a run; one that knows nothing where nothing was sampled."""
     return Machine(utilisation or {})
+
+
+def finite(value: object) -> float | None:
+    """A number; None for what a damaged record has in place of one."""
+    number = _number(value)
+    return number if number is not None and isfinite(number) else None
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torchperf_lint.bounds import Phase
+from torchperf_lint.events import RawRun
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Diagnosis, Report
 
@@ -28,3 +29,5 @@ class RunReport:
     """Files that are no longer what ran."""
     record: str | None = None
     """Where the record lies, for `--report`."""
+    runs: tuple[RawRun, ...] = field(default=(), repr=False, compare=False)
+    """The records it was made of, one for each process."""

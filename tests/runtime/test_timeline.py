@@ -433,7 +433,7 @@ def test_nothing_is_written_where_nothing_has_changed(loop):
     loop.record()
     assert list(loop.timeline.records()) == []
     loop.backward()
-    assert [r["record"] for r in loop.timeline.records()] == ["steps", "time"]
+    assert [r["record"] for r in loop.timeline.records()] == ["spans", "steps", "time"]
 
 
 def test_an_optimizer_that_replaces_the_first(loop):

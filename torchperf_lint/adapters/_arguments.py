@@ -68,6 +68,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
 
 
 _ONLY_RUNTIME = ("simulate", "steps", "warmup", "events", "lint")
+_ONLY_RUNS = ("html", "trace")
 _ONLY_STATIC = ("fix", "unsafe_fixes", "show_fixes", "diff")
 
 
@@ -93,8 +94,9 @@ def _check_runtime(options: argparse.Namespace) -> None:
                 raise UsageError(f"--{name}: only with --runtime")
         if options.fail_on_confirmed and not options.report:
             raise UsageError("--fail-on-confirmed: only with --runtime or --report")
-        if options.html is not None and not options.report:
-            raise UsageError("--html: only with --runtime or --report")
+        for name in _ONLY_RUNS:
+            if getattr(options, name) is not None and not options.report:
+                raise UsageError(f"--{name}: only with --runtime or --report")
         return
     if options.paths:
         raise UsageError("--runtime: stands before the script, as in `torchperf-lint --runtime train.py`")
@@ -181,6 +183,7 @@ def _add_runtime(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--events", metavar="FILE", help="where to record (default: torchperf-<pid>.events.jsonl)")
     group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
     group.add_argument("--html", metavar="FILE", help="also write the report as a page that needs no network")
+    group.add_argument("--trace", metavar="FILE", help="also write the run over time for ui.perfetto.dev")
     group.add_argument("--report", action="store_true", help="judge recorded runs again: PATHs are events files")
     group.add_argument("--compare", metavar="FILE", help="with --report: say what changed from its run to this one")
     group.add_argument("--fail-on-confirmed", action="store_true", help="exit 1 where a finding is confirmed")

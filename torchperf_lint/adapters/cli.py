@@ -148,6 +148,8 @@ def _show(report: RunReport, options: argparse.Namespace, to_error: bool, compar
         _out(rendered(options.output_format, view), 0)
     if options.html is not None:
         _write(options.html, reporters.run_page(report, view, comparison), "--html")
+    if options.trace is not None:
+        _write(options.trace, reporters.run_trace(report), "--trace")
 
 
 def _write(path: str, text: str, option: str = "--output-file") -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "render_run",
     "run_page",
     "run_table",
+    "run_trace",
     "statistics",
     "unified",
 ]
@@ -81,6 +82,12 @@ def render_compared(format_name: str, comparison: Comparison, view: View) -> str
 def run_page(report: RunReport, view: View, comparison: Comparison | None = None) -> str:
     """The report about a run as one HTML page that needs nothing else; `comparison`: with the run before it."""
     text: str = import_module(f"{__name__}._html").page_of(report, view, comparison)
+    return text
+
+
+def run_trace(report: RunReport) -> str:
+    """A run over time, as JSON in the Trace Event Format, which ui.perfetto.dev opens."""
+    text: str = import_module(f"{__name__}._trace").trace_of(report)
     return text
 
 

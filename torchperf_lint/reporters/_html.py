@@ -9,11 +9,11 @@ from torchperf_lint.machine import machine_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._html_compared import compared
-from torchperf_lint.reporters._html_findings import Frames, described, findings, instead, sites
+from torchperf_lint.reporters._html_findings import FINDINGS, Frames, described, findings, instead, sites
 from torchperf_lint.reporters._html_style import style
-from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines
-from torchperf_lint.reporters._html_time import over_time, where_it_went
-from torchperf_lint.reporters._run import device_of, end_of, notes, steps_of
+from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines, path_in
+from torchperf_lint.reporters._html_time import OVER_TIME, WHERE, over_time, where_it_went
+from torchperf_lint.reporters._run import device_of, end_of, facts, notes, steps_of
 from torchperf_lint.reporters._run_first import First, first, price
 from torchperf_lint.reporters._words import counted, place
 from torchperf_lint.run_report import RunReport
@@ -21,15 +21,19 @@ from torchperf_lint.run_report import RunReport
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Whatever a text of the project turned into: nothing is loaded, run or sent."""
 _UNKNOWN = "not recorded"
+_BOUNDS, _FIRST, _ABOUT = "bounds", "first", "about"
+"""What links on the page call the sections, with those that others name."""
 
 
 def page_of(report: RunReport, view: View, comparison: Comparison | None = None) -> str:
     """The page about a run; with a comparison, about the run after the change."""
     todo = first(report)
     before = [compared(comparison)] if comparison is not None else []
+    sections = [section for section in _sections(report, view, todo) if section]
     body = lines(
-        el("header", el("h1", f"torchperf-lint: {report.script}"), _facts(report.run)),
-        el("main", lines(*before, *_sections(report, view, todo))),
+        el("header", el("p", "torchperf-lint", class_="dim"), el("h1", report.script), _in_short(report.run)),
+        _contents(report, todo, before),
+        el("main", lines(*before, *sections)),
     )
     head = lines(
         el("meta", charset="utf-8"),
@@ -42,6 +46,24 @@ def page_of(report: RunReport, view: View, comparison: Comparison | None = None)
     return f"<!DOCTYPE html>\n{el('html', lines(el('head', head), el('body', body)), lang='en')}\n"
 
 
+def _in_short(run: Evidence) -> Markup:
+    return el("ul", *(el("li", fact) for fact in facts(run)), class_="short")
+
+
+def _contents(report: RunReport, todo: list[First], before: list[Markup]) -> Markup:
+    names = [
+        ("change", "What the change did" if before else ""),
+        (_BOUNDS, "What bounds it"),
+        (_FIRST, _to_do(todo) if _shows_first(report, todo) else ""),
+        (WHERE, "The step"),
+        (OVER_TIME, "Over time"),
+        (FINDINGS, "Findings"),
+        (_ABOUT, "About the run"),
+    ]
+    links = [el("li", el("a", name, href=f"#{target}")) for target, name in names if name]
+    return el("nav", el("ul", *links, class_="short"), aria_label="On this page")
+
+
 def _sections(report: RunReport, view: View, todo: list[First]) -> list[Markup]:
     return [
         _bounds(report),
@@ -50,6 +72,7 @@ def _sections(report: RunReport, view: View, todo: list[First]) -> list[Markup]:
         over_time(report.run),
         findings(report, view),
         sites(report),
+        lines(el("h2", "About the run", id=_ABOUT), _facts(report.run)),
         _notes(report),
     ]
 
@@ -90,25 +113,37 @@ def _ending(run: Evidence) -> str:
 
 
 def _bounds(report: RunReport) -> Markup:
-    said = [_diagnosis(diagnosis) for diagnosis in report.diagnoses]
-    return lines(el("h2", "What bounds it"), *(said or [el("p", "Nothing was found that bounds it.")]))
+    said = [_diagnosis(diagnosis, leads=not number) for number, diagnosis in enumerate(report.diagnoses)]
+    none = el("p", "Nothing was found that bounds it.", class_="card lead")
+    return lines(el("h2", "What bounds it", id=_BOUNDS), *(said or [none]))
 
 
-def _diagnosis(diagnosis: Diagnosis) -> Markup:
+def _diagnosis(diagnosis: Diagnosis, leads: bool) -> Markup:
     share = getattr(diagnosis, "share", None)
-    parts = [("measured", code_in(diagnosis.evidence)), ("advice", code_in(diagnosis.advice))]
-    if share is not None:
-        parts.insert(0, ("share", joined(f"{percent(share)} of the step")))
-    head = el("h3", diagnosis.code, " ", code_in(diagnosis.title))
-    return el("article", head, described(parts), class_="card")
+    told = [joined(f"{percent(share)} of the step")] if share is not None else []
+    parts = [("share", text) for text in told]
+    parts += [("measured", code_in(diagnosis.evidence)), ("advice", code_in(diagnosis.advice))]
+    head = el("h3", el("span", diagnosis.code, class_="tag"), " ", code_in(diagnosis.title))
+    looks = "card lead act" if getattr(diagnosis, "actionable", False) else "card lead"
+    return el("article", head, described(parts), class_=looks if leads else "card")
+
+
+def _to_do(todo: list[First]) -> str:
+    return "Do this first" if len(todo) == 1 else "Do these first"
+
+
+def _shows_first(report: RunReport, todo: list[First]) -> bool:
+    """Whether there is more to do than what stands above already."""
+    alone = len(todo) == 1 and todo[0].finding is None and todo[0].diagnosis is report.diagnoses[0]
+    return bool(todo) and not alone
 
 
 def _first(report: RunReport, view: View, todo: list[First]) -> Markup:
-    if not todo:
+    if not _shows_first(report, todo):
         return Markup("")
     frames = Frames(report, view)
     items = [el("li", *_entry(entry, report, frames)) for entry in todo]
-    return lines(el("h2", "Do this first" if len(todo) == 1 else "Do these first"), el("ol", lines(*items)))
+    return lines(el("h2", _to_do(todo), id=_FIRST), el("ol", lines(*items)))
 
 
 def _entry(entry: First, report: RunReport, frames: Frames) -> list[Markup]:
@@ -117,7 +152,7 @@ def _entry(entry: First, report: RunReport, frames: Frames) -> list[Markup]:
         parts.append(el("p", code_in(entry.diagnosis.advice), f" ({entry.diagnosis.code})"))
     finding = entry.finding
     if finding is not None:
-        parts.append(el("p", el("strong", place(finding.location)), f" {finding.code} {finding.name}"))
+        parts.append(el("p", el("strong", path_in(place(finding.location))), f" {finding.code} {finding.name}"))
         parts.append(frames.of(finding))
         said = [("instead", instead(finding.instead))]
         if finding.verdict is not None:

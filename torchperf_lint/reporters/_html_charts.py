@@ -1,4 +1,7 @@
-"""Pictures as inline SVG, each with its content in words for those who do not see it."""
+"""Pictures over time as inline SVG, each with its content in words for those who do not see it.
+
+Positions along a picture are percent of its width and heights are pixels, so that text keeps its size on any screen.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
-from torchperf_lint.amounts import ms, percent
-from torchperf_lint.bounds import Phase
-from torchperf_lint.reporters._html_style import LINES, PHASES
+from torchperf_lint.reporters._html_style import LINES
 from torchperf_lint.reporters._html_tags import Markup, el, joined, lines
 
-_WIDTH, _LEFT, _RIGHT = 900, 70, 10
-_HEIGHT, _TOP, _BOTTOM = 130, 12, 22
-_BAR = 44
+_TOP, _HEIGHT, _AXIS = 16, 84, 20
+"""Pixels above the lines, of the lines, and of what stands below them."""
+_ROW = 22
+"""Pixels of a row of the track."""
+_DETAIL = 1000
+"""Units of a line's own width; its height has 100."""
 _MOST_POINTS = 300
 """Points of one line: more than that no screen tells apart."""
-_MOST_PASSES = 60
-_CHARACTER = 7
-"""Units of the picture that a character takes, about."""
+MOST_MARKS = 60
+"""Upright lines of one chart, and cells of a row."""
 _TICKS = (1, 2, 5)
 
 
@@ -46,32 +49,55 @@ class Chart:
     """Moments to mark, in seconds."""
 
 
-def bar(phases: Sequence[Phase], unit: str) -> Markup:
-    """A step's parts side by side; their names and numbers follow in a table."""
-    said = ", ".join(f"{phase.phase} {percent(phase.share)} ({ms(phase.ms)})" for phase in phases)
-    parts, at = [], 0.0
-    for phase in phases:
-        width = phase.share * _WIDTH
-        parts.append(_part(phase, at, width))
-        at += width
-    return _picture(f"Parts of a {unit}: {said}", _BAR, parts)
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a row of the track."""
+
+    start_s: float
+    end_s: float
+    label: str = ""
+    """Shown where there is room."""
+    strength: float = 1.0
+    """How dark, 0 to 1."""
 
 
-def _part(phase: Phase, at: float, width: float) -> Markup:
-    # A gap of a unit keeps neighbours apart for those who see no colours.
-    shape = el(
-        "rect", x=_short(at), y=0, width=_short(max(width - 1, 0.5)), height=_BAR, class_=f"f-{PHASES[phase.phase]}"
+@dataclass(frozen=True)
+class Row:
+    """One row of the track: what happened when."""
+
+    name: str
+    said: str
+    """Its content in words."""
+    stretches: Sequence[Stretch]
+    colour: str
+
+
+def track(rows: Sequence[Row], end_s: float) -> Markup:
+    """A figure of rows over the same time as the charts."""
+    parts = [_row(row, number, end_s) for number, row in enumerate(rows)]
+    height = 2 * _ROW * len(rows)
+    said = "; ".join(f"{row.name}: {row.said}" for row in rows)
+    picture = _picture(
+        f"What happened when, over {_seconds(end_s)}: {said}", height + _AXIS, [*parts, _axis(end_s, height)]
     )
-    label = f"{phase.phase} {percent(phase.share)}"
-    if (len(label) + 2) * _CHARACTER > width:
-        return shape
-    return joined(shape, el("text", label, x=_short(at + _CHARACTER), y=_BAR / 2 + 4, class_="ink"))
+    return el("figure", el("h3", "What happened when"), picture)
 
 
-def swatch(colour: str) -> Markup:
-    """A colour beside its name."""
-    square = el("rect", width=10, height=10, class_=f"f-{colour}")
-    return el("svg", square, viewBox="0 0 10 10", class_="swatch", aria_hidden="true")
+def _row(row: Row, number: int, end_s: float) -> Markup:
+    top = 2 * _ROW * number
+    parts = [el("text", f"{row.name}: {row.said}", x=0, y=top + _ROW - 6)]
+    for stretch in row.stretches:
+        width = max(share(stretch.end_s - stretch.start_s, end_s) - 0.1, 0.1)
+        shape = {"x": percents(share(stretch.start_s, end_s)), "width": percents(width)}
+        strength = short(max(stretch.strength, 0.05)) if stretch.strength < 1 else None
+        parts.append(
+            el("rect", **shape, y=top + _ROW, height=_ROW - 4, class_=f"f-{row.colour}", fill_opacity=strength)
+        )
+        if len(stretch.label) * 1.1 < width:
+            at = share(stretch.start_s + (stretch.end_s - stretch.start_s) / 2, end_s)
+            roomy = "ink roomy" if len(stretch.label) * 2.4 > width else "ink"
+            parts.append(el("text", stretch.label, x=percents(at), y=top + 2 * _ROW - 9, class_=f"{roomy} mid"))
+    return lines(*parts)
 
 
 def chart(drawn: Chart) -> Markup:
@@ -79,10 +105,20 @@ def chart(drawn: Chart) -> Markup:
     shown = [line for line in drawn.lines if line.points]
     said = "; ".join(_summed(line, drawn.unit) for line in shown)
     marked = f"; {passes_said(drawn.passes)}" if drawn.passes else ""
-    parts = [_axes(drawn)]
-    parts += [_line(line, drawn, number) for number, line in enumerate(shown)]
-    picture = _picture(f"{drawn.title} over {_seconds(drawn.end_s)}: {said}{marked}", _HEIGHT, parts)
-    legend = [joined(_dash(number), f"{_summed(line, drawn.unit)}  ") for number, line in enumerate(shown)]
+    curves = el(
+        "svg",
+        lines(*(_line(line, drawn, number) for number, line in enumerate(shown))),
+        viewBox=f"0 0 {_DETAIL} 100",
+        preserveAspectRatio="none",
+        y=_TOP,
+        width="100%",
+        height=_HEIGHT,
+        aria_hidden="true",
+    )
+    height = _TOP + _HEIGHT + _AXIS
+    about = f"{drawn.title} over {_seconds(drawn.end_s)}: {said}{marked}"
+    picture = _picture(about, height, [_grid(drawn), curves, _values(drawn), _axis(drawn.end_s, _TOP + _HEIGHT)])
+    legend = [el("span", _dash(number), _summed(line, drawn.unit)) for number, line in enumerate(shown)]
     return el("figure", el("h3", drawn.title), picture, el("figcaption", *legend))
 
 
@@ -98,30 +134,41 @@ def _summed(line: Line, unit: str) -> str:
     return f"{line.name}: {_number(mean)}{unit} on average, {_number(min(values))} to {_number(max(values))}{unit}"
 
 
-def _axes(drawn: Chart) -> Markup:
-    bottom = _HEIGHT - _BOTTOM
-    frame = [
-        el("line", x1=_LEFT, y1=y, x2=_WIDTH - _RIGHT, y2=y, class_="rim") for y in (_TOP, (_TOP + bottom) / 2, bottom)
-    ]
-    for value, y in ((drawn.top, _TOP + 4), (drawn.top / 2, (_TOP + bottom) / 2 + 4), (0.0, bottom + 4)):
-        frame.append(el("text", f"{_number(value)}{drawn.unit}", x=_LEFT - 6, y=_short(y), text_anchor="end"))
-    for at in ticks(drawn.end_s):
-        where = _x(at, drawn)
-        anchor = "start" if at == 0 else "end" if where > _WIDTH - 40 else "middle"
-        frame.append(el("text", _seconds(at), x=_short(where), y=_HEIGHT - 4, text_anchor=anchor))
-    step = max(len(drawn.passes) // _MOST_PASSES, 1)
+def _grid(drawn: Chart) -> Markup:
+    frame = [el("line", x1=0, y1=y, x2="100%", y2=y, class_="rim") for y in (_TOP, _TOP + _HEIGHT // 2)]
+    step = max(-(-len(drawn.passes) // MOST_MARKS), 1)
     for at in drawn.passes[::step]:
-        upright = _short(_x(at, drawn))
-        frame.append(el("line", x1=upright, y1=_TOP, x2=upright, y2=bottom, class_="pass"))
+        upright = percents(share(at, drawn.end_s))
+        frame.append(el("line", x1=upright, y1=_TOP, x2=upright, y2=_TOP + _HEIGHT, class_="pass"))
+    return lines(*frame)
+
+
+def _values(drawn: Chart) -> Markup:
+    """The axis of values; drawn last, so that no line crosses a number."""
+    at = ((drawn.top, _TOP), (drawn.top / 2, _TOP + _HEIGHT // 2))
+    return lines(*(el("text", f"{_number(value)}{drawn.unit}", x=0, y=y - 3) for value, y in at))
+
+
+def _axis(end_s: float, y: int) -> Markup:
+    """The time from the start, in seconds or what is readable, below what is drawn over it."""
+    frame = [el("line", x1=0, y1=y, x2="100%", y2=y, class_="rim")]
+    for at in ticks(end_s):
+        where = share(at, end_s)
+        anchor = "start" if at == 0 else "end" if where > 94 else "middle"
+        label = "0 s from the start" if at == 0 else _seconds(at)
+        if at == 0 or where > 15:
+            crowded = "roomy" if 0 < where < 42 else None
+            frame.append(el("text", label, x=percents(where), y=y + 15, text_anchor=anchor, class_=crowded))
+        frame.append(el("line", x1=percents(where), y1=y, x2=percents(where), y2=y + 4, class_="rim"))
     return lines(*frame)
 
 
 def ticks(end_s: float) -> list[float]:
-    """At most seven round moments from 0 to the end."""
+    """At most six round moments from 0 to the end."""
     width = 0.001
     while True:
         for factor in _TICKS:
-            if end_s / (width * factor) <= 6:
+            if end_s / (width * factor) <= 5:
                 step = width * factor
                 return [round(number * step, 6) for number in range(int(end_s / step + 1e-9) + 1)]
         width *= 10
@@ -136,9 +183,8 @@ def rounded_up(value: float) -> float:
 
 
 def _line(line: Line, drawn: Chart, number: int) -> Markup:
-    height = _HEIGHT - _BOTTOM - _TOP
     points = [
-        f"{_short(_x(at, drawn))},{_short(_TOP + height * (1 - min(value / drawn.top, 1.0)))}"
+        f"{short(share(at, drawn.end_s) * _DETAIL / 100)},{short(100 * (1 - min(max(value / drawn.top, 0), 1.0)))}"
         for at, value in thinned(line.points, _MOST_POINTS)
     ]
     if len(points) == 1:
@@ -165,11 +211,22 @@ def _looks(number: int) -> str:
 
 
 def _picture(said: str, height: int, parts: Sequence[Markup]) -> Markup:
-    return el("svg", lines(*parts), viewBox=f"0 0 {_WIDTH} {height}", role="img", aria_label=said)
+    return el("svg", joined(*parts), height=height, role="img", aria_label=said)
 
 
-def _x(at: float, drawn: Chart) -> float:
-    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * min(max(at / drawn.end_s, 0.0), 1.0)
+def share(part: float, whole: float) -> float:
+    """Percent, 0 to 100."""
+    return 100 * min(max(part / whole, 0.0), 1.0)
+
+
+def percents(value: float) -> str:
+    """A length along a picture."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
+
+
+def short(value: float) -> str:
+    """One decimal, where it is one."""
+    return f"{value:.1f}".removesuffix(".0")
 
 
 def _seconds(seconds: float) -> str:
@@ -181,7 +238,3 @@ def _seconds(seconds: float) -> str:
 def _number(value: float) -> str:
     """Three digits, never in powers of ten."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

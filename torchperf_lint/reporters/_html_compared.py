@@ -25,7 +25,7 @@ def compared(comparison: Comparison) -> Markup:
     rule = [el("p", RULE, class_="dim")] if comparison.threshold_ms is not None else []
     notes = [el("ul", *(el("li", note) for note in comparison.notes))] if comparison.notes else []
     return lines(
-        el("h2", "What the change did"),
+        el("h2", "What the change did", id="change"),
         table(
             "This page is about the run after the change", ("run", "record", "script", "facts", "time of a step"), runs
         ),

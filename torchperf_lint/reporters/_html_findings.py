@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torchperf_lint.model import Finding, Outcome
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._frame import frame
-from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, table
+from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, path_in, table
 from torchperf_lint.reporters._run_findings import UNNAMED, figures, said_at, site_of, summary_of, unnamed
 from torchperf_lint.reporters._run_first import price
 from torchperf_lint.reporters._sources import Sources
@@ -22,6 +22,8 @@ _MOST_CARDS = 120
 _ROOM = 450_000
 """Characters for all cards together: the page stays under a megabyte whatever was found."""
 _MOST_SITES = 100
+FINDINGS = "findings"
+"""What links on the page call the section."""
 _HEAD = ("where", "finding", "verdict", "a step", "blocked, ms", "bubble, ms", "share")
 
 
@@ -29,7 +31,7 @@ def findings(report: RunReport, view: View) -> Markup:
     """A table of all, the dearest first, then each with its code and reasons."""
     every = ranked(report)
     if not every:
-        return joined(el("h2", "Findings"), el("p", "None in the files that ran."))
+        return joined(el("h2", "Findings", id=FINDINGS), el("p", "None in the files that ran."))
     frames = Frames(report, view)
     shown: list[Markup] = []
     left = _ROOM
@@ -44,7 +46,7 @@ def findings(report: RunReport, view: View) -> Markup:
     untold = len(every) - len(shown)
     rest = [el("p", f"{counted(untold, 'more finding')}: see --report and --explain")] if untold else []
     return lines(
-        el("h2", summary_of(every)),
+        el("h2", summary_of(every), id=FINDINGS),
         table(_caption(report), _HEAD, rows[:_MOST_ROWS], numbers=4),
         *more,
         *shown,
@@ -69,7 +71,7 @@ def _caption(report: RunReport) -> str:
 
 
 def _row(finding: Finding, card: int | None, report: RunReport) -> tuple[str, ...]:
-    where = place(finding.location)
+    where = path_in(place(finding.location))
     link = el("a", where, href=f"#f{card}") if card is not None else where
     return (link, f"{finding.code} {finding.name}", _verdict(finding), *figures(finding, report.run))
 
@@ -77,29 +79,35 @@ def _row(finding: Finding, card: int | None, report: RunReport) -> tuple[str, ..
 def _verdict(finding: Finding) -> Markup:
     verdict = finding.verdict
     if verdict is None:
-        return el("span", "not judged")
-    return el("span", word(verdict), class_="bad" if verdict.outcome is Outcome.CONFIRMED else None)
+        return el("span", "not judged", class_="tag")
+    looks = "tag bad" if verdict.outcome is Outcome.CONFIRMED else "tag"
+    return el("span", word(verdict), class_=looks)
 
 
 def _card(finding: Finding, number: int, report: RunReport, frames: Frames) -> Markup:
+    """What is confirmed lies open; the rest is a line that opens."""
     verdict = finding.verdict
+    confirms = verdict is not None and verdict.outcome is Outcome.CONFIRMED
     said = [("seen", code_in(verdict.reason))] if verdict is not None else []
-    if verdict is not None and verdict.outcome is Outcome.CONFIRMED:
+    if verdict is not None and confirms:
         said.append(("price", joined(price(verdict, report.run))))
     said.append(("instead", instead(finding.instead)))
     said += [
         (name, code_in(why)) for name, why in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)) if why
     ]
-    return el(
-        "article",
-        el("h3", place(finding.location), " ", finding.code, " ", finding.name, " (", _verdict(finding), ")"),
+    head = el("h3", path_in(place(finding.location)), " ", finding.code, " ", finding.name, " ", _verdict(finding))
+    # A link to what lies within closed details opens them.
+    body = el(
+        "div",
         el("p", code_in(finding.message)),
         frames.of(finding),
         described(said),
         el("p", "read more: ", el("code", f"torchperf-lint --explain {finding.code}"), class_="dim"),
-        class_="card",
         id=f"f{number}",
     )
+    if confirms:
+        return el("article", head, body, class_="card")
+    return el("details", el("summary", head), body, class_="card")
 
 
 def described(said: Iterable[tuple[str, str]]) -> Markup:
@@ -110,7 +118,7 @@ def described(said: Iterable[tuple[str, str]]) -> Markup:
 def instead(text: str) -> Markup:
     """One line is words; several are code."""
     code = cut(text.strip("\n")).expandtabs(4)
-    return el("pre", code) if "\n" in code else code_in(code)
+    return el("pre", code, tabindex="0") if "\n" in code else code_in(code)
 
 
 class Frames:
@@ -136,7 +144,7 @@ class Frames:
             if row.marks:
                 shown.append(el("span", f"{'':>{gutter}} | ", class_="dim"))
                 shown.append(joined(el("span", row.marks, class_="mark"), "\n"))
-        return el("pre", *shown, tabindex="0")
+        return el("pre", *shown, class_="frame", tabindex="0")
 
     def _is_what_ran(self, path: str) -> bool:
         ran = self._report.run.sources.get(path)
@@ -152,7 +160,9 @@ def sites(report: RunReport) -> Markup:
     hot = unnamed(report)
     if not hot:
         return Markup("")
-    rows: list[tuple[str, ...]] = [(site_of(events[0]), said_at(events, report.run)) for events in hot[:_MOST_SITES]]
+    rows: list[tuple[str, ...]] = [
+        (path_in(site_of(events[0])), said_at(events, report.run)) for events in hot[:_MOST_SITES]
+    ]
     left = len(hot) - _MOST_SITES
     more = [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
-    return lines(el("h2", UNNAMED), table("The costliest first", ("where", "what"), rows), *more)
+    return lines(el("h2", UNNAMED, id="sites"), table("The costliest first", ("where", "what"), rows), *more)

@@ -50,46 +50,71 @@ LINES = ("p2", "p5", "p1", "p0")
 _RULES = """
 *{box-sizing:border-box}
 html{color-scheme:light dark;-webkit-text-size-adjust:100%}
-body{margin:0 auto;padding:1rem;max-width:70rem;background:var(--page);color:var(--text);
+body{margin:0 auto;padding:1.2rem 1rem 4rem;max-width:66rem;background:var(--page);color:var(--text);
 font:1rem/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0}
-h2{font-size:1.2rem;margin:2rem 0 .5rem;padding-top:.5rem;border-top:1px solid var(--rim)}
-h3{font-size:1rem;margin:0 0 .3rem}
-p,ul,ol,dl,figure,pre{margin:.4rem 0}
+h1{font-size:1.7rem;line-height:1.2;margin:0 0 .3rem}
+header p{margin:0}
+h2{font-size:1.25rem;line-height:1.3;margin:2.6rem 0 .7rem;padding-top:.8rem;border-top:1px solid var(--rim)}
+h3{font-size:1rem;line-height:1.4;margin:0 0 .3rem}
+p,ul,ol,dl,pre{margin:.4rem 0}
+figure{margin:.4rem 0 1.4rem}
 ol,ul{padding-left:1.4rem}
+ol>li{margin-bottom:1rem}
+ul.short{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.1rem 1.4rem}
+nav{margin-top:.8rem;font-size:.9rem}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.875em}
-pre{padding:.5rem;overflow-x:auto;background:var(--page);border:1px solid var(--rim);border-radius:.3rem;
-overflow-wrap:normal}
+pre{padding:.5rem .7rem;overflow-x:auto;background:var(--page);border:1px solid var(--rim);border-radius:.3rem;
+overflow-wrap:normal;line-height:1.45}
 a{color:inherit}
 :focus-visible{outline:2px solid var(--text);outline-offset:2px}
-dl.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(15rem,1fr));gap:.4rem 1rem}
-dl.facts dd,dl.why dd{margin:0}
+dl.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(15rem,100%),1fr));gap:.6rem 1.2rem}
+dl.facts dd,dl.why dd{margin:0;min-width:0}
 dt,.dim,caption,figcaption{color:var(--dim)}
-dl.why{display:grid;grid-template-columns:7rem 1fr;gap:.2rem .6rem}
-.card{background:var(--card);border:1px solid var(--rim);border-radius:.4rem;padding:.7rem .9rem;margin:.6rem 0}
+dl.why{display:grid;grid-template-columns:6.5rem minmax(0,1fr);gap:.2rem .6rem}
+.card{background:var(--card);border:1px solid var(--rim);border-radius:.4rem;padding:.8rem 1rem;margin:.7rem 0}
+.card:target,.card:has(:target){border-color:var(--text)}
+.lead{border-left:.35rem solid var(--dim)}
+.lead.act{border-left-color:var(--bad)}
+.lead h3{font-size:1.25rem;line-height:1.35;margin-bottom:.5rem}
+.tag{display:inline-block;font-size:.8rem;font-weight:normal;line-height:1.5;padding:0 .45rem;
+border:1px solid currentColor;border-radius:.8rem;white-space:nowrap;vertical-align:.1em}
+.tag.bad{font-weight:bold}
+summary{cursor:pointer}
+summary h3{display:inline}
+details[open]>summary{margin-bottom:.5rem}
 .good{color:var(--good)}.bad{color:var(--bad)}.note{color:var(--note)}
 .mark{color:var(--bad);font-weight:bold}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;margin:.4rem 0}
-caption{text-align:left;padding:.2rem 0}
-th,td{text-align:left;vertical-align:top;padding:.25rem .6rem .25rem 0;border-bottom:1px solid var(--rim);
+caption{text-align:left;padding:.2rem 0;max-width:calc(100vw - 2rem)}
+.whole{white-space:nowrap}
+th,td{text-align:left;vertical-align:top;padding:.3rem .8rem .3rem 0;border-bottom:1px solid var(--rim);
 font-weight:normal}
-thead th{color:var(--dim)}
+thead th{color:var(--dim);white-space:nowrap}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-td:not(.n){min-width:9rem}tbody th{min-width:5rem}
-svg{display:block;width:100%;height:auto}
-svg text{font:12px system-ui,sans-serif;fill:var(--dim)}
-svg .ink{fill:var(--ink)}
+th.n:last-child,td.n:last-child{padding-right:0}
+td:not(.n){min-width:8rem}tbody th{min-width:7rem}
+.places tbody th{min-width:12rem}
+svg{display:block;width:100%;overflow:visible}
+svg text{font:12px system-ui,sans-serif;fill:var(--dim);stroke:var(--page);stroke-width:3px;paint-order:stroke}
+svg .ink{fill:var(--ink);stroke:none;pointer-events:none}
+svg .mid{text-anchor:middle}
 svg .rim{stroke:var(--rim);stroke-width:1}
+svg .event{stroke:var(--text);stroke-width:1.5}
 svg .pass{stroke:var(--dim);stroke-width:1;stroke-dasharray:2 3}
-svg polyline{fill:none;stroke-width:1.5;stroke-linejoin:round}
-svg .d1{stroke-dasharray:7 3}svg .d2{stroke-dasharray:2 2}svg .d3{stroke-dasharray:8 2 2 2}
-.swatch{display:inline-block;width:.8em;height:.8em;margin-right:.4em;vertical-align:baseline}
-.dash{display:inline-block;width:2rem;height:.8em;margin:0 .4em 0 .6em;vertical-align:baseline}
-@media (max-width:40rem){body{padding:.6rem}dl.why{grid-template-columns:1fr}svg text{font-size:20px}
-svg .ink{display:none}}
-@media print{body{max-width:none;padding:0;font-size:10pt}
-.card,figure,tr{break-inside:avoid}h2,h3{break-after:avoid}pre{white-space:pre-wrap}.wide{overflow:visible}}
+svg polyline{fill:none;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round;vector-effect:non-scaling-stroke}
+svg .d1{stroke-dasharray:7 3}svg .d2{stroke-dasharray:2 3}svg .d3{stroke-dasharray:8 2 2 2}
+figcaption{font-size:.9rem;margin-top:.3rem}
+figcaption span{display:inline-block;margin-right:1.4rem}
+.swatch{display:inline-block;width:.8em;height:.8em;margin-right:.5em;vertical-align:-.05em}
+.dash{display:inline-block;width:1.8rem;height:.7rem;margin-right:.5em;vertical-align:baseline}
+@media (max-width:40rem){body{padding:.8rem .8rem 3rem}h1{font-size:1.4rem}dl.why{grid-template-columns:minmax(0,1fr);
+gap:0}dl.why dd{margin-bottom:.4rem}.card{padding:.7rem}svg .roomy{display:none}ol{padding-left:1.2rem}}
+@media print{body{max-width:none;padding:0;font-size:10pt}nav{display:none}
+.card,figure,tr,pre{break-inside:avoid}h2,h3,summary,caption{break-after:avoid}pre{white-space:pre-wrap;font-size:7pt}
+pre.frame{white-space:pre}
+.wide{overflow:visible}details::details-content{content-visibility:visible;display:block;height:auto}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 
 

@@ -9,7 +9,9 @@ from torchperf_lint.reporters._words import printable
 
 _LONGEST = 4000
 """Characters of one text; a longer one is cut, and says so."""
-_EMPTY = frozenset(("meta", "rect", "line", "polyline", "path"))
+_WHOLE = 28
+"""Characters that fit on a line of any screen."""
+_EMPTY = frozenset(("meta", "rect", "line", "polyline", "path", "wbr"))
 """Elements that have no content here."""
 
 
@@ -43,6 +45,13 @@ def code_in(text: str) -> Markup:
     if len(parts) % 2 == 0:  # an odd backtick is a backtick
         parts[-2:] = ["`".join(parts[-2:])]
     return joined(*(el("code", part) if number % 2 else part for number, part in enumerate(parts)))
+
+
+def path_in(text: str) -> Markup:
+    """A text with a path in it, which may be broken after each slash, and in its last part only where that is long."""
+    *folders, last = text.split("/")
+    name = el("span", last, class_="whole") if len(last) <= _WHOLE else last
+    return joined(*(piece for folder in folders for piece in (f"{folder}/", el("wbr"))), name)
 
 
 def table(caption: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]], numbers: int = 0) -> Markup:

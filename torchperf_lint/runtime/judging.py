@@ -61,6 +61,7 @@ def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problem
         unfound=verdict.unfound(findings, run, ("sync", "copy")),
         changed=changed,
         record=shown(Path(runs[0].path), Path.cwd()),
+        runs=tuple(runs),
     )
 
 

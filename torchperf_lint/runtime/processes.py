@@ -59,7 +59,8 @@ class Tree:
             return {}
         values["cpu.main_cores"] = sums["main"] / elapsed_s
         values["cpu.others_cores"] = sums["others"] / elapsed_s
-        values["memory.tree_rss_bytes"] = sums["rss"]
+        if sums["rss"]:  # a process that ends gives its memory back before it is gone
+            values["memory.tree_rss_bytes"] = sums["rss"]
         values["processes.others"] = len(self._open) - 1
         if all(self._known[pid].read_bytes is not None for pid in self._open):
             values["disk.tree_read_bytes_per_s"] = sums["read"] / elapsed_s
@@ -89,7 +90,7 @@ class Tree:
         if read is not None:
             sums["read"] += read - (known.read_bytes or 0.0)
         known.read_bytes = read
-        return {"cpu.main_threads": threads, "memory.main_rss_bytes": rss} if main else {}
+        return {"cpu.main_threads": threads, **({"memory.main_rss_bytes": rss} if rss else {})} if main else {}
 
     def _read_bytes(self, handle: Any) -> float | None:  # noqa: ANN401
         try:

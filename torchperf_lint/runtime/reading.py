@@ -10,6 +10,7 @@ from typing import Any
 
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
+from torchperf_lint.spans import sample_of
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -84,6 +85,7 @@ def _single(run: RawRun) -> Evidence:
         sources=run.sources,
         ranks=(_rank(run),),
         course=tuple(_course(run)),
+        samples=tuple(sample for sample in [sample_of(run)] if sample is not None),
         torn=run.torn,
     )
 
@@ -238,6 +240,7 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         unwatched={name: why for e in reversed(singles) for name, why in e.unwatched.items()},
         sources={path: digest for e in reversed(singles) for path, digest in e.sources.items()},
         ranks=tuple(rank for e in singles for rank in e.ranks),
+        samples=tuple(sample for e in singles for sample in e.samples),
     )
 
 

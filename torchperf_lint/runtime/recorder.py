@@ -86,6 +86,8 @@ class Recorder:
         self.sources: list[Callable[[], Iterable[Record] | None]] = []
         """Called at each flush: more records, cumulative, only what changed."""
         self._header = dict(header)
+        self.on_event: Callable[[str, str, Key | None, float | None], object] | None = None
+        """Told of each event when it comes, while somebody wants to know: kind, what, site, ms."""
         self._lasting: dict[tuple[str, str], Record] = {}
         """What a forked child says of itself, too: what watches it, and with what torch."""
         self._log: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
@@ -133,6 +135,9 @@ class Recorder:
             return
         if key is None:
             key = self.sites.key(depth + 1)
+        told = self.on_event
+        if told is not None:
+            told(kind, what, key, ms)
         self.later(self._count, kind, what, attributes, key, ms, nbytes)
         self.tick()
 

@@ -23,7 +23,10 @@ from torchperf_lint.runtime.processes import Process, Tree
 from torchperf_lint.runtime.summaries import Course, Histogram, Summary
 
 MEASURED = "measured"
-_OVER_TIME = ("busy_share", "machine_share", "main_cores", "others_cores", "read_bytes_per_s", "io_share")
+_OVER_TIME = (
+    *("busy_share", "machine_share", "main_cores", "others_cores", "io_share"),
+    *("read_bytes_per_s", "written_bytes_per_s", ".memory_bytes", "tree_rss_bytes"),
+)
 """The last part of the names of the series whose course over time is kept."""
 _PATIENCE_S = 5.0
 """A driver that hangs may hold the report up for so long, in seconds."""

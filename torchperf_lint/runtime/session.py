@@ -47,6 +47,7 @@ class Session:
         path = spec["events"] if self.primary else _path_of_this(spec["events"])
         self.recorder = Recorder(path, self._header(cwd), self.sites, eager=self.primary, family=spec["events"])
         self.timeline = Timeline(self.recorder, spec.get("warmup", WARMUP))
+        self.timeline.sample.allowed = not self.simulated
         self.loaders: Any = None
         """The loader probe's registry, which other probes share."""
         self.on_backward: list[Callable[[Any], object]] = []

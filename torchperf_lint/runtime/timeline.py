@@ -13,6 +13,7 @@ from time import perf_counter, time
 
 from torchperf_lint.events import Record
 from torchperf_lint.runtime.recorder import Recorder
+from torchperf_lint.runtime.sample import Sample
 from torchperf_lint.runtime.scopes import Scope, Segment, Totals
 from torchperf_lint.runtime.sites import Key
 
@@ -70,6 +71,7 @@ class Timeline:
         """Called when the first mark comes, on its thread."""
         self.clock = clock
         """Seconds; its zero means nothing."""
+        self.sample = Sample(recorder, clock)
         self.restart()
         recorder.sources.append(self.records)
 
@@ -94,6 +96,8 @@ class Timeline:
         self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
         self._marks = 0
         self._shown: tuple[object, ...] = ()
+        self._sampling: Sample | None = self.sample.restart()
+        """The sample, until it is full."""
         self.recorder.scopes.steady = self.warmup == 0
 
     def now(self) -> Moment:
@@ -131,6 +135,8 @@ class Timeline:
             self.batches += 1
             if not self.steps and not self.backwards:
                 scopes.steady = self.batches >= self.warmup
+                if self._sampling is not None:
+                    self._sampling = self._sampling.turn(self.batches, at)
         self.recorder.matters()
 
     def iter_begins(self, key: Key | None) -> None:
@@ -160,10 +166,18 @@ class Timeline:
             return
         self.backwards += 1
         with self.recorder.lock:
-            if self.backwards == 1 and not self.steps and self.warmup:
-                self.recorder.scopes.warm_up_again()
+            if self.backwards == 1 and not self.steps:
+                self._first_backward()
             self.recorder.scopes.trains()
             self._mark(BACKWARD, key, at)
+
+    def _first_backward(self) -> None:
+        """What was before it, if anything, was no training."""
+        if self.warmup:
+            self.recorder.scopes.warm_up_again()
+            self._sampling = self.sample.restart()
+        else:
+            self.sample.trains()
 
     def backward_ends(self, key: Key | None, moment: Moment | None = None) -> None:
         """A backward pass has been queued, or run where there is no device."""
@@ -251,6 +265,8 @@ class Timeline:
                 total = self._new_segment(segments, segment)
             total[0] += spent
             total[1] += 1
+            if self._sampling is not None:
+                self._sampling = self._sampling.mark(last, name, at, key, self._thread)
         if self.compared and name in _ALONE:
             self._of_step[name] += spent
 
@@ -279,6 +295,8 @@ class Timeline:
 
     def _count(self, now: float) -> None:
         self.steps += 1
+        if self._sampling is not None:
+            self._sampling = self._sampling.turn(self.steps, now)
         scopes = self.recorder.scopes
         if self._closed_at is not None and self.steps > self.warmup:
             _keep(self._histogram, now - self._closed_at)
@@ -295,7 +313,8 @@ class Timeline:
             self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
-        """`steps` and `time`, when they have changed."""
+        """`spans`, `steps` and `time`, when they have changed."""
+        yield from self.sample.records(_phase)
         scopes = self.recorder.scopes
         shown = (self._marks, scopes.train.batches, scopes.evaluation.batches)
         if shown == self._shown:
