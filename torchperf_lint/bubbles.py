@@ -51,7 +51,7 @@ def waits_of(activities: Iterable[Activity]) -> list[Wait]:
     if not {mark.track for mark in marks} & {call.track for call in calls}:
         # CUPTI and torch number threads each in their own way on some systems.
         marks, calls = [m._replace(track=0) for m in marks], [c._replace(track=0) for c in calls]
-    found = []
+    found: list[Wait] = []
     for track in sorted({mark.track for mark in marks}):
         found += _paired([m for m in marks if m.track == track], [c for c in calls if c.track == track])
     return sorted(found, key=lambda wait: (wait.start, wait.end))

@@ -43,7 +43,7 @@ class CopySite(NamedTuple):
     """Number of the site in the record; 0 for copies that no probe saw asked for."""
     way: str
     """`h2d`, `d2h` or `d2d`."""
-    count: int
+    times: int
     us: float
     """On the device."""
     nbytes: int | None
@@ -65,7 +65,7 @@ class Figures:
     idle_us: float
     """In which nothing ran, neither kernel nor copy."""
     exposed_us: float
-    """In which something was copied or filled and no kernel ran."""
+    """In which something was copied from or to the host and no kernel ran."""
     kernel_us: float
     """Sum of the kernels' times."""
     short_us: float
@@ -103,10 +103,8 @@ def figures(activities: Iterable[Activity], boundaries: Sequence[float]) -> Figu
         return None
     start = inside[0].start
     after = [a.start for a in ran if launched[id(a)] >= boundaries[-1]]
-    end = max(min(after, default=boundaries[-1]), max(a.start for a in inside))
-    if not after:
-        end = max(end, max(a.end for a in inside))
-    return _counted(every, ran, inside, (start, end), calls, len(boundaries) - 1, launched)
+    end = min(after) if after else max(boundaries[-1], *(a.end for a in inside))
+    return _counted(every, ran, inside, (start, max(start, end)), boundaries)
 
 
 def _launch(activity: Activity, calls: Mapping[int, Activity]) -> float:
@@ -119,42 +117,57 @@ def _counted(
     ran: Sequence[Activity],
     inside: Sequence[Activity],
     span: Stretch,
-    calls: Mapping[int, Activity],
-    steps: int,
-    launched: Mapping[int, float],
+    boundaries: Sequence[float],
 ) -> Figures:
+    calls = launches(every)
     kernels = [a for a in inside if a.kind == KERNEL]
-    busy = intervals.within(intervals.union((a.start, a.end) for a in ran if a.kind == KERNEL), *span)
-    any_ = intervals.union((a.start, a.end) for a in ran)
-    gaps = intervals.between(any_, *span)
-    waits = [wait for wait in bubbles.waits_of(every) if wait.start < span[1]]
-    # Of what begins at the same moment, the first launched ended the gap; it was launched on purpose, not guessed.
-    began: dict[float, float] = {}
-    for activity in ran:
-        if activity.correlation in calls:
-            at = launched[id(activity)]
-            began[activity.start] = min(at, began.get(activity.start, at))
-    told, idle = bubbles.shared_out(gaps, waits, began)
+    busy = _covered((a for a in ran if a.kind == KERNEL), span)
+    busy_or_moving = _covered((a for a in ran if a.kind == KERNEL or _way(a) in ("h2d", "d2h")), span)
+    gaps = intervals.between(intervals.union((a.start, a.end) for a in ran), *span)
+    # All waits: one that comes right after the last step may be what keeps the next step's first kernel.
+    waits = bubbles.waits_of(every)
+    told, idle = bubbles.shared_out(gaps, waits, _launched(ran, calls))
     durations = [kernel.duration for kernel in kernels]
     copies = [a for a in inside if a.kind == COPY]
     pageable = [a.duration for a in copies if _PAGEABLE.match(a.name)]
     return Figures(
-        steps=steps,
+        steps=len(boundaries) - 1,
         start=span[0],
         end=span[1],
         count=len(kernels),
         median_us=median(durations) if durations else None,
-        busy_us=intervals.total(busy),
+        busy_us=busy,
         idle_us=idle,
-        exposed_us=max(span[1] - span[0] - idle - intervals.total(busy), 0.0),
+        exposed_us=busy_or_moving - busy,
         kernel_us=sum(durations),
         short_us=sum(us for us in durations if us < SHORT_US),
         tensor_core_us=sum(kernel.duration for kernel in kernels if on_tensor_cores(kernel.name)),
         bubbles=told,
-        waits=_blocked(waits),
+        waits=_blocked(wait for wait in waits if boundaries[0] <= wait.start < boundaries[-1]),
         copies=tuple(_by_site(copies, every, calls)),
         pageable=(len(pageable), sum(pageable)),
     )
+
+
+def _launched(ran: Iterable[Activity], calls: Mapping[int, Activity]) -> dict[float, float]:
+    """When what begins at a moment was launched; of several, the one launched first."""
+    found: dict[float, float] = {}
+    for activity in ran:
+        call = calls.get(activity.correlation)
+        if call is not None:
+            found[activity.start] = min(call.start, found.get(activity.start, call.start))
+    return found
+
+
+def _covered(activities: Iterable[Activity], span: Stretch) -> float:
+    """How long any of them ran within the span."""
+    return intervals.total(intervals.within(intervals.union((a.start, a.end) for a in activities), *span))
+
+
+def _way(activity: Activity) -> str | None:
+    """The direction of a copy; None of what is none, and between devices."""
+    found = _WAY.match(activity.name) if activity.kind == COPY else None
+    return _WAYS[found.group(1)] if found is not None else None
 
 
 def on_tensor_cores(kernel: str) -> bool:
@@ -180,18 +193,17 @@ def _by_site(
     ends = [mark.end for mark in marks]
     sums: dict[tuple[int, str], list[float]] = {}
     for copy in copies:
-        found = _WAY.match(copy.name)
-        if found is None:
+        way, call = _way(copy), calls.get(copy.correlation)
+        if way is None:
             continue
-        way, call = _WAYS[found.group(1)], calls.get(copy.correlation)
         mark = _mark_of(call, way, marks, ends) if call is not None else None
         site = mark.site if mark is not None else 0
         row = sums.setdefault((site, way), [0, 0.0, 0, 0])
         nbytes = copy.nbytes if copy.nbytes is not None else (mark.nbytes if mark is not None else None)
         for at, value in enumerate((1, copy.duration, nbytes or 0, nbytes is None)):
             row[at] += value
-    for (site, way), (count, us, nbytes, unknown) in sorted(sums.items()):
-        yield CopySite(site, way, int(count), us, None if unknown else int(nbytes))
+    for (site, way), (times, us, moved, unknown) in sorted(sums.items()):
+        yield CopySite(site, way, int(times), us, None if unknown else int(moved))
 
 
 class _Copied(NamedTuple):
@@ -218,4 +230,3 @@ def _mark_of(call: Activity, way: str, marks: Sequence[_Copied], ends: Sequence[
         if mark.start > call.start:
             break
     return None
-

@@ -7,6 +7,7 @@ the script within the window, `profiled` has one on all the time, `fork` forks w
 import os
 import sys
 import time
+from pathlib import Path
 
 from torchperf_lint.runtime import session as sessions
 
@@ -16,7 +17,7 @@ SESSION = sessions.prepare(
     {
         "events": EVENTS,
         "owner_pid": os.getppid(),
-        "project_root": os.path.dirname(os.path.abspath(__file__)),
+        "project_root": str(Path(__file__).resolve().parent),
         "warmup": 2,
         "window": 3,
         "window_on_host": True,

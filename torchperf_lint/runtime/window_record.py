@@ -44,7 +44,7 @@ def of(activities: Sequence[Activity], boundaries: Sequence[float], base: float,
         "cut": max(len(device) - len(rows), 0),
         "waits": [[w.site, w.what, _us(w.start - start), _us(w.blocked)] for w in waits[:_MOST_WAITS]],
         "sites": _sites(found),
-        "copies": [[c.site, c.way, c.count, _ms(c.us), c.nbytes] for c in found.copies] if found else [],
+        "copies": [[c.site, c.way, c.times, _ms(c.us), c.nbytes] for c in found.copies] if found else [],
         "marks": sum(activity.kind not in ON_DEVICE and activity.name.startswith("tpl.") for activity in activities),
         "kernels": None if found is None else _kernels(found),
     }

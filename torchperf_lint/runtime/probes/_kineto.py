@@ -23,10 +23,7 @@ _BYTES = re.compile(r'"bytes":\s*(\d+)')
 
 def why_not(torch: Any) -> str | None:  # noqa: ANN401
     """What this torch lacks; None where it has all that a window needs."""
-    names = ("_prepare_profiler", "_enable_profiler", "_disable_profiler", "_profiler_enabled")
-    names += ("_record_function_with_args_enter", "_record_function_with_args_exit")
-    lacking = [name for name in names if not hasattr(torch._C._autograd, name) and not hasattr(torch.autograd, name)]
-    if lacking or not torch.profiler.kineto_available():
+    if not all(hasattr(torch.autograd, name) for name in _NEEDED) or not torch.profiler.kineto_available():
         return f"torch {torch.__version__} has no Kineto, or another than this version knows"
     return None
 
@@ -36,6 +33,16 @@ def is_on(torch: Any) -> bool:  # noqa: ANN401
     return bool(torch.autograd._profiler_enabled()) or bool(
         getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
     )
+
+
+_NEEDED = (
+    "_prepare_profiler",
+    "_enable_profiler",
+    "_disable_profiler",
+    "_profiler_enabled",
+    "_record_function_with_args_enter",
+    "_record_function_with_args_exit",
+)
 
 
 class Kineto:
@@ -60,8 +67,8 @@ class Kineto:
         told = config.config()
         self.base_ns = time_ns()
         with _quiet():
-            torch._C._autograd._prepare_profiler(told, activities)
-            torch._C._autograd._enable_profiler(told, activities, {profiler.RecordScope.USER_SCOPE})
+            torch.autograd._prepare_profiler(told, activities)
+            torch.autograd._enable_profiler(told, activities, {profiler.RecordScope.USER_SCOPE})
 
     def mark(self, name: str) -> None:
         """Leave a mark here and now, on any thread that is recorded."""
@@ -75,7 +82,7 @@ class Kineto:
     def end(self) -> list[Activity]:
         """Stop, and what was recorded, by start."""
         with _quiet():
-            found = self.torch._C._autograd._disable_profiler()
+            found = self.torch.autograd._disable_profiler()
         if found is None:
             return []
         return sorted(_read(found.events(), self.torch.autograd.DeviceType.CPU, self.base_ns), key=lambda a: a.start)
