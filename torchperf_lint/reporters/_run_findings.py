@@ -16,7 +16,7 @@ from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_me
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
 
-UNNAMED = "Waits and copies of every step that no finding names (upper bounds)"
+UNNAMED = "Waits and copies of every step that no finding names (blocked: upper bound)"
 _MOST_LINES = 12
 _MOST_PLACES = 6
 _MOST_UNFOUND = 5
@@ -147,7 +147,8 @@ def _share(value: float | None) -> str:
 
 
 def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
-    measured = [f.verdict for f in findings if f.verdict is not None and f.verdict.share_of_step is not None]
+    judged = [finding.verdict for finding in findings if finding.verdict is not None]
+    measured = [v for v in judged if v.blocked_ms_per_step is not None or v.bubble_ms_per_step is not None]
     if measured:
         sheet.paragraph("", f"blocked, bubble in ms per step; {upper_bound(measured)}", "dim")
     if any(negligible(verdict) for verdict in measured):

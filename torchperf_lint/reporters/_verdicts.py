@@ -47,5 +47,5 @@ def why_not_measured(run: Evidence) -> str:
     if not run.steady_steps:
         return f"the run is shorter than its warm-up of {counted(run.warmup, 'step')}"
     if run.window is None:
-        return f"a bubble needs a profiler's window ({run.unwatched.get(WINDOW, 'this record has none')})"
+        return f"a bubble needs a profiler's window: {run.unwatched.get(WINDOW, 'this record has none')}"
     return "the wait was in none of the profiled steps"
