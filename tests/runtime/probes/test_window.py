@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from math import exp
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from recording import Watched
 torch = pytest.importorskip("torch")
 from torch.autograd import profiler as autograd_profiler  # noqa: E402
 
+from torchperf_lint.activities import CALL, KERNEL, MARK, Activity  # noqa: E402
 from torchperf_lint.events import read  # noqa: E402
 from torchperf_lint.runtime.probes import _cuda, _kineto, _rivals, window  # noqa: E402
 from torchperf_lint.runtime.reading import evidence_of  # noqa: E402
+from torchperf_lint.window import kernels_of  # noqa: E402
 
 SCRIPT = Path(__file__).with_name("windowed.py")
 OPENS, STEPS = 2 + window.MARGIN, 3
@@ -35,10 +38,17 @@ class Trained:
     def steps(self, number):
         for _ in range(number):
             self.session.timeline.step_begins(None)
-            if self.is_open:
-                self.session.mark("sync:0:stream")
+            self.wait()
             self.session.timeline.step_ends(None, 1)
         return self
+
+    def wait(self):
+        """As the probe of waits tells of one."""
+        key = self.session.sites.key()
+        if self.is_open:
+            time.sleep(0.001)
+            self.session.mark(f"sync:{self.session.recorder.site(key)}:stream")
+        self.session.recorder.event("sync", "stream", key=key)
 
     @property
     def is_open(self):
@@ -82,6 +92,28 @@ def test_what_it_records(trained):
     assert trained.evidence.window.own_ms == pytest.approx(seen["open_ms"] + seen["close_ms"])
     assert seen["open_ms"] > 0
     assert seen["close_ms"] > 0
+
+
+def test_what_ran_on_the_device_is_joined_to_lines(trained, monkeypatch):
+    """The marks are torch's own; a launch, a kernel and a wait for each stand in for what CUPTI would add."""
+    end = _kineto.Kineto.end
+
+    def with_device(kineto):
+        made = end(kineto)
+        for number, mark in enumerate([a for a in made if a.kind == MARK], 1):
+            at = mark.start
+            made.append(Activity(CALL, "cudaLaunchKernel", at - 3, at - 2, mark.track, number))
+            made.append(Activity(KERNEL, "k", at - 1, at + 4, 7, number))
+            made.append(Activity(CALL, "cudaStreamSynchronize", mark.end, at + 10, mark.track))
+        return made
+
+    monkeypatch.setattr(_kineto.Kineto, "end", with_device)
+    trained.steps(40)
+    (sync,) = [event for event in trained.evidence.events if event.kind == "sync"]
+    kernels = kernels_of(trained.evidence.state)
+    assert (kernels.steps, kernels.count, kernels.median_us) == (STEPS, STEPS, pytest.approx(5, abs=0.1))
+    assert 0 < sync.bubble_ms <= STEPS * 0.011
+    assert sync.bubble_ms == pytest.approx(kernels.bubble_ms, abs=0.001)
 
 
 def test_steps_are_put_off_again_once_it_is_over(trained):
