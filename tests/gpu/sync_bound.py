@@ -1,4 +1,4 @@
-"""A training loop that reads its loss at every step, for test_window_on_device.py: kernels of milliseconds, then a slow host."""
+"""A training loop that reads its loss at every step: kernels of milliseconds, then a host that takes its time."""
 
 import time
 
