@@ -157,6 +157,13 @@ CASES = {
         run(state={"kernels": {"steps": 1, "count": 900, "median_us": 3.0, "busy_share": 0.3}}),
         {"TPL658"},
     ),
+    "copies while no kernel runs": (
+        run(
+            state={"kernels": {"steps": 8, "count": 80, "median_us": 90, "busy_share": 0.5, "copy_share": 0.3}},
+            **on_gpu(),
+        ),
+        {"TPL911"},
+    ),
     "busy in float32": (on_gpu_computing("float32"), {"TPL502", "TPL909"}),
     "busy in bfloat16, channels first": (on_gpu_computing("bfloat16"), {"TPL508", "TPL909"}),
     "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
@@ -195,7 +202,7 @@ def test_every_rule_has_its_case():
 def test_a_run_without_a_device_is_told_nothing_about_one(name):
     evidence, _ = CASES[name]
     if evidence.device is None:
-        assert codes(evidence).isdisjoint({"TPL903", "TPL909"})
+        assert codes(evidence).isdisjoint({"TPL903", "TPL909", "TPL911"})
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name][0].simulated])

@@ -168,8 +168,8 @@ def test_what_was_not_measured_never_prints_as_0(blocked, bubble, share, width):
     text = page(made, width)
     assert not re.search(r"(?<![\d.:])0(\.0+)?(?![\d.:]| of)", text.partition("finding")[2].partition("Notes")[0])
     if None in (blocked, bubble, share):
-        assert "- not measured: a bubble needs a trace" in " ".join(text.split())
-    if blocked is not None:
+        assert "- not measured: a bubble needs a profiler's window" in " ".join(text.split())
+    if blocked is not None or bubble is not None:
         assert "upper bound" in " ".join(text.split())
     assert ("confirmed, negligible" in " ".join(text.split())) is (share == 0.0001)
 

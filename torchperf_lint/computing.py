@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchperf_lint.bounds import AFTER, DATA, DEFAULT, Loop, loop_of
+from torchperf_lint.device_use import DeviceUse, device_use
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.machine import machine_of
 
 HALF = ("bfloat16", "float16")
 SINGLE = "float32"
@@ -23,18 +23,22 @@ class DeviceLoop:
     """A loop that neither the loader nor the host's code holds up, and a device that was busy."""
 
     loop: Loop
-    busy: float
-    """Share of time in which any kernel ran; an upper bound of the use made."""
+    use: DeviceUse
+
+    @property
+    def busy(self) -> float:
+        """Share of time in which any kernel ran; an upper bound of the use made."""
+        return self.use.share
 
 
 def device_loop(run: Evidence) -> DeviceLoop | None:
     """The loop of a run that is bound by its device; None where it is not, or that was not measured."""
-    loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
-    if loop is None or run.device is None or busy is None or busy < DEFAULT.busy_device:
+    loop, use = loop_of(run), device_use(run)
+    if loop is None or run.device is None or use is None or use.share < DEFAULT.busy_device:
         return None
     if loop.share(DATA) >= DEFAULT.named or loop.share(AFTER) >= DEFAULT.named:
         return None
-    return DeviceLoop(loop, busy)
+    return DeviceLoop(loop, use)
 
 
 @dataclass(frozen=True)

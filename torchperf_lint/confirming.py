@@ -153,21 +153,27 @@ def until_first_batches(run: Evidence, read: Iterable[LoaderRun]) -> str:
 
 def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
     blocked = [event.blocked_ms for event in events if event.blocked_ms is not None]
-    if not blocked:
+    bubble = run.bubble_per_step(events)
+    if not blocked and bubble is None:
         return Verdict(Outcome.CONFIRMED, reason)
-    return priced(run, Outcome.CONFIRMED, reason, sum(blocked))
+    return priced(run, Outcome.CONFIRMED, reason, sum(blocked) if blocked else None, bubble)
 
 
-def priced(run: Evidence, outcome: Outcome, reason: str, blocked_ms: float) -> Verdict:
-    """A verdict with its price: `blocked_ms` is the sum after the warm-up; null where no step came after it.
+def priced(
+    run: Evidence, outcome: Outcome, reason: str, blocked_ms: float | None, bubble_ms: float | None = None
+) -> Verdict:
+    """A verdict with its price: `blocked_ms` is the sum after the warm-up, `bubble_ms` that of one step of the window.
 
-    Null on a simulated device, too, where times mean nothing.
+    Null where no step came after the warm-up, and on a simulated device, where times mean nothing. The share of the
+    step is the bubble's where there is one: a host that waits for a busy device loses nothing by it.
     """
     if not run.steady_steps or run.simulated:
         return Verdict(outcome, reason)
-    per_step = blocked_ms / run.steady_steps
+    blocked = None if blocked_ms is None else blocked_ms / run.steady_steps
+    price = bubble_ms if bubble_ms is not None else blocked
     step = run.step_total_ms / run.steady_steps
-    return Verdict(outcome, reason, blocked_ms_per_step=per_step, share_of_step=per_step / step if step else None)
+    share = min(price / step, 1.0) if step and price is not None else None
+    return Verdict(outcome, reason, blocked_ms_per_step=blocked, bubble_ms_per_step=bubble_ms, share_of_step=share)
 
 
 def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:

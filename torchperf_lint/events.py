@@ -8,8 +8,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
     event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
-    steps       step counts, `at` which moment (seconds since 1970), the histogram of step times, and one for each
-                phase that a process goes through alone
+    steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
+                histogram of step times, and one for each phase that a process goes through alone
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to
                 site] or [kind, what, site]; `rows` [kind, start, duration]; `events` [kind, when it was over, duration
@@ -18,8 +18,14 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
-                `allocations` what the allocator asked for; `kernels` (steps, count, median_us, busy_share) is for a
-                window of a profiler, which no probe opens yet
+                `allocations` what the allocator asked for; `kernels` are the figures of a profiler's window: steps,
+                count, median_us, busy_share (any kernel), idle_share (nothing), copy_share (copies, no kernel),
+                short_share and tensor_core_share (of the kernels' own time), bubble_ms, ms, pageable, pageable_ms
+    window      a few steps under a profiler: `at` which moment (seconds since 1970) they began, steps, left_out (how
+                many the profiler was on for), open_ms and close_ms (its own cost), sites [site, what, times, blocked
+                ms, bubble ms], copies [site, way, times, ms on the device, bytes], and for a picture, in us since
+                `at`: boundaries of the steps, tracks and names, intervals [track, name, start, duration] of the
+                device (`cut`: how many more there were), waits [site, what, start, duration] of the host
     probe       what watches, what cannot and why, what failed
     utilisation, finding, judged, ended    written by the parent after the run (`judged`: all findings are there)
 

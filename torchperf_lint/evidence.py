@@ -12,6 +12,7 @@ from typing import Any
 
 from torchperf_lint.model import Location
 from torchperf_lint.spans import Sample
+from torchperf_lint.window import Window
 
 HOT_SHARE = 0.5
 """An event happens "every step" when at least half of the steps (or batches) have it."""
@@ -44,6 +45,10 @@ class Event:
     eval_turns: int = 0
     blocked_ms: float | None = None
     """Host time blocked after the warm-up, summed."""
+    bubble_ms: float | None = None
+    """Time that the device idled for it, summed over the steps of the run's window; None where it was in none."""
+    copy_ms: float | None = None
+    """Of copies: their time on the device, summed over the steps of the window."""
     nbytes: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
     by_rank: tuple[int, ...] = ()
@@ -153,6 +158,8 @@ class Evidence:
     steps: int = 0
     """How often the optimizer that stepped first stepped."""
     warmup: int = 10
+    left_out: int = 0
+    """Steps after the warm-up that count in no time, because a profiler's window was open."""
     train_batches: int = 0
     eval_batches: int = 0
     step_ms: Spread | None = None
@@ -175,6 +182,8 @@ class Evidence:
     state: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
     """Path -> SHA-256 of what ran."""
+    window: Window | None = None
+    """Of the first rank that had one; its figures are in `state` (window.py)."""
     utilisation: Mapping[str, Any] | None = None
     ranks: tuple[Rank, ...] = ()
     missing_ranks: tuple[int, ...] = ()
@@ -234,8 +243,13 @@ class Evidence:
 
     @property
     def steady_steps(self) -> int:
-        """Steps after the warm-up."""
-        return max(self.steps - self.warmup, 0)
+        """Steps after the warm-up, without those of a profiler's window."""
+        return max(self.steps - self.warmup - self.left_out, 0)
+
+    def bubble_per_step(self, events: Iterable[Event]) -> float | None:
+        """Time a step, ms, that the device idled for these: an upper bound; None where no window saw any of them."""
+        known = [event.bubble_ms for event in events if event.bubble_ms is not None]
+        return sum(known) / self.window.steps if known and self.window is not None else None
 
 
 def _share(part: int, whole: int) -> float:

@@ -67,7 +67,9 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
     told = named(findings, run, kinds)
     hot = [e for e in run.events if e.kind in kinds and e.path and e.train_turns + e.eval_turns and not _well_done(e)]
     missed = [event for event in hot if id(event) not in told]
-    return tuple(sorted(missed, key=lambda e: (-(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what)))
+    return tuple(
+        sorted(missed, key=lambda e: (-(e.bubble_ms or 0.0), -(e.blocked_ms or 0.0), -e.count, e.path, e.line, e.what))
+    )
 
 
 def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> frozenset[int]:

@@ -135,6 +135,7 @@ def test_the_child_is_told_what_to_record():
         "owner_pid": os.getpid(),
         "simulate": True,
         "warmup": 10,
+        "window": 8,
         "steps": 5,
         "project_root": "/p",
         "rank": 1,

@@ -67,7 +67,7 @@ def parse(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse
     return options
 
 
-_ONLY_RUNTIME = ("simulate", "steps", "warmup", "events", "lint")
+_ONLY_RUNTIME = ("simulate", "steps", "warmup", "window", "events", "lint")
 _ONLY_RUNS = ("html", "trace")
 _ONLY_STATIC = ("fix", "unsafe_fixes", "show_fixes", "diff")
 
@@ -180,6 +180,9 @@ def _add_runtime(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--simulate", action="store_true", help="run it on a simulated CUDA device: counts, no times")
     group.add_argument("--steps", metavar="N", help="end the script after N optimizer steps")
     group.add_argument("--warmup", metavar="N", help="leave the first N steps out of times (default: 10)")
+    group.add_argument(
+        "--window", metavar="N", help="profile N steps on the device, left out of times (default: 8; 0: none)"
+    )
     group.add_argument("--events", metavar="FILE", help="where to record (default: torchperf-<pid>.events.jsonl)")
     group.add_argument("--lint", metavar="PATH", action="append", help="also judge findings in PATH")
     group.add_argument("--html", metavar="FILE", help="also write the report as a page that needs no network")

@@ -118,6 +118,7 @@ def _request(options: argparse.Namespace, target: Target, homes: Homes) -> Reque
         flags=own_flags(),
         simulate=options.simulate,
         warmup=_number(options.warmup, "--warmup", 10, least=0) or 0,
+        window=_number(options.window, "--window", 8, least=0) or 0,
         steps=_number(options.steps, "--steps", None, least=1),
         project_root=str(homes.of(at).root),
         rank=rank,

@@ -66,7 +66,8 @@ def ranked(report: RunReport) -> list[Finding]:
 def _caption(report: RunReport) -> str:
     missing = why_not_measured(report.run)
     return (
-        f"Host time blocked is an upper bound of what a change saves. A figure shown as - was not measured: {missing}"
+        "Host time blocked, and device time idle behind it (bubble), are upper bounds of what a change saves. "
+        f"A figure shown as - was not measured: {missing}"
     )
 
 

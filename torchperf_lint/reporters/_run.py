@@ -137,7 +137,7 @@ def _notes(sheet: Page, report: RunReport) -> None:
 
 def notes(report: RunReport) -> list[str]:
     """What limits the report, each in a line or two."""
-    notes = _unsupported(report.run) + _incomplete(report)
+    notes = _unsupported(report.run) + _profiled(report.run) + _incomplete(report)
     notes += [problem(entry) for entry in report.report.problems[:_MOST_ENTRIES]]
     if len(report.report.problems) > _MOST_ENTRIES:
         notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
@@ -161,6 +161,15 @@ def _unsupported(run: Evidence) -> list[str]:
 def _listed_notes(notes: list[str]) -> list[str]:
     left = len(notes) - _MOST_ENTRIES
     return [*notes[:_MOST_ENTRIES], f"and {left} more that the simulation cannot do"] if left > 0 else notes
+
+
+def _profiled(run: Evidence) -> list[str]:
+    """What the window took of the run, which is in no other figure."""
+    window = run.window
+    if window is None or run.simulated:
+        return []
+    own = f", and starting, ending and reading it {ms(window.own_ms)}" if window.own_ms is not None else ""
+    return [f"profiled: {counted(window.left_out, 'step')}, which count in no time{own}"]
 
 
 def _incomplete(report: RunReport) -> list[str]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
 from torchperf_lint.evidence import Event, Evidence
-from torchperf_lint.model import Finding, Outcome
+from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.rates import EVALUATION, STEP, per_step, times_of
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured, word
@@ -147,15 +147,23 @@ def _share(value: float | None) -> str:
 
 
 def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
-    measured = [f.verdict for f in findings if f.verdict is not None and f.verdict.blocked_ms_per_step is not None]
+    judged = [finding.verdict for finding in findings if finding.verdict is not None]
+    measured = [v for v in judged if v.blocked_ms_per_step is not None or v.bubble_ms_per_step is not None]
     if measured:
-        sheet.paragraph("", "blocked, bubble in ms per step; blocked: upper bound of what removal saves", "dim")
+        sheet.paragraph("", f"blocked, bubble in ms per step; {upper_bound(measured)}", "dim")
     if any(negligible(verdict) for verdict in measured):
         sheet.paragraph("", "negligible: under 1 % of the step", "dim")
     if any(_times(finding, run).endswith(" ev") for finding in findings):
         sheet.paragraph("", "ev: per evaluation batch", "dim")
     if any(NOT_MEASURED in figures(finding, run)[1:] for finding in findings):
         sheet.paragraph("", f"{NOT_MEASURED} not measured: {why_not_measured(run)}", "dim")
+
+
+def upper_bound(measured: Sequence[Verdict]) -> str:
+    """Which of the two figures bounds what a change saves."""
+    if any(verdict.bubble_ms_per_step is not None for verdict in measured):
+        return "bubble: the device idles behind the wait, an upper bound of what removal saves"
+    return "blocked: upper bound of what removal saves"
 
 
 def unfound(sheet: Page, report: RunReport) -> None:
@@ -196,6 +204,9 @@ def said_at(events: Sequence[Event], run: Evidence) -> str:
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     if blocked and run.steady_steps and not run.simulated:
         parts.append(f"blocked {ms(blocked / run.steady_steps)} a step")
+    bubble = run.bubble_per_step(event for event in events if event.kind == "sync")
+    if bubble is not None:
+        parts.append(f"the device idles {ms(bubble)} a step for it")
     return ", ".join(parts)
 
 

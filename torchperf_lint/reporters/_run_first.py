@@ -84,9 +84,10 @@ def price(verdict: Verdict, run: Evidence) -> str:
     """What a confirmed finding costs, as far as it was measured."""
     parts = []
     if verdict.bubble_ms_per_step is not None:
-        parts.append(f"the device idles {ms(verdict.bubble_ms_per_step)} a step for it")
+        parts.append(f"the device idles {ms(verdict.bubble_ms_per_step)} a step for it (upper bound)")
     if verdict.blocked_ms_per_step is not None:
-        parts.append(f"blocked {ms(verdict.blocked_ms_per_step)} a step (upper bound of what removing it saves)")
+        bound = " (upper bound of what removing it saves)" if verdict.bubble_ms_per_step is None else ""
+        parts.append(f"blocked {ms(verdict.blocked_ms_per_step)} a step{bound}")
     if verdict.share_of_step is not None:
         parts.append(f"{percent(verdict.share_of_step)} of the step")
     return ", ".join(parts) or f"not measured: {why_not_measured(run)}"

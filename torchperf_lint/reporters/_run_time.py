@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from torchperf_lint.amounts import ms, percent, size
+from torchperf_lint.amounts import ms, often, percent, size
 from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.window import kernels_of
 
 _FILLS = {DATA: "#", FORWARD: "=", BACKWARD: "%", OPTIMIZER: "+", WAITING: ".", AFTER: "*", OTHER: "-"}
 """A character for each phase, so that the bar reads without colour."""
@@ -81,10 +82,24 @@ def meanwhile(run: Evidence) -> Iterator[tuple[str, str]]:
         not_here = "not measured: only `torchperf-lint --runtime` samples GPU, CPU and disk"
         yield "", not_here if run.in_process else "nothing was sampled"
         return
-    for text in _gpus(machine):
+    for text in (*_profiled(run), *_gpus(machine)):
         yield "GPU", text
     yield "CPU", _cpu(machine)
     yield "disk", _disk(machine)
+
+
+def _profiled(run: Evidence) -> Iterator[str]:
+    """What a profiler's window says, which is nearer to the truth than NVML's rate."""
+    kernels = kernels_of(run.state)
+    if kernels is None:
+        return
+    parts = [f"some kernel ran {percent(kernels.busy)} of the time", f"{often(kernels.per_step)} kernels a step"]
+    parts.append(f"the median one {kernels.median_us:.3g} us")
+    if kernels.short is not None:
+        parts.append(f"{percent(kernels.short)} of their time in ones under 10 us")
+    if kernels.tensor_cores is not None:
+        parts.append(f"{percent(kernels.tensor_cores)} in ones that name tensor cores")
+    yield f"in {kernels.steps} profiled steps {', '.join(parts)}"
 
 
 def _gpus(machine: Machine) -> Iterator[str]:

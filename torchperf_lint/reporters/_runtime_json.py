@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
+from torchperf_lint.window import kernels_of
 
 
 def runtime(report: RunReport) -> dict[str, object]:
@@ -27,6 +30,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "step_ms": _spread(run.step_ms, run.simulated),
         "breakdown": _breakdown(report),
         "sites": [_site(event, run, _found(event, told)) for event in sorted_sites(run)],
+        "window": _window(run),
         "utilisation": _utilisation(run),
         "diagnoses": [_diagnosis(diagnosis) for diagnosis in report.diagnoses],
         "unwatched": dict(sorted(run.unwatched.items())),
@@ -55,6 +59,16 @@ def _utilisation(run: Evidence) -> dict[str, object] | None:
     return {key: value for key, value in run.utilisation.items() if key != "record"}
 
 
+def _window(run: Evidence) -> dict[str, object] | None:
+    """The profiled steps: a site's `bubble_ms` is the sum over them. Times in ms, but the kernels' median in us."""
+    window, kernels = run.window, kernels_of(run.state)
+    if window is None:
+        return None
+    figures = {key: value for key, value in asdict(kernels).items() if key != "steps"} if kernels is not None else None
+    own = {"open_ms": window.open_ms, "close_ms": window.close_ms}
+    return {"steps": window.steps, "left_out": window.left_out, **own, "kernels": figures}
+
+
 def _found(event: Event, told: frozenset[int]) -> bool | None:
     """Whether a finding stands at the place of a synchronisation or copy; None for other events."""
     return id(event) in told if event.kind in ("sync", "copy") else None
@@ -73,7 +87,7 @@ def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:
         "train_turns": event.train_turns,
         "eval_turns": event.eval_turns,
         "blocked_ms": None if run.simulated else event.blocked_ms,
-        "bubble_ms": None,
+        "bubble_ms": event.bubble_ms,
         "bytes": event.nbytes if event.kind == "copy" else None,
         "via": {"path": event.via[0], "line": event.via[1]} if event.via else None,
         "by_rank": list(event.by_rank),

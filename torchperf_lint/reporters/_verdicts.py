@@ -8,6 +8,9 @@ from torchperf_lint.rates import EVALUATION, times_of
 from torchperf_lint.reporters._words import counted
 from torchperf_lint.verdict import NEGLIGIBLE
 
+WINDOW = "window"
+"""The probe's name."""
+
 
 def negligible(entry: Verdict) -> bool:
     """Whether a confirmed finding was measured to cost next to nothing."""
@@ -43,4 +46,6 @@ def why_not_measured(run: Evidence) -> str:
         return "no device"
     if not run.steady_steps:
         return f"the run is shorter than its warm-up of {counted(run.warmup, 'step')}"
-    return "a bubble needs a trace of the device's kernels"
+    if run.window is None:
+        return f"a bubble needs a profiler's window: {run.unwatched.get(WINDOW, 'this record has none')}"
+    return "the wait was in none of the profiled steps"

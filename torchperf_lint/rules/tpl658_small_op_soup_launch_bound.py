@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import AFTER, BACKWARD, DATA, DEFAULT, FORWARD, OPTIMIZER, WAITING, Bound, Loop, loop_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.rule import RunRule
+from torchperf_lint.window import Kernels, kernels_of
 
 _SHORT_US = 10.0
 """A kernel shorter than that is over before the host has launched the next one (nsys calls it launch-bound)."""
@@ -22,8 +22,8 @@ class SmallOpSoupLaunchBound(RunRule):
 
     ## What it does
     Says that kernels are short and many, that the device was idle between them, and that the host waited for nothing
-    else: neither for data, nor for the device. Needs the kernels of a few steps, which only a profiler's window counts;
-    a record without one has none, and the rule is silent on it.
+    else: neither for data, nor for the device. Needs the kernels of a few steps, which a profiler's window counts
+    (`--window`); a record without one has none, and the rule is silent on it.
 
     ## Why it is slow
     Launching a kernel costs the host some microseconds, in eager Python tens of them. A kernel that runs for less
@@ -54,48 +54,34 @@ class SmallOpSoupLaunchBound(RunRule):
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where launches are what the device waits for."""
-        loop, kernels = loop_of(run), _Kernels.of(run)
-        if loop is None or kernels is None or not _launches_all_the_time(loop, kernels) or not kernels.are_a_soup:
+        loop, kernels = loop_of(run), kernels_of(run.state)
+        if loop is None or kernels is None or not _launches_all_the_time(loop, kernels) or not _are_a_soup(kernels):
             return
         idle = 1 - kernels.busy
         yield Bound(
             self.code,
             self.name,
             f"the device idles {percent(idle)} of the time between {kernels.per_step:.0f} small kernels a {loop.unit}",
-            f"the median kernel takes {kernels.median_us:.1f} us; the host spends {ms(_launching(loop))} a {loop.unit} "
-            "in forward, backward and optimizer, and waits neither for data nor for the device",
+            f"the median kernel takes {kernels.median_us:.1f} us{_short(kernels)}; the host spends "
+            f"{ms(_launching(loop))} a {loop.unit} in forward, backward and optimizer, and waits neither for data nor "
+            "for the device",
             'try `torch.compile` (`mode="reduce-overhead"`), fused or foreach optimizers, or larger batches',
             min(idle, loop.share(FORWARD, BACKWARD, OPTIMIZER)),
         )
 
 
-@dataclass(frozen=True)
-class _Kernels:
-    """What a window over some steps counted, as state `kernels`: steps, count, median_us, busy_share."""
-
-    per_step: float
-    median_us: float
-    busy: float
-    """Share of the window in which any kernel ran: the union of their times."""
-
-    @classmethod
-    def of(cls, run: Evidence) -> _Kernels | None:
-        found = run.state.get("kernels")
-        if not isinstance(found, Mapping):
-            return None
-        steps, count, median_us, busy = (
-            _number(found.get(name)) for name in ("steps", "count", "median_us", "busy_share")
-        )
-        if not steps or count is None or median_us is None or busy is None:
-            return None
-        return cls(count / steps, median_us, busy)
-
-    @property
-    def are_a_soup(self) -> bool:
-        return self.per_step >= _FEWEST_A_STEP and self.median_us < _SHORT_US and self.busy < DEFAULT.busy_device
+def _are_a_soup(kernels: Kernels) -> bool:
+    few_and_long = kernels.per_step < _FEWEST_A_STEP or kernels.median_us >= _SHORT_US
+    return not few_and_long and kernels.busy < DEFAULT.busy_device
 
 
-def _launches_all_the_time(loop: Loop, kernels: _Kernels) -> bool:
+def _short(kernels: Kernels) -> str:
+    if kernels.short is None:
+        return ""
+    return f", those under {_SHORT_US:.0f} us are {percent(kernels.short)} of the kernels' time"
+
+
+def _launches_all_the_time(loop: Loop, kernels: Kernels) -> bool:
     if any(loop.share(phase) >= DEFAULT.named for phase in (DATA, WAITING, AFTER)):
         return False
     return _launching(loop) <= _LAUNCH_MS * kernels.per_step
@@ -104,7 +90,3 @@ def _launches_all_the_time(loop: Loop, kernels: _Kernels) -> bool:
 def _launching(loop: Loop) -> float:
     """Host time of a step in which kernels are launched, ms."""
     return loop.ms(FORWARD, BACKWARD, OPTIMIZER) / loop.turns
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

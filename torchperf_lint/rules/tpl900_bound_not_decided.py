@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import often, percent
 from torchperf_lint.bounds import DATA, WAITING, Bound, Loop, breakdown, loop_of
+from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
 from torchperf_lint.rule import RunRule
@@ -88,18 +89,19 @@ def _numbers(run: Evidence, loop: Loop) -> str:
     text = f"of the {loop.unit}'s time on the host: {', '.join(parts)}"
     if run.device is None:
         return f"{text}; no device took part"
-    machine = machine_of(run.utilisation)
-    busy = machine.gpu_busy
-    if busy is None:
-        return f"{text}; how busy the device was is not known ({machine.missing('gpu')})"
-    return f"{text}; the device ran some kernel {percent(busy)} of the time (an upper bound of its use)"
+    use = device_use(run)
+    if use is None:
+        return f"{text}; how busy the device was is not known ({machine_of(run.utilisation).missing('gpu')})"
+    if use.steps is not None:
+        return f"{text}; in {use.steps} profiled steps some kernel ran {percent(use.share)} of the time"
+    return f"{text}; the device ran some kernel {percent(use.share)} of the time (an upper bound of its use)"
 
 
 def _deeper(run: Evidence) -> str:
     loop = loop_of(run)
     if run.device is None or loop is None:
         return "a profile (torch.profiler, py-spy) shows more than this one does"
-    if machine_of(run.utilisation).gpu_busy is None and loop.share(WAITING) > loop.share(DATA):
+    if device_use(run) is None and loop.share(WAITING) > loop.share(DATA):
         return (
             "the host waits for the device: whether that costs anything depends on how busy the device is; measure that"
         )

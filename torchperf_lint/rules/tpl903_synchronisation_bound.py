@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import DEFAULT, WAITING, Bound, Loop, loop_of
+from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Event, Evidence
-from torchperf_lint.machine import machine_of
 from torchperf_lint.rule import RunRule
+from torchperf_lint.window import Kernels, kernels_of
 
 
 class SynchronisationBound(RunRule):
     """The host stands still for the device in every step, and the device is not busy.
 
     ## What it does
-    Says that the host is blocked in synchronisations for a share of the step worth naming while the device was
-    measured not to be busy, and which lines block most.
+    Says that the device idles behind the host's synchronisations for a share of the time worth naming, and which lines
+    it idles for most, where a profiler's window saw the device. Without one it says that the host is blocked for such
+    a share while the device was measured not to be busy, and which lines block most.
 
     ## Why it is slow
     While the host waits it launches nothing; when the wait ends, the device has run dry and idles until the next
@@ -45,8 +47,9 @@ class SynchronisationBound(RunRule):
     Nothing is changed for you.
 
     ## Confirmed by
-    The time that the host was blocked, by line: an upper bound of what removing a wait saves, since another wait may
-    take its place. Never under `--simulate`, which has counts and no times, nor where the device's use is unknown.
+    The time that the device idled behind a wait, else the time that the host was blocked, by line: an upper bound of
+    what removing a wait saves, since another wait may take its place. Never under `--simulate`, which has counts and
+    no times, nor where the device's use is unknown.
 
     ## References
     - PyTorch documentation, CUDA semantics: asynchronous execution.
@@ -56,8 +59,11 @@ class SynchronisationBound(RunRule):
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where the host's waits for an idle device are worth naming."""
-        loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
-        if loop is None or run.device is None or busy is None or busy >= DEFAULT.busy_device:
+        loop, use, kernels = loop_of(run), device_use(run), kernels_of(run.state)
+        if loop is None or run.device is None or use is None or use.share >= DEFAULT.busy_device:
+            return
+        if kernels is not None and kernels.bubble is not None:
+            yield from self._by_bubbles(run, kernels, kernels.bubble)
             return
         share = loop.share(WAITING)
         if share < DEFAULT.named:
@@ -67,8 +73,25 @@ class SynchronisationBound(RunRule):
             self.code,
             self.name,
             f"the host is blocked by the device {percent(share)} of the {loop.unit}'s time, and the device is not busy",
-            f"blocked {ms(loop.ms(WAITING) / loop.turns)} a {loop.unit} (upper bound of what removing it saves); the "
-            f"device ran some kernel {percent(busy)} of the time{_lines(worst, loop)}",
+            f"blocked {ms(loop.ms(WAITING) / loop.turns)} a {loop.unit} (upper bound of what removing it saves); "
+            f"the device ran some kernel {percent(use.share)} of the time{_lines(worst, loop)}",
+            f"keep values on the device and read them rarely{_first(worst)}",
+            share,
+        )
+
+    def _by_bubbles(self, run: Evidence, kernels: Kernels, share: float) -> Iterator[Bound]:
+        if share < DEFAULT.named:
+            return
+        behind = [e for e in run.events if e.kind == "sync" and e.bubble_ms]
+        worst = sorted(behind, key=lambda e: (-(e.bubble_ms or 0.0), e.path, e.line))[:3]
+        parts = [f"{line(e.path, e.line)} ({e.what}) {ms((e.bubble_ms or 0.0) / kernels.steps)}" for e in worst]
+        yield Bound(
+            self.code,
+            self.name,
+            f"the device idles {percent(share)} of the time behind synchronisations of the host",
+            f"{ms((kernels.bubble_ms or 0.0) / kernels.steps)} a step (upper bound of what removing them saves); in "
+            f"{kernels.steps} profiled steps some kernel ran {percent(kernels.busy)} of the time; longest: "
+            f"{', '.join(parts) or 'at lines that are not known'}",
             f"keep values on the device and read them rarely{_first(worst)}",
             share,
         )

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import AFTER, DEFAULT, OTHER, Bound, Loop, loop_of
+from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Evidence, Segment
-from torchperf_lint.machine import machine_of
 from torchperf_lint.rule import RunRule
 
 
@@ -61,8 +61,8 @@ class SlowCodeAfterTheStep(RunRule):
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for each stretch that is long enough; none where the device is busy anyway."""
-        loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
-        if loop is None or (busy is not None and busy >= DEFAULT.busy_device):
+        loop, use = loop_of(run), device_use(run)
+        if loop is None or (use is not None and use.share >= DEFAULT.busy_device):
             return
         for segment in loop.segments:
             share = segment.ms / loop.total_ms

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.amounts import percent
 from torchperf_lint.bounds import WAITING, Bound
-from torchperf_lint.computing import device_loop
+from torchperf_lint.computing import DeviceLoop, device_loop
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.rule import RunRule
+from torchperf_lint.window import kernels_of
 
 
 class DeviceBound(RunRule):
@@ -34,7 +35,8 @@ class DeviceBound(RunRule):
     Nothing is changed for you.
 
     ## Confirmed by
-    NVML's utilisation, the share of time in which any kernel ran: an upper bound of how much the device was used.
+    The share of time in which any kernel ran: the union of the kernels of a profiler's window, else NVML's utilisation,
+    and the report says which. Both are upper bounds of how much the device was used.
 
     ## References
     - NVML API reference, nvmlUtilization_t.
@@ -54,8 +56,19 @@ class DeviceBound(RunRule):
             self.code,
             self.name,
             f"the device is busy {percent(busy)} of the time: the model is what takes it",
-            f"{blocked}NVML counts any kernel, however small, so this is an upper bound",
+            f"{blocked}{_source(run, bound)}",
             "look at the kernels (torch.profiler): mixed precision, torch.compile or larger batches may help",
             waiting,
             actionable=False,
         )
+
+
+def _source(run: Evidence, bound: DeviceLoop) -> str:
+    """Which number it is, and what else is known of it."""
+    kernels = kernels_of(run.state)
+    if bound.use.steps is None or kernels is None:
+        return "NVML counts any kernel, however small, so this is an upper bound"
+    by_name = ""
+    if kernels.tensor_cores is not None:
+        by_name = f"; {percent(kernels.tensor_cores)} of their time is in kernels that name tensor cores"
+    return f"the union of all kernels of {bound.use.steps} profiled steps, an upper bound of the use made{by_name}"

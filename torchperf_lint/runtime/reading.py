@@ -11,6 +11,7 @@ from typing import Any
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
 from torchperf_lint.spans import sample_of
+from torchperf_lint.window import KERNELS, bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -68,6 +69,7 @@ def _single(run: RawRun) -> Evidence:
         events=tuple(_events(run)),
         steps=steps.get("steps", 0),
         warmup=steps.get("warmup", run.header.get("settings", {}).get("warmup", 0)),
+        left_out=steps.get("left_out", 0),
         train_batches=steps.get("train_batches", 0),
         eval_batches=steps.get("eval_batches", 0),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
@@ -83,6 +85,7 @@ def _single(run: RawRun) -> Evidence:
         unwatched=_unwatched(run),
         state=run.state,
         sources=run.sources,
+        window=window_of(run.window),
         ranks=(_rank(run),),
         course=tuple(_course(run)),
         samples=tuple(sample for sample in [sample_of(run)] if sample is not None),
@@ -119,12 +122,23 @@ def _device(run: RawRun) -> str | None:
 
 
 def _events(run: RawRun) -> Iterable[Event]:
+    bubbles, copied = bubbles_by_site(run.window), copies_by_site(run.window)
+    at_site: dict[int, float] = {}
+    for (number, _), ms in bubbles.items():
+        at_site[number] = at_site.get(number, 0.0) + ms
     for number, definition in sorted(run.events.items()):
         count = run.counts.get(number)
         site = run.sites.get(definition.get("site") or 0)
         if count is None:
             continue
         via = site.get("via") if site else None
+        here = definition.get("site") or 0
+        bubble = bubbles.get((here, definition["what"])) if definition["kind"] == "sync" else None
+        copy_ms = None
+        if definition["kind"] == "copy":
+            # What the window saw of a line is told once, whatever else differs between the copies there.
+            copy_ms = copied.pop((here, definition["what"]), None)
+            bubble = at_site.pop(here, None) if definition.get("blocking") else None
         yield Event(
             kind=definition["kind"],
             what=definition["what"],
@@ -140,6 +154,8 @@ def _events(run: RawRun) -> Iterable[Event]:
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
             blocked_ms=count["steady_ms"],
+            bubble_ms=bubble,
+            copy_ms=copy_ms,
             nbytes=count["bytes"],
             attributes={k: v for k, v in definition.items() if k not in ("record", "id", "kind", "what", "site")},
         )
@@ -218,6 +234,7 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
     """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank."""
     slowest = max(singles, key=lambda e: (e.step_ms.median if e.step_ms else 0.0, -singles.index(e)))
     waiting = max(singles, key=lambda e: sum(s.ms for s in e.segments if s.phase == "data"))
+    windowed = next((e for e in singles if KERNELS in e.state), singles[0])
     lines: dict[str, dict[int, int]] = {}
     for single in singles:
         for path, ran in single.lines.items():
@@ -231,6 +248,9 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         train_batches=max(e.train_batches for e in singles),
         eval_batches=max(e.eval_batches for e in singles),
         step_ms=slowest.step_ms,
+        left_out=waiting.left_out,
+        state=windowed.state if KERNELS not in singles[0].state else singles[0].state,
+        window=windowed.window,
         segments=waiting.segments,
         eval_segments=waiting.eval_segments,
         loaders=waiting.loaders,

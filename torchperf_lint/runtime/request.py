@@ -53,6 +53,8 @@ class Request:
     simulate: bool = False
     warmup: int = 10
     """Steps at the start that are left out of medians."""
+    window: int = 8
+    """Steps that a profiler watches; 0: none."""
     steps: int | None = None
     """End the script after this many steps; None lets it run to its end."""
     project_root: str | None = None
@@ -79,6 +81,7 @@ class Request:
             "owner_pid": os.getpid(),
             "simulate": self.simulate,
             "warmup": self.warmup,
+            "window": self.window,
             "steps": self.steps,
             "project_root": self.project_root,
             "rank": self.rank,

@@ -54,6 +54,8 @@ class Session:
         """Called with the tensors of a backward pass before it begins; who has seen enough leaves the list."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
+        self.mark: Callable[[str], None] | None = None
+        """While a window is open: leaves a mark of this name in what the profiler records, on the calling thread."""
         self.callbacks: list[CodeType] = []
         """What the interpreter calls of ours, besides what is guarded."""
         self._failures: dict[str, int] = {}

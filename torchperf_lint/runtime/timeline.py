@@ -94,6 +94,9 @@ class Timeline:
         self._of_step = dict.fromkeys(_ALONE, 0.0)
         """Seconds of the step under way, by the mark that ends them."""
         self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
+        self.left_out = 0
+        """Steps under a profiler of ours, which count in no time."""
+        self._aside = False
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self._sampling: Sample | None = self.sample.restart()
@@ -210,6 +213,23 @@ class Timeline:
         if optimizer == self._first:
             self._first = None
 
+    def leave_out(self) -> None:
+        """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""
+        self._aside = True
+        self.recorder.scopes.steady = False
+
+    def take_in(self) -> None:
+        """The run is itself again; what the profiler's end took belongs to no step."""
+        at = self.clock()
+        with self.recorder.lock:
+            self._aside = False
+            self._waited = 0.0
+            self._of_step = dict.fromkeys(_ALONE, 0.0)
+            self._closed_at = None
+            if self._last is not None:
+                self._last = (self._last[0], at, self._last[2])
+            self.recorder.scopes.steady = self.steps >= self.warmup
+
     def is_training(self, thread: int) -> bool:
         """Whether this thread's marks count; asked after its first."""
         return thread == self._thread
@@ -298,12 +318,14 @@ class Timeline:
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
         scopes = self.recorder.scopes
-        if self._closed_at is not None and self.steps > self.warmup:
+        if self._aside:
+            self.left_out += 1
+        elif self._closed_at is not None and self.steps > self.warmup:
             _keep(self._histogram, now - self._closed_at)
             if self.compared:
                 self._keep_phases()
         self._closed_at = now
-        scopes.steady = self.steps >= self.warmup
+        scopes.steady = self.steps >= self.warmup and not self._aside
         scopes.trains()
         scopes.stepped()
 
@@ -325,6 +347,7 @@ class Timeline:
             "at": round(time(), 3),
             "steps": self.steps,
             "warmup": self.warmup,
+            "left_out": self.left_out,
             "backwards": self.backwards,
             "optimizer_calls": list(self._optimizers.values()),
             "train_batches": scopes.train.batches,

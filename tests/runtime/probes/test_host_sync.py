@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch.cuda import _gpu_trace  # noqa: E402
 
-from torchperf_lint.runtime.probes import _callbacks, _cuda, host_sync  # noqa: E402
+from torchperf_lint.runtime.probes import _callbacks, _cuda, _kineto, host_sync  # noqa: E402
 
 TORCH_DIRECTORY = torch.__path__[0]
 
@@ -123,6 +123,24 @@ def test_what_waits_in_the_engine_has_no_time(watched, syncs, registries):
 def test_waits_of_torchs_profilers_are_left_out(watched, syncs, registries, filename, expected):
     as_code_of(filename, "synchronize", registries.StreamSynchronizationCallbacks)()
     assert watched.counted("sync") == expected
+
+
+def test_our_windows_own_wait_is_left_out_and_that_of_other_probes_is_not(watched, syncs, registries):
+    wait = registries.DeviceSynchronizationCallbacks
+    for module in (_kineto, _callbacks):
+        scope = {"fire": wait.fire_callbacks}
+        exec(compile("def wait():\n    fire(0)\n", module.__file__, "exec"), scope)
+        scope["wait"]()
+    assert watched.counted("sync") == {"device": 1}
+
+
+def test_a_window_that_is_open_gets_a_mark_with_the_waits_site(watched, syncs, registries):
+    marks = []
+    registries.StreamSynchronizationCallbacks.fire_callbacks(0)
+    watched.mark = marks.append
+    registries.StreamSynchronizationCallbacks.fire_callbacks(0)
+    site = {event["line"]: event["site"] for event in watched.found("sync")}
+    assert marks == [f"sync:{site[max(site)]}:stream"]
 
 
 def test_allocations_cost_no_python_call(syncs, registries):

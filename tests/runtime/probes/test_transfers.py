@@ -96,6 +96,16 @@ def test_a_blocking_copy_is_counted_where_it_is_asked_for(meta):
     assert event["ms"] > 0
 
 
+def test_a_window_that_is_open_gets_a_mark_of_each_copy(meta):
+    marks = []
+    meta.mark = marks.append
+    torch.ones(3, 4).to("meta")
+    ((what, site, way, us, nbytes),) = [mark.split(":") for mark in marks]
+    (event,) = meta.found("copy")
+    assert (what, int(site), way, int(nbytes)) == ("copy", event["site"], "h2d", 48)
+    assert int(us) >= event["ms"] * 1000
+
+
 def test_a_copy_that_does_not_block_has_no_time(meta):
     torch.ones(3).to("meta", non_blocking=True)
     (event,) = meta.found("copy")

@@ -157,6 +157,9 @@ class Copies:
             return
         self._counted.at = ended
         ms = (ended - started) * 1000 if blocking else None
+        if self.session.mark is not None:
+            site = self.session.recorder.site(self.session.sites.key()) or 0
+            self.session.mark(f"copy:{site}:{way}:{int((ended - started) * 1e6) + 1}:{nbytes}")
         attributes = (("pinned", pinned), ("blocking", blocking))
         self.session.recorder.event("copy", way, ms=ms, nbytes=nbytes, attributes=attributes)
         if ms is not None and self.waits.told == told:

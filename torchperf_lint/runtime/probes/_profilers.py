@@ -1,4 +1,4 @@
-"""Waits of torch's profilers, which want their own figures right: they are none of the script's."""
+"""Waits of torch's profilers, and of our window: they want their own figures right, and are none of the script's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import FrameType
 
 _OUTSIDE, _TORCH, _PROFILER = 0, 1, 2
 _FILES = (os.path.join("autograd", "profiler.py"), os.path.join("profiler", "profiler.py"))
+_OURS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_kineto.py")
 
 
 class Profilers:
@@ -30,5 +31,5 @@ class Profilers:
 
     def _kind(self, filename: str) -> int:
         if not filename.startswith(self._torch):
-            return _OUTSIDE
+            return _PROFILER if filename == _OURS else _OUTSIDE
         return _PROFILER if filename[len(self._torch) :] in _FILES else _TORCH

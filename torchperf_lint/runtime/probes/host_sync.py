@@ -79,6 +79,8 @@ class Syncs:
         if recorder.muted or self._profilers.wait_in(frame):
             return None
         key = self.session.sites.key()
+        if self.session.mark is not None:
+            self.session.mark(f"sync:{recorder.site(key) or 0}:{what}")
         if self._asking is None or threading.get_ident() != self._main or self._is_engine(frame):
             recorder.event("sync", what, key=key)
             return None
