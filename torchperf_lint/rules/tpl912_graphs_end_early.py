@@ -48,7 +48,7 @@ class GraphsEndEarly(RunRule):
     - PyTorch documentation of `torch.compile`: "Working with graph breaks".
     """
 
-    code, name, since = "TPL912", "graphs-end-early", "0.2.0"
+    code, name, since = "TPL912", "graphs-end-early", "0.1.0"
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for all places, the most often compiled first."""
@@ -75,7 +75,7 @@ def _pieces(run: Evidence) -> str:
     resumed = {(e.path, e.line, e.function) for e in compilations(run, FIRST) if e.attributes.get("resumed")}
     if not resumed:
         return ""
-    return f"; of {_count(len(pieces), 'piece')} compiled, {len(resumed)} are what was left of a function after a break"
+    return f"; {_count(len(pieces), 'piece')} compiled, {len(resumed)} of them what was left of a function after a break"
 
 
 def _count(number: int, noun: str) -> str:

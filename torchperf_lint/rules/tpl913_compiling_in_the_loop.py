@@ -48,7 +48,7 @@ class CompilingInTheLoop(RunRule):
     - PyTorch documentation of `torch.compile`: "Dealing with recompilations", "Dynamic shapes".
     """
 
-    code, name, since = "TPL913", "compiling-in-the-loop", "0.2.0"
+    code, name, since = "TPL913", "compiling-in-the-loop", "0.1.0"
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for the time, and one for what torch compiles no more."""
