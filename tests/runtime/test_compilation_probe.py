@@ -1,5 +1,6 @@
 """What Dynamo compiles, why again and where its graphs end: seen, and nothing of it changed."""
 
+import json
 import re
 import sys
 from collections import Counter
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from builders import watch
 from watching import DRIVE, finish
 
 from torchperf_lint.events import read
@@ -97,3 +99,69 @@ def test_the_rest_of_a_function_after_a_break_is_named_after_the_function(runs):
 def test_what_this_torch_can_tell_is_recorded(runs):
     assert runs.record.probes["compilation"]["state"] == "watching"
     assert runs.record.state["compilation"] == {"guards": True, "limits": True}
+
+
+JUDGED = """\
+import functools
+import torch, torch._dynamo
+from torch import nn
+
+# Nothing here needs a C++ compiler.
+setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+
+class Breaks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.step = 0
+
+    def forward(self, x):
+        self.step += 1
+        scale = self.layer(x).abs().max().item()
+        return torch.tanh(self.layer(x) / scale)
+
+class Captures(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.step = 0
+
+    def forward(self, x):
+        self.step += 1
+        scale = self.layer(x).abs().max().item()
+        return torch.tanh(self.layer(x) / scale)
+
+first = torch.compile(Breaks())
+second = torch.compile(Captures())
+optimizer = torch.optim.SGD(first.parameters(), lr=0.1)
+for settings in (False, True):
+    for name in ("capture_" + "scalar_outputs", "allow_unspec_" + "int_on_nn_module"):
+        setattr(torch._dynamo.config, name, settings)
+    for _ in range(3):
+        (second if settings else first)(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_findings_are_confirmed_and_refuted_live(tmp_path):
+    report = tmp_path / "report.json"
+    options = ("--isolated", "--output-format", "json", "--output-file", str(report))
+    ran = watch(tmp_path, JUDGED, options=options)
+    assert ran.returncode == 0, ran.err
+    findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
+    found = [f for f in findings if f["code"] in ("TPL703", "TPL704")]
+    judged = {(f["code"], f["verdict"]["outcome"]): f["verdict"]["reason"] for f in sorted(found, key=_line)}
+    assert [(f["code"], f["verdict"]["outcome"]) for f in sorted(found, key=_line)] == [
+        ("TPL704", "confirmed"),
+        ("TPL703", "confirmed"),
+        ("TPL704", "refuted"),
+        ("TPL703", "refuted"),
+    ]
+    assert "does not support tracing `Tensor.item()`" in judged["TPL703", "confirmed"]
+    assert judged["TPL704", "confirmed"] == "compiled again twice for `self.step == ...`"
+    assert "no graph ended at this line" in judged["TPL703", "refuted"]
+    assert judged["TPL704", "refuted"] == "not compiled again for this value, in 6 steps"
+
+
+def _line(finding):
+    return finding["line"]

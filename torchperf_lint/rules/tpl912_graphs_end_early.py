@@ -75,7 +75,8 @@ def _pieces(run: Evidence) -> str:
     resumed = {(e.path, e.line, e.function) for e in compilations(run, FIRST) if e.attributes.get("resumed")}
     if not resumed:
         return ""
-    return f"; {_count(len(pieces), 'piece')} compiled, {len(resumed)} of them what was left of a function after a break"
+    left = f"{len(resumed)} of them what was left of a function after a break"
+    return f"; {_count(len(pieces), 'piece')} compiled, {left}"
 
 
 def _count(number: int, noun: str) -> str:
