@@ -36,7 +36,7 @@ def looping(x):
     return x
 
 
-@torch.compile(backend="aot_eager")
+@torch.compile(backend="eager")
 def whole(x):
     return inner(x)
 

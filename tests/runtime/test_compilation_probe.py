@@ -78,7 +78,6 @@ def test_compilations_are_counted_by_function_and_outcome(runs):
     assert counts["limit", forward] == 1
     assert counts["first", line_of('print("in between")')] == 1
     assert counts["failed", line_of("def looping") - 1] == 1
-    assert counts["backward", line_of("return inner(x)")] + counts["backward", line_of(".item()")] >= 1
 
 
 def test_a_recompilation_names_its_guard_and_line_and_how_long_it_took(runs):
@@ -160,7 +159,7 @@ def test_findings_are_confirmed_and_refuted_live(tmp_path):
     assert "does not support tracing `Tensor.item()`" in judged["TPL703", "confirmed"]
     assert judged["TPL704", "confirmed"] == "compiled again twice for `self.step == ...`"
     assert "no graph ended at this line" in judged["TPL703", "refuted"]
-    assert judged["TPL704", "refuted"] == "not compiled again for this value, in 6 steps"
+    assert judged["TPL704", "refuted"] == "compiled again once only for this value, in 6 steps"
 
 
 def _line(finding):

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 def sheet(**fields):
-    """A figure sheet as torch 2.1 to 2.5 had it, without the fields that came later."""
+    """A figure sheet as torch 2.4 has it, without the fields that came later."""
     known = {"co_name": "forward", "co_filename": "/a/b.py", "co_firstlineno": 3, "cache_size": 0, "fail_type": None}
     return SimpleNamespace(**{**known, "fail_reason": None, "entire_frame_compile_time_s": 0.5, **fields})
 
@@ -74,7 +74,7 @@ def test_the_place_is_the_users_even_where_a_package_breaks(tmp_path):
 def test_a_torch_without_figures_is_said_to_have_none(watched):
     watch = compilation._Watch(watched)
     watch.begin(SimpleNamespace())
-    assert "2.1 and later" in watch.blind
+    assert "2.4 and later" in watch.blind
     assert watched.probe_state("compilation") == "unavailable"
 
 
@@ -96,3 +96,14 @@ def test_a_longer_deque_is_listened_to_as_well(watched):
         utils._compilation_metrics = kept
     ((what, event),) = [(event["what"], event) for event in watched.found("compile")]
     assert (what, event["line"], event["ms"]) == ("first", 3, 500.0)
+
+
+def test_the_sheet_of_a_backward_pass_of_torch_2_4(watched):
+    watch = compilation._Watch(watched)
+    utils = SimpleNamespace(graph_break_reasons=[])
+    watch._note(utils, sheet(compile_id="3/0", co_filename=__file__))
+    watch._note(utils, SimpleNamespace(compile_id="3/0", inductor_compile_time_s=1.0, fail_type=None, fail_reason=None))
+    watch._note(utils, SimpleNamespace(compile_id="4/0", inductor_compile_time_s=1.0, fail_type=None, fail_reason=None))
+    told = {(event["what"], event["line"], event.get("ms")) for event in watched.found("compile")}
+    assert {("first", 3, 500.0), ("backward", 3, None)} <= told
+    assert {what for what, _, _ in told} == {"first", "backward"}

@@ -61,9 +61,10 @@ def kind_of(sheet: Any) -> str:  # noqa: ANN401
     reason = (sheet.fail_reason or "").lower()
     if sheet.fail_type is not None or reason:
         return LIMIT if any(words in reason for words in _LIMITS) else FAILED
-    if getattr(sheet, "is_forward", None) is False:
+    # 2.4 and 2.5 have a sheet of another class for backward passes, which names no function.
+    if getattr(sheet, "is_forward", None) is False or not hasattr(sheet, "co_name"):
         return BACKWARD
-    # 2.6 and later say why it was compiled again; before, that there was one already says that it was.
+    # Before torch said why it is compiled again (2.6 does not), that it was compiled already says that it is.
     again = getattr(sheet, "recompile_reason", None) or sheet.cache_size
     return AGAIN if again else FIRST
 
@@ -73,7 +74,7 @@ def ms_of(sheet: Any) -> float | None:  # noqa: ANN401
     duration = getattr(sheet, "duration_us", None)
     if duration is not None:
         return float(duration) / 1000
-    seconds = sheet.entire_frame_compile_time_s
+    seconds = getattr(sheet, "entire_frame_compile_time_s", None)
     return seconds * 1000 if seconds is not None else None
 
 

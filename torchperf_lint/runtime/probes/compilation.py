@@ -50,7 +50,7 @@ class _Watch:
         """Put our deque in the place of Dynamo's."""
         sheets = getattr(utils, _SHEETS, None)
         if not isinstance(sheets, deque) or not hasattr(utils, "CompilationMetrics"):
-            self.blind = "this torch keeps no figures of its compilations (2.1 and later do)"
+            self.blind = "this torch keeps no figures of its compilations (2.4 and later do)"
             self.session.recorder.probe(NAME, "unavailable", self.blind)
             return
         fields = getattr(utils.CompilationMetrics, "__dataclass_fields__", {})
@@ -73,7 +73,7 @@ class _Watch:
         for reason, stack in self._new_breaks(utils):
             self._event("graph-break", "break", _compiled.reason_of(reason), [*_python_stack(), *stack])
         compiled = _compiled.kind_of(sheet)
-        if compiled == "failed" and sheet.fail_user_frame_filename is not None:
+        if compiled == "failed" and getattr(sheet, "fail_user_frame_filename", None) is not None:
             at = (sheet.fail_user_frame_filename, sheet.fail_user_frame_lineno or 0, frame.function if frame else "")
             self._event("graph-break", "frame", _compiled.reason_of(sheet.fail_reason or ""), [*_python_stack(), at])
         attributes: dict[str, Any] = _compiled.why(sheet, compiled, self.session.sites.shown)
@@ -87,7 +87,7 @@ class _Watch:
     def _frame(self, sheet: Any) -> _compiled.Frame | None:  # noqa: ANN401
         """What was compiled; None for what has no code of its own, such as a backward pass."""
         number = str(sheet.compile_id or "").rpartition("/")[0] if hasattr(sheet, "compile_id") else ""
-        if sheet.co_filename is None:
+        if getattr(sheet, "co_filename", None) is None:
             return self._frames.get(number)
         codes = getattr(sys.modules.get("torch._dynamo.convert_frame"), "input_codes", None)
         frame = _compiled.frame_of(sheet, getattr(codes, "seen", ()))
