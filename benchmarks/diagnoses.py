@@ -2,9 +2,9 @@
 
     python benchmarks/diagnoses.py [RUNS]
 
-Each script of fixtures/train that is bound by its loader, by storage or by logging runs RUNS times (10) under
---runtime; the table shows how often the strongest diagnosis was the right one, and what else came first. Then the
-recommended number of workers is put to the test where the cores allow it.
+Each script of fixtures/train that is bound by its loader, by storage, by logging or by compiling runs RUNS times (10)
+under --runtime; the table shows how often the strongest diagnosis was the right one, and what else came first. Then
+the recommended number of workers is put to the test where the cores allow it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ CASES = (
     ("storage_bound.py", ("2",), ("TPL309",)),
     ("logging_bound.py", (), ("TPL904",)),
     ("compute_bound.py", (), ("TPL910", "TPL909")),
+    ("compile_breaks.py", (), ("TPL913",)),
 )
 """Script, its arguments, and the codes that are right: on few cores, workers that compute are short of cores, too."""
 

@@ -9,7 +9,7 @@ from runs import GPU, STEADY, WARMUP, loader, run, segments, sync, utilisation, 
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
-from torchperf_lint.evidence import Evidence, Rank, Spread
+from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.loading import loading_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rule import RunRule
@@ -33,6 +33,20 @@ def rank(number, data_ms):
 def on_gpu_computing(dtype):
     graph = {"hidden": 0, "matmuls": {dtype: 1}, "convolutions": {dtype: 9}, "planar": 9}
     return run(state={"graph": graph, "gpus": [{"capability": [9, 0]}]}, **on_gpu(0.97))
+
+
+def compiled(what, count, line=12, **attributes):
+    attributes = {"guard": "tensor 'x' size mismatch at index 0. expected ..., actual ...", "last": 40, **attributes}
+    return Event("compile", what, "model.py", line, count, function="forward", steady=count, attributes=attributes)
+
+
+def ended(line, what="break"):
+    reason = {"reason": "Failed to trace builtin operator", "explanation": "Dynamo cannot trace `print`."}
+    return Event("graph-break", what, "model.py", line, 2, function="forward", attributes=reason)
+
+
+def warning(text, line=7, count=1):
+    return Event("warning", "UserWarning", "train.py", line, count, attributes={"text": text})
 
 
 # name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
@@ -169,6 +183,24 @@ CASES = {
     "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
     "the allocator has settled": (run(state={"allocations": {"steps": 90, "looks": 9, "retries": 0}}), set()),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
+    # torch.compile, and what torch warned of.
+    "compiles in the loop": (run(shares={"compiling": 0.4}, events=(compiled("again", 90),)), {"TPL913"}),
+    "compiles 8 % of the loop": (run(shares={"compiling": 0.08}, events=(compiled("again", 9),)), set()),
+    "compiled once": (run(events=(compiled("first", 1),)), set()),
+    "compiled too often": (run(events=(compiled("again", 7), compiled("limit", 1))), {"TPL913"}),
+    "graphs end": (run(events=(compiled("first", 1), ended(30), ended(31, "frame"))), {"TPL912"}),
+    "torch warned": (
+        run(
+            events=(
+                warning(
+                    "find_unused_parameters=True was specified in DDP constructor, but did not "
+                    "find any unused parameters in the forward pass."
+                ),
+            )
+        ),
+        {"TPL917"},
+    ),
+    "torch warned of something else": (run(events=(warning("lr_scheduler.step() before optimizer.step()"),)), set()),
     # What cannot be said.
     "simulated, waiting": (waiting(0.6, device="simulated", simulated=True), {NOT_DECIDED}),
     "simulated, slow after the step": (run(shares=HOST_BUSY, device="simulated", simulated=True), {NOT_DECIDED}),
@@ -396,3 +428,66 @@ def test_any_record_of_the_machine_may_lack_anything(record):
     said, problems = diagnose(waiting(0.6, 2, cost=worker(40, 0.1), utilisation=record, device=GPU))
     assert problems == ()
     assert [d.code for d in said] == ["TPL907"]
+
+
+def test_compiling_is_told_with_its_numbers_and_the_guard():
+    at = {"at": ["model.py", 14]}
+    evidence = run(step_ms=20.0, shares={"compiling": 0.4}, events=(compiled("again", 90, **at),))
+    evidence = replace(evidence, events=tuple(replace(e, blocked_ms=800.0) for e in evidence.events))
+    said = only(evidence, "TPL913")
+    assert said.title == "compiling takes 40 % of the step's time after the warm-up"
+    assert said.evidence == (
+        "90 compilations took 800 ms of 2000 ms: 90 times `forward` (model.py:12) for `tensor 'x' size mismatch at "
+        "index 0. expected ..., actual ...` (model.py:14)"
+    )
+    assert "dynamic=True" in said.advice
+    assert said.share == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("guard", "advice"),
+    [
+        ("self.step == ...", "in a tensor or buffer"),
+        ("___stack0 == ...", "keep it a tensor"),
+        ("GLOBAL_STATE changed: grad_mode", "under the same modes"),
+        ("___check_type_id(L['f'], ...)", "TORCH_LOGS=recompiles"),
+        (None, "TORCH_LOGS=recompiles"),
+    ],
+)
+def test_the_advice_goes_by_the_guard(guard, advice):
+    events = (compiled("again", 7, guard=guard), compiled("limit", 1, guard=guard))
+    said = only(run(events=events), "TPL913")
+    assert "torch compiles `forward` (model.py:12) no more" in said.title
+    assert said.evidence.startswith("compiled again 7 times before")
+    assert "None" not in said.evidence
+    assert advice in said.advice
+
+
+def test_breaks_are_told_by_line_with_what_is_left_uncompiled():
+    events = (
+        compiled("first", 1),
+        compiled("first", 1, line=30, resumed=True),
+        ended(30),
+        ended(30),
+        ended(33, "frame"),
+    )
+    said = only(run(events=events), "TPL912")
+    assert said.title == "compiled code returns to Python at 2 lines"
+    assert said.evidence == (
+        "model.py:30: Dynamo cannot trace `print`; model.py:33: Dynamo cannot trace `print`, so the function runs "
+        "uncompiled; 2 pieces compiled, 1 of them what was left of a function after a break"
+    )
+    assert "first at model.py:30" in said.advice
+    assert said.share is None
+
+
+def test_a_kind_of_warning_is_one_diagnosis_with_all_its_lines():
+    text = "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list."
+    said = only(run(events=tuple(warning(text, line, 2) for line in (7, 9, 11, 13))), "TPL917")
+    assert said.title == "torch warned: a tensor is made from a list of arrays, element by element"
+    assert said.evidence == f'"{text}" shown 8 times for train.py:7, train.py:9, train.py:11 and 1 more'
+    assert said.advice.endswith("(more: TPL255)")
+    known = only(
+        run(events=(warning("'pin_memory' argument is set as true but no accelerator is found, then"),)), "TPL917"
+    )
+    assert not known.actionable

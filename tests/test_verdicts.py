@@ -55,6 +55,18 @@ def judged(code, evidence, **more):
     return verdict.judged([finding(code, **more)], evidence)[0].verdict
 
 
+def compiled(what="first", count=1, line=15, last=25, **attributes):
+    attributes = {"last": last, "resumed": False, **attributes}
+    where = {"column": None, "end_line": None, "end_column": None, "function": "forward", "line": line}
+    return event("compile", what, count=count, attributes=attributes, blocked_ms=80.0, **where)
+
+
+def ended(count=2, line=20, what="break"):
+    where = {"column": None, "end_line": None, "end_column": None, "line": line}
+    return event("graph-break", what, count=count, attributes={"reason": "Failed to trace `print`."}, **where)
+
+
+GUARDED = {"guard": "self.step == ...", "at": ("train.py", 20)}
 SYNCS = {
     "confirmed": run(event()),
     "refuted": run(event(count=5)),
@@ -192,6 +204,18 @@ CASES = {
         "not-reached": run(**NOT_RAN, device=None),
         "unobservable": run(lines={}, complete=frozenset(), device=None),
     },
+    "TPL703": {
+        "confirmed": run(compiled(), ended(), device=None),
+        "refuted": run(compiled(), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(compiled(line=40, last=50), device=None),
+    },
+    "TPL704": {
+        "confirmed": run(compiled(), compiled("again", 7, **GUARDED), device=None),
+        "refuted": run(compiled(), compiled("again", 1, **GUARDED), device=None),
+        "not-reached": run(**NOT_RAN, device=None),
+        "unobservable": run(compiled("failed", reason="no code"), device=None),
+    },
     "TPL751": {
         "confirmed": run(forward(4)),
         "refuted": run(forward(1)),
@@ -221,7 +245,10 @@ def test_outcomes(code, outcome):
     assert "None" not in found.reason
 
 
-WITHOUT_A_DEVICE = ("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313", "TPL401", "TPL402", "TPL404")
+WITHOUT_A_DEVICE = (
+    *("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313"),
+    *("TPL401", "TPL402", "TPL404", "TPL703", "TPL704"),
+)
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if code not in WITHOUT_A_DEVICE])

@@ -14,10 +14,11 @@ from torchperf_lint.evidence import Evidence, Segment
 from torchperf_lint.model import Diagnosis
 
 DATA, FORWARD, BACKWARD, OPTIMIZER = "data", "forward", "backward", "optimizer"
+COMPILING = "compiling"
 WAITING = "waiting for the device"
 AFTER = "after the step"
 OTHER = "other"
-PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, WAITING, AFTER, OTHER)
+PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILING, WAITING, AFTER, OTHER)
 """What a breakdown tells apart, in the order of a step."""
 _MERGED = {"loader start": DATA, "after backward": AFTER}
 """Phases of the timeline that a breakdown counts with another; what it does not know is "other"."""

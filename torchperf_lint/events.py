@@ -6,7 +6,11 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     header      first line: version, tool, python, pid, rank, argv (redacted), settings
     source      path and SHA-256 of a file of the project that was imported
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
-    event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
+    event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes; of the kind "compile" what became
+                of it ("first", "again", "limit", "failed", "backward"), `last` line of the function, whether it is
+                `resumed` after a break, the `guard` that failed and the line `at` which its value is used; of the kind
+                "graph-break" "break" or "frame" (the function is not compiled at all) and the `reason`; of the kind
+                "warning" the category and, where torch gave it, the `text` (its first line)
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
                 histogram of step times, and one for each phase that a process goes through alone

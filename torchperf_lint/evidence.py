@@ -18,6 +18,8 @@ HOT_SHARE = 0.5
 """An event happens "every step" when at least half of the steps (or batches) have it."""
 OFTEN_ENOUGH = 3
 """A line that ran so often without an event does not cause it."""
+_NOT_EACH_TIME = ("compile", "graph-break", "warning")
+"""Events whose count says nothing of how often their line ran."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,11 @@ class Event:
     """Something that happened at one place in one way, counted over the run."""
 
     kind: str
-    """One of `sync`, `copy`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `unsupported`."""
+    """One of `sync`, `copy`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `compile`, `graph-break`,
+    `warning`, `unsupported`."""
     what: str
-    """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"."""
+    """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"; of compilations: see compiling.py;
+    of warnings: their category, or "other" where they are not about torch."""
     path: str
     line: int
     count: int
@@ -210,7 +214,7 @@ class Evidence:
         times = [lines[n] for n in range(location.line, location.end_line + 1) if n in lines]
         if times:
             return max(times)
-        seen = [e.count for e in self.events if _within(e, location)]
+        seen = [e.count for e in self.events if e.kind not in _NOT_EACH_TIME and _within(e, location)]
         if seen:
             return min(max(seen), OFTEN_ENOUGH)
         return 0 if location.path in self.complete else None

@@ -316,6 +316,19 @@ def test_waits_for_the_device_are_taken_out_of_the_phase(loop):
     assert loop.recorded_s() == pytest.approx(0.25 + 1.0 + 1.0)
 
 
+def test_compiling_is_taken_out_of_the_phase_and_beside_waits_never_more_than_there_is(loop):
+    iterator = loop.begin()
+    loop.fetch(iterator)
+    loop.timeline.compiled(300.0)
+    loop.timeline.waited(400.0)
+    loop.backward(forward=0.5)
+    phases = loop.phases()
+    assert phases["compiling"] == pytest.approx(0.3)
+    assert phases["waiting for the device"] == pytest.approx(0.2)
+    assert phases["forward"] == pytest.approx(0.0)
+    assert loop.recorded_s() == pytest.approx(0.25 + 0.5 + 1.0)
+
+
 def test_a_wait_that_was_measured_longer_than_the_segment_does_not_add_time(loop):
     loop.fetch(loop.begin(), wait=0.25)
     loop.timeline.waited(9000.0)

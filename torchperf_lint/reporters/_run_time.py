@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from torchperf_lint.amounts import ms, often, percent, size
-from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
+from torchperf_lint.bounds import AFTER, BACKWARD, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.reporters._bars import cells
@@ -15,13 +15,23 @@ from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.window import kernels_of
 
-_FILLS = {DATA: "#", FORWARD: "=", BACKWARD: "%", OPTIMIZER: "+", WAITING: ".", AFTER: "*", OTHER: "-"}
+_FILLS = {
+    DATA: "#",
+    FORWARD: "=",
+    BACKWARD: "%",
+    OPTIMIZER: "+",
+    COMPILING: "@",
+    WAITING: ".",
+    AFTER: "*",
+    OTHER: "-",
+}
 """A character for each phase, so that the bar reads without colour."""
 _COLORS = {
     DATA: "magenta",
     FORWARD: "green",
     BACKWARD: "blue",
     OPTIMIZER: "cyan",
+    COMPILING: "bright_magenta",
     WAITING: "red",
     AFTER: "yellow",
     OTHER: "white",

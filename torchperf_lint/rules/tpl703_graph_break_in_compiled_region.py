@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.compiling_verdicts import graph_ended
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.compiled_regions import TRIGGERS
 from torchperf_lint.facts.graph_breaks import Break, graph_breaks
@@ -75,7 +75,8 @@ class GraphBreakInCompiledRegion(SourceRule):
     There is no automatic fix: what is to become of the value only the author knows.
 
     ## Confirmed by
-    Nothing yet: no probe counts the breaks of a graph.
+    Dynamo's own list of graph breaks, by line. A function that was compiled without a break at the line refutes it;
+    what was compiled as a part of its caller cannot be told.
 
     ## References
     - PyTorch documentation of `torch.compile`, "Common graph breaks" and `torch._dynamo.config.capture_scalar_outputs`.
@@ -84,6 +85,7 @@ class GraphBreakInCompiledRegion(SourceRule):
 
     code, name, since = "TPL703", "graph-break-in-compiled-region", "0.1.0"
     triggers = TRIGGERS
+    probes = ("compilation",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each call that ends the graph of a compiled function."""
@@ -105,8 +107,8 @@ class GraphBreakInCompiledRegion(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe counts the breaks of a graph."""
-        return unmeasured(run, finding.location, "no probe counts the breaks of a graph")
+        """Whether the graph ended at the line."""
+        return graph_ended(finding, run)
 
 
 def _told_as_selections(file: SourceFile) -> frozenset[ast.AST]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.compiling_verdicts import compiled_again
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.compiled_regions import TRIGGERS
 from torchperf_lint.facts.counted_in_compiled import Counted, counted_in_compiled
@@ -93,7 +93,8 @@ class RecompileOnPythonScalars(SourceRule):
     There is no automatic fix: who else reads the value only the author knows.
 
     ## Confirmed by
-    Nothing yet: no probe counts compilations.
+    Dynamo's figures of each compilation: that a guard of the line's value failed, how often, and how long compiling
+    took. Compiled again once only, or not at all in three steps or more, refutes it.
 
     ## References
     - PyTorch documentation of `torch.compile`, "Dealing with recompilations"; `torch._dynamo.config.recompile_limit`
@@ -104,6 +105,7 @@ class RecompileOnPythonScalars(SourceRule):
 
     code, name, since = "TPL704", "recompile-on-python-scalars", "0.1.0"
     triggers = TRIGGERS
+    probes = ("compilation",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each statement that makes the next call compile again."""
@@ -124,8 +126,8 @@ class RecompileOnPythonScalars(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe looks at compilations."""
-        return unmeasured(run, finding.location, "no probe counts compilations")
+        """Whether the value had the function compiled again and again."""
+        return compiled_again(finding, run)
 
 
 _INSTEAD = {

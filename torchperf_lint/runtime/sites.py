@@ -41,6 +41,27 @@ class Key:
         self.via_lasti = via_lasti
 
 
+class Spot(Key):
+    """A site that somebody else has found, known by its line alone; equal to every other one of the same place."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self, filename: str, line: int, function: str, via: tuple[str, int] | None = None) -> None:
+        """`via`: file and line of the project's code that led there."""
+        self._told = (filename, line, function, via)
+
+    @property
+    def told(self) -> tuple[str, int, str, tuple[str, int] | None]:
+        """File name, line, function, and the project's place."""
+        return self._told
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spot) and self._told == other._told
+
+    def __hash__(self) -> int:
+        return hash(self._told)
+
+
 @dataclass(frozen=True)
 class Place:
     """A span in a file; 1-based, code points, end exclusive. Columns are None where Python does not keep them."""
@@ -144,6 +165,10 @@ class Sites:
 
     def resolve(self, key: Key) -> Site:
         """Lines and columns of a site."""
+        if isinstance(key, Spot):
+            filename, line, function, led = key.told
+            place = Place(self.shown(filename), line, None, None, None, function)
+            return Site(place, Place(self.shown(led[0]), led[1], None, None, None, "") if led is not None else None)
         via = self.place(key.via, key.via_lasti) if key.via is not None else None
         return Site(self.place(key.code, key.lasti), via)
 

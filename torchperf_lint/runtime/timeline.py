@@ -41,6 +41,9 @@ _AFTER = {
 }
 OTHER = "other"
 WAIT = "waiting for the device"
+COMPILE = "compiling"
+_ASIDE = (WAIT, COMPILE)
+"""What the host's time counts as, whatever it was part of."""
 _ALONE = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step"}
 """What a process does by itself in a step, by the mark that ends it. Collectives run in backward passes and optimizers,
 where each process waits for the latest, so step times do not tell ranks apart and these do."""
@@ -82,7 +85,8 @@ class Timeline:
         self.backwards = 0
         self._thread: int | None = None
         self._last: tuple[str, float, Key | None] | None = None
-        self._waited = 0.0
+        self._aside: dict[str, float] = {}
+        """Seconds since the last mark that are not what the next mark will call them."""
         self._depth = {FETCH: 0, BACKWARD: 0}
         self._optimizers: dict[int, int] = {}
         self._first: int | None = None
@@ -96,7 +100,7 @@ class Timeline:
         self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
         self.left_out = 0
         """Steps under a profiler of ours, which count in no time."""
-        self._aside = False
+        self._leaves_out = False
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self._sampling: Sample | None = self.sample.restart()
@@ -215,15 +219,15 @@ class Timeline:
 
     def leave_out(self) -> None:
         """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""
-        self._aside = True
+        self._leaves_out = True
         self.recorder.scopes.steady = False
 
     def take_in(self) -> None:
         """The run is itself again; what the profiler's end took belongs to no step."""
         at = self.clock()
         with self.recorder.lock:
-            self._aside = False
-            self._waited = 0.0
+            self._leaves_out = False
+            self._aside.clear()
             self._of_step = dict.fromkeys(_ALONE, 0.0)
             self._closed_at = None
             if self._last is not None:
@@ -236,11 +240,15 @@ class Timeline:
 
     def waited(self, ms: float) -> None:
         """The host stood still for the device meanwhile."""
-        self.recorder.later(self._count_wait, ms, threading.get_ident())
+        self.recorder.later(self._set_aside, WAIT, ms, threading.get_ident())
 
-    def _count_wait(self, ms: float, thread: int) -> None:
+    def compiled(self, ms: float) -> None:
+        """`torch.compile` has compiled something meanwhile."""
+        self.recorder.later(self._set_aside, COMPILE, ms, threading.get_ident())
+
+    def _set_aside(self, what: str, ms: float, thread: int) -> None:
         if thread == self._thread:
-            self._waited += ms / 1000
+            self._aside[what] = self._aside.get(what, 0.0) + ms / 1000
 
     def _mine(self, thread: int, trains: bool = False) -> bool:
         """Whether this is the training thread: the first that trains or, until one does, the first to read a loader."""
@@ -272,13 +280,13 @@ class Timeline:
         self._marks += 1
         scopes = self.recorder.scopes
         if last is None or not scopes.steady:
-            self._waited = 0.0
+            self._aside.clear()
             return
         with self.recorder.lock:
             segments = (scope or scopes.current).segments
             spent = at - last[1]
-            if self._waited:
-                spent -= self._spend_waiting(segments, spent)
+            if self._aside:
+                spent -= self._spend_aside(segments, spent)
             segment = (last[0], name, last[2], key)
             total = segments.get(segment)
             if total is None:
@@ -290,13 +298,17 @@ class Timeline:
         if self.compared and name in _ALONE:
             self._of_step[name] += spent
 
-    def _spend_waiting(self, segments: dict[Segment, list[float]], most: float) -> float:
-        """Time in which the host stood still for the device counts as that, whatever it was part of."""
-        waited, self._waited = min(self._waited, most), 0.0
-        total = self._new_segment(segments, (WAIT, WAIT, None, None))
-        total[0] += waited
-        total[1] += 1
-        return waited
+    def _spend_aside(self, segments: dict[Segment, list[float]], most: float) -> float:
+        """Time in which the host stood still for the device, or compiled, counts as that, whatever it was part of."""
+        spent = 0.0
+        for what, told in self._aside.items():
+            seconds = min(told, most - spent)
+            total = self._new_segment(segments, (what, what, None, None))
+            total[0] += seconds
+            total[1] += 1
+            spent += seconds
+        self._aside.clear()
+        return spent
 
     @staticmethod
     def _new_segment(segments: dict[Segment, list[float]], segment: Segment) -> list[float]:
@@ -318,14 +330,14 @@ class Timeline:
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
         scopes = self.recorder.scopes
-        if self._aside:
+        if self._leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
             _keep(self._histogram, now - self._closed_at)
             if self.compared:
                 self._keep_phases()
         self._closed_at = now
-        scopes.steady = self.steps >= self.warmup and not self._aside
+        scopes.steady = self.steps >= self.warmup and not self._leaves_out
         scopes.trains()
         scopes.stepped()
 
@@ -383,6 +395,6 @@ def _keep(histogram: dict[int, int], seconds: float) -> None:
 
 def _phase(last: str, name: str) -> str:
     """What the time between two marks is called."""
-    if name == WAIT:
-        return WAIT
+    if name in _ASIDE:
+        return name
     return _AFTER.get((name, last)) or _OWN.get(name) or OTHER
