@@ -129,6 +129,6 @@ class ItemInHotLoop(SourceRule):
 
 def _instead(written: str) -> str:
     return (
-        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
+        f"add `{written.removesuffix('.detach()')}.detach()` to a tensor on the device and read that once after the loop, "
         "or read it under `if step % n == 0:`"
     )
