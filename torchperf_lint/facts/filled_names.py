@@ -42,9 +42,7 @@ def _filled_by(statement: ast.stmt) -> Iterator[str]:
 
 def _emptied_in(loop: ast.AST) -> Iterator[str]:
     for node in ast.walk(loop):
-        if isinstance(node, ast.Assign) and _empty(node.value):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.Delete):
+        if (isinstance(node, ast.Assign) and _empty(node.value)) or isinstance(node, ast.Delete):
             yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 

@@ -70,7 +70,7 @@ def is_sent_away(place: Place) -> bool:
     return _returned(place) or any(last_part(chain(call.func)) in _REMOTE_CALLS for call in calls)
 
 
-def _tells_a_loss(node: ast.expr) -> bool:
+def _tells_a_loss(node: ast.AST) -> bool:
     """`loss.cpu()`, `self.criterion(x, y).detach().cpu()`, `error.mean().cpu()`: one number of each batch."""
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     names |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}

@@ -32,9 +32,10 @@ _TENSOR_CLASSES = frozenset(
 
 
 _ANYTHING = frozenset(
-    {"typing.Any", "builtins.object", "typing_extensions.Any", "typing.SupportsFloat", "typing.SupportsInt"}
+    "typing.Any builtins.object typing_extensions.Any typing.SupportsFloat typing.SupportsInt typing.Iterable "
+    "collections.abc.Iterable".split()
 )
-"""Annotations that tell nothing apart: `float()` and `int()` take tensors as well."""
+"""Annotations that tell nothing apart: `float()` and `int()` take tensors as well, and loaders are iterables."""
 
 
 _ARRAY_CLASSES = pattern(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
