@@ -43,7 +43,11 @@ def told(tmp_path, text, code):
     ("line", "code", "instead"),
     [
         ("least = labels[labels != -1].numel() // 16", "TPL109", "count on the device: `(labels != -1).sum()`"),
-        ("losses = losses[valid(labels)].mean()", "TPL109", "`torch.where(valid(labels), x, 0).sum() / valid"),
+        (
+            "losses = losses[labels.gt(0)].mean()",
+            "TPL109",
+            "`torch.where(labels.gt(0), x, 0).sum() / labels.gt(0).sum()`",
+        ),
         ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
         ("first = losses[:, [2]]", "TPL111", "`2:3`"),
@@ -96,11 +100,14 @@ import torch
 class Adam(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
+        rate = warm_up(self)
         for group in self.param_groups:
             for p in group["params"]:
                 state = self.state[p]
-                state["mean"].mul_(0.9).add_(p.grad, alpha=0.1)
-                p.add_(state["mean"], alpha=-group["lr"])
+                mean = state["mean"]
+                grad = p.grad
+                mean.mul_(group["beta"]).add_((1 - group["beta"]) * grad)
+                p.data.add_(-scheduled(group, rate) * mean)
 
 
 def train(model: torch.nn.Module, loader):

@@ -79,10 +79,8 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
 def _kind(loop: ast.For, hot: Hot | None) -> str | None:
     if hot is not None and hot.kind == "update" and "optimizer" in hot.because:
         return OPTIMIZER if is_elementwise(loop) else None
-    if _of_a_group(loop.iter):
-        return OPTIMIZER if blends(loop) or changes(loop) else None
     if blends(loop):
-        return BLEND
+        return OPTIMIZER if _of_a_group(loop.iter) else BLEND
     return CHANGE if changes(loop) else None
 
 
