@@ -14,7 +14,7 @@ from torchperf_lint.facts.made_numbers import made_a_number
     ("read", "kind"),
     [
         ("record.image_size", "plain"),
-        ("record.num_boxes", "plain"),
+        ("record.num_atoms", "tensor"),
         ("record.boxes", "tensor"),
         ("record.logits", "tensor"),
     ],

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-SIZES = pattern(r"^(?:\w+_)?(?:size|shape)s?$|^(?:num|n)_[a-z]\w*$")
+SIZES = pattern(r"^(?:\w+_)?(?:size|shape)s?$")
 """Names of sizes, which are numbers of the host."""
 
 
