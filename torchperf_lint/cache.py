@@ -20,6 +20,7 @@ from torchperf_lint.facts import (
     chains,
     conditions,
     expressions,
+    filled_names,
     guards,
     memo,
     mentions,
@@ -159,6 +160,7 @@ def _made_by() -> str:
     makers = (
         outline,
         expressions,
+        filled_names,
         moved_beside,
         notes,
         anomalies,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.handed_back import is_handed_back
+from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_module
 
 CODE = """
     class Net(nn.Module):
@@ -32,3 +32,58 @@ CODE = """
 def test_what_is_handed_back(decorator, body, handed_back):
     call = "self.net(part).cpu()" if "part" in body else "self.net(x).cpu()"
     assert is_handed_back(site_of(CODE.format(decorator, body), call)) is handed_back
+
+
+BANK = """
+    class Bank(nn.Module):
+        def {0}(self, x, y=None):
+            features = self.net(x)
+            loss = {2}
+            {1}
+            return features
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "judged", "stored"),
+    [
+        ("forward", "self.bank.append(features.cpu())", False, True),
+        ("training_step", "self.bank.append(features.cpu())", False, True),
+        ("forward", "self.bank[0].append(features.flatten(1).cpu())", False, True),
+        ("forward", "for i in range(3): self.bank[i].append(features.cpu())", False, True),
+        ("forward", "self.losses.append(loss.cpu())", False, False),
+        ("forward", "self.norms.append(features.norm().cpu())", False, False),
+        ("training_step", "self.bank.append(features.cpu())", True, False),
+        ("forward", "seen.append(features.cpu())", False, False),
+        ("forward", "self.bank.append(shrink(features.cpu()))", False, False),
+        ("helper", "self.bank.append(features.cpu())", False, False),
+    ],
+)
+def test_a_module_stores_features(name, body, judged, stored):
+    code = BANK.format(name, body, "F.mse_loss(features, y)" if judged else "self.kept")
+    calls = ("features.flatten(1).cpu()", "features.norm().cpu()", "loss.cpu()", "features.cpu()")
+    call = next(part for part in calls if part in body)
+    assert is_stored_by_module(site_of(code, call)) is stored
+
+
+SHARD = """
+    {0}
+    class Shard(nn.Module):
+        def forward(self, x):
+            {1}
+"""
+RPC = "import torch.distributed.rpc as rpc"
+
+
+@pytest.mark.parametrize(
+    ("imports", "body", "sent"),
+    [
+        (RPC, "return self.net(x).cpu()", True),
+        (RPC, "out = self.net(x).cpu()\n            return out", True),
+        (RPC, "rpc.rpc_sync('ps', take, args=(self.net(x).cpu(),))", True),
+        (RPC, "np.save('x', self.net(x).cpu())", False),
+        ("", "return self.net(x).cpu()", False),
+    ],
+)
+def test_what_is_sent_to_another_process(imports, body, sent):
+    assert is_sent_away(site_of(SHARD.format(imports, body), "self.net(x).cpu()")) is sent

@@ -425,6 +425,9 @@ GUARDS = {
     "set up once: None, or of another size": (
         "if state.m is None or state.m.size(0) != size:\n    state.m = torch.zeros(size)  # <-"
     ),
+    "a local that the first turn fills": "if best is None:\n    best = print(loss)  # <-",
+    "a local that the first turn fills, on one rank": "if rank == 0 and best is None:\n    best = print(loss)  # <-",
+    "a periodic flag": "if do_periodic_eval:\n    print(loss)  # <-",
     "set up once: hasattr": 'if not hasattr(state, "m"):\n    state.m = torch.zeros(3)  # <-',
     "except": "try:\n    pass\nexcept RuntimeError:\n    print(loss)  # <-",
     "before raise": "if config.broken:\n    print(loss)  # <-\n    raise RuntimeError",
@@ -458,7 +461,8 @@ OFTEN = {
     "the other device": 'if x.device.type != "cpu":\n    print(loss)  # <-',
     "cuda": 'if x.device.type == "cuda":\n    print(loss)  # <-',
     "text formatted with %": 'if "%d" % step == config.name:\n    print(loss)  # <-',
-    "a local that starts as None": "if best is None:\n    best = print(loss)  # <-",
+    "a local that each turn empties": "if best is None:\n    best = print(loss)  # <-\nbest = None",
+    "a local that starts as None, or anything": "if best is None or config.wide:\n    best = print(loss)  # <-",
     "what is missing stays missing": 'if len(state) == 0:\n    config["m"] = print(loss)  # <-',
     "try": "try:\n    print(loss)  # <-\nexcept RuntimeError:\n    pass",
     "finally": "try:\n    pass\nfinally:\n    print(loss)  # <-",

@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.once import set_up_once
 
 
@@ -30,3 +31,22 @@ def test_what_is_stored_is_found_again(code, once):
     statement = ast.parse(code).body[0]
     assert isinstance(statement, ast.If)
     assert set_up_once(statement) is once
+
+
+@pytest.mark.parametrize(
+    ("code", "once"),
+    [
+        ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)", True),
+        ("bank = None\nfor x in xs:\n    if rank == 0 and bank is None: bank = make(x)", True),
+        ("bank = None\nif bank is None: bank = make(x)", False),
+        ("for x in xs:\n    bank = None\n    if bank is None: bank = make(x)", False),
+        ("bank = None\nfor x in xs:\n    if bank is None: bank = make(x)\n    use(bank)\n    del bank", False),
+        ("bank = None\nfor x in xs:\n    if rank == 0 or bank is None: bank = make(x)", False),
+        ("bank = None\nfor x in xs:\n    if bank is None: other = make(x)", False),
+        ("for _ in epochs:\n    bank = None\n    for x in xs:\n        if bank is None: bank = make(x)", True),
+    ],
+)
+def test_a_loop_fills_a_name_in_its_first_turn(code, once):
+    body = ast.parse(code).body
+    branch = next(node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.If))
+    assert fills_a_name(branch, body) is once

@@ -27,9 +27,14 @@ from torchperf_lint.facts.value import (
     tensor,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
+
+
+SIZES = pattern(r"^(?:\w+_)?(?:size|shape)s?$")
+"""Names of sizes, which are numbers of the host."""
 
 
 def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Value:
@@ -101,6 +106,8 @@ def _of_tensor(base: Value, name: str) -> Value:
         return Value("dtype", HOST)
     if name == api.BATCH_SIZES:
         return tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")
+    if SIZES.search(name):
+        return PLAIN  # `instances.image_size`: what is moved may be a record of tensors and of their sizes
     # `T`, `data`, `grad`; and `outputs.loss`: what a model returns may be a record of tensors.
     return base
 

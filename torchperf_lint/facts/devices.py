@@ -144,21 +144,27 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
         named = type_of_tensor(values, target, frame)
         if named is not None:
             return DEVICE, f"{named}.device"
-        return (DEVICE, '"cuda"') if _is_cuda_type(values, target, frame) else (None, "")
+        return (DEVICE, '"cuda"') if is_cuda_type(values, target, frame) else (None, "")
     value = values.of(target, frame)
     beside = value.kind == "tensor" or (value.kind == "unknown" and has_a_device(values, target, frame))
     return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
 
 
-def _is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
+_END = (10**9, 1)
+"""Behind a file's last line: what a module has bound when its functions run."""
+
+
+def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
     """`torch.cuda.FloatTensor`, also by a name that is bound to it where there is a device."""
     if not isinstance(node, ast.Name | ast.Attribute):
         return isinstance(node, ast.Constant) and str(node.value).startswith("torch.cuda.")
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
     reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
+    if reaching is None and body is not None and frame.function:
+        reaching = body.reaching(0, chain(node), _END)  # `Tensor = ...` above the functions that use it
     made = reaching[0].value if reaching and len(reaching) == 1 else None
     if isinstance(made, ast.IfExp):
-        return any(_is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)
+        return any(is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)
     things = values.types.things(frame.path, frame.function, chain(node))
     return any(t.dotted.startswith("torch.cuda.") and t.dotted.endswith("Tensor") for t in things)
 

@@ -14,6 +14,7 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.torch_api import SEQUENCE_METHODS
 from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
@@ -156,9 +157,22 @@ def _below_moves(node: ast.expr | None) -> ast.expr | None:
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
     """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
     nodes = _unwrapped(iterated)
+    if any(_is_split(file, place, node) for node in nodes):
+        return None
     if not all(is_one_tensor(file, place, node) and _is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+def _is_split(file: SourceFile, place: Place, node: ast.expr) -> bool:
+    """Whether a name was bound to the parts of a tensor: `hidden = hidden.chunk(layers)`."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    reaching = body.reaching(place.function, node.id, file.span(node)[0]) or []
+    made = [d.value for d in reaching if d.how == "assign" and not d.index]
+    calls = [value for value in made if isinstance(value, ast.Call)]
+    return bool(calls) and all(last_part(chain(call.func)) in SEQUENCE_METHODS for call in calls)
 
 
 def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:

@@ -6,12 +6,21 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
 _KINDS = frozenset({"forward", "rollout"})
 """Code that a caller runs for each input; a training step hands nothing back that it could not keep on the device."""
 _WRAPS = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Return, ast.Assign)
 _LOOPS = frozenset({"loop", "comprehension"})
+_PASSES = frozenset({"forward", "training_step"})
+"""Methods of a module that are given each batch."""
+_REMOTE = "torch.distributed.rpc"
+_REMOTE_CALLS = frozenset({"rpc_sync", "rpc_async", "remote"})
+_ONE_NUMBER = pattern(r"loss|criterion|(?:^|_)(?:acc|accuracy|error|mean|sum|norm|score|item)(?:_|$)")
+"""Names of what is one number of a batch, and of what makes one."""
+_OF_A_LOSS = pattern(r"loss|criterion|entropy")
 
 
 def is_handed_back(place: Place) -> bool:
@@ -32,6 +41,55 @@ def is_stored_by_meter(place: Place) -> bool:
     """
     if place.hot is None or place.hot.kind != "update" or _in_a_loop(place):
         return False
+    return _appended_to_own(place)
+
+
+def is_stored_by_module(place: Place) -> bool:
+    """Whether a module's own pass stores features on the host: `self.bank[layer].append(features.cpu())`.
+
+    A memory bank is made of all batches, as a meter's outputs are, and need not fit on the device. A loss could be
+    kept as a number on the device, and what a loss is computed of is an output that is trained, no bank.
+    """
+    record = place.file.outline.functions[place.function]
+    if place.hot is None or record.class_index < 0 or record.name not in _PASSES:
+        return False
+    if not place.file.project.types.is_module_class(Thing("class", place.file.path, record.class_index)):
+        return False
+    return not _tells_a_loss(place.expression) and not _is_trained(place) and _appended_to_own(place)
+
+
+def is_sent_away(place: Place) -> bool:
+    """Whether a value goes to another process by a remote call, which takes host tensors unless devices are mapped.
+
+    In a file that makes such calls: what a function returns, and what is written among a remote call's arguments.
+    """
+    if not any(dotted.startswith(_REMOTE) for dotted in place.file.outline.imports.values()):
+        return False
+    around = place.file.enclosing(place.function)
+    calls = (parent for parent in around.ancestors(place.expression) if isinstance(parent, ast.Call))
+    return _returned(place) or any(last_part(chain(call.func)) in _REMOTE_CALLS for call in calls)
+
+
+def _tells_a_loss(node: ast.AST) -> bool:
+    """`loss.cpu()`, `self.criterion(x, y).detach().cpu()`, `error.mean().cpu()`: one number of each batch."""
+    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    names |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    return any(_ONE_NUMBER.search(name) for name in names)
+
+
+def _is_trained(place: Place) -> bool:
+    """Whether the function hands a name of the expression to a loss: `F.cross_entropy(logits, y)`."""
+    names = {part.id for part in ast.walk(place.expression) if isinstance(part, ast.Name)}
+    for call in place.file.enclosing(place.function).of_kinds((ast.Call,)):
+        if isinstance(call, ast.Call) and _OF_A_LOSS.search(chain(call.func)):
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            if any(isinstance(node, ast.Name) and node.id in names for node in given):
+                return True
+    return False
+
+
+def _appended_to_own(place: Place) -> bool:
+    """Whether a value goes as it is into a list of the object: `self.outputs.append(output.cpu())`."""
     around = place.file.enclosing(place.function)
     node: ast.AST = place.expression
     for parent in around.ancestors(place.expression):

@@ -25,7 +25,7 @@ from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, evaluates_all, is_cold, role_of
+from torchperf_lint.facts.roles import NOT_TRAINING_NAME, evaluates_all, is_cold, judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
 
@@ -277,7 +277,7 @@ class Hotness:
                     continue
                 if hot.kind == "step" and evaluates_all(self.index, target):
                     continue
-                found.append((target, self._evaluated(self._through(hot, site, target), site)))
+                found.append((target, self._evaluated(self._through(hot, site, target), site, target)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
@@ -329,10 +329,11 @@ class Hotness:
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
                 yield target, self._evaluated(passed, site)
 
-    def _evaluated(self, hot: Hot, site: CallSite) -> Hot:
-        """The reason of what is called at a site, which may be in a branch that only evaluation takes."""
+    def _evaluated(self, hot: Hot, site: CallSite, target: FunctionKey | None = None) -> Hot:
+        """The reason of what is called at a site: in a branch that only evaluation takes, or to judge a model."""
         around = self._kinds_around(site.path, site.call.region)
-        return replace(hot, evaluates=True) if "evaluation" in around and not hot.evaluates else hot
+        judged = "evaluation" in around or (target is not None and judges(self.index, target))
+        return replace(hot, evaluates=True) if judged and not hot.evaluates else hot
 
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""

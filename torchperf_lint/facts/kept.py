@@ -101,6 +101,8 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
     sure = outlives(spot, store, body)
     if sure is None or (store.how == "sum" and grads.mode.is_off_at(spot.file.path, spot.start)):
         return
+    if _is_given_to_a_library(spot, store):
+        return
     called = store.how == "call" or _is_own_method(spot, store)
     meter = _meter(spot, store) if called else None
     if called and meter is None:
@@ -117,6 +119,14 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
         return
     graph = graph.weaker(spot.hot.confidence).weaker(Confidence.POSSIBLE if spot.hot.optional else sure)
     yield Kept(spot, store, graph, trained, meter)
+
+
+def _is_given_to_a_library(spot: Spot, store: Store) -> bool:
+    """`tracker.add({"loss": loss})` of an imported module, which may keep numbers only; a set is no module."""
+    call = getattr(store.statement, "value", None) if isinstance(store.statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or last_part(chain(call.func)) != "add":
+        return False
+    return chain(call.func).partition(".")[0] in spot.file.outline.imports
 
 
 def _is_own_method(spot: Spot, store: Store) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.devices import is_cuda_type, target_device
 from torchperf_lint.facts.handed_out import handed_out
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.iteration import over_loader
@@ -39,8 +39,10 @@ class BatchCopy(NamedTuple):
 
 
 def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
-    """The batch that a call `.to(device)` or `.cuda()` copies from the host, or None."""
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda"):
+    """The batch that `.to(device)`, `.cuda()` or `.type(torch.cuda.FloatTensor)` copies from the host, or None."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda", "type"):
+        return None
+    if node.func.attr == "type" and not (node.args and is_cuda_type(values, node.args[0], frame)):
         return None
     if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
         return None
@@ -52,7 +54,7 @@ def is_blocking(node: ast.Call) -> bool:
     """Whether a copy waits: no `non_blocking` (an unpacked argument may hold it)."""
     if any(k.arg is None or k.arg == "non_blocking" for k in node.keywords):
         return any(k.arg == "non_blocking" and _is_false(k.value) for k in node.keywords)
-    limit = 1 if getattr(node.func, "attr", "") == "cuda" else 2
+    limit = 1 if getattr(node.func, "attr", "") in ("cuda", "type") else 2
     return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
 
 

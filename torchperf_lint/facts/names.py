@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.attributes import told
+from torchperf_lint.facts.attributes import SIZES, told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
@@ -162,7 +162,9 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = unpacked(value, d.index)
         value = _filled(values, name, frame, body) if _begins_empty(value, d) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
-    elif d.how == "with" and value.kind not in ("tensor", "batch"):
+    if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):
+        return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
+    if d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
         value = batch_of_unknown(name, d.value)
@@ -230,7 +232,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
     passed = _from_callers(values, function, parameter, frame)
-    if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind == "batch"):
+    if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
         return passed
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:

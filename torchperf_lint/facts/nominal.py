@@ -32,9 +32,10 @@ _TENSOR_CLASSES = frozenset(
 
 
 _ANYTHING = frozenset(
-    {"typing.Any", "builtins.object", "typing_extensions.Any", "typing.SupportsFloat", "typing.SupportsInt"}
+    "typing.Any builtins.object typing_extensions.Any typing.SupportsFloat typing.SupportsInt typing.Iterable "
+    "collections.abc.Iterable".split()
 )
-"""Annotations that tell nothing apart: `float()` and `int()` take tensors as well."""
+"""Annotations that tell nothing apart: `float()` and `int()` take tensors as well, and loaders are iterables."""
 
 
 _ARRAY_CLASSES = pattern(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
@@ -65,7 +66,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
         if values.hotness.loops.of_loaders.is_loader(thing):
             return Value("loader", HOST, "a DataLoader")
         if is_module_name(dotted[:-2]):
-            return Value("module", ANYWHERE, f"an `{short_name(dotted[:-2])}`", thing=thing)
+            name = short_name(dotted[:-2])
+            return Value("module", ANYWHERE, f"{'an' if name[:1] in 'aeioun' else 'a'} `{name}`", thing=thing)
         if dotted.startswith("torch.optim."):
             return Value("optimizer", HOST, thing=thing)
         if dotted == "torch.device()":

@@ -14,6 +14,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.expressions import Expressions
+from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
@@ -228,9 +229,7 @@ class _Outliner:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
             body = self.notes.region("optional", context, node.body, conditions.short(conditions.words(node.test)))
-        elif (set_up_once(node) and not self.empties_again(node, context)) or makes_what_it_keeps(
-            node.body, node.orelse, node.test
-        ):
+        elif self.runs_once(node, context) or makes_what_it_keeps(node.body, node.orelse, node.test):
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
         elif makes_what_it_keeps(node.orelse, node.body, node.test):
             orelse = self.notes.region("once", context, node.orelse, conditions.short(conditions.words(node.test)))
@@ -249,10 +248,12 @@ class _Outliner:
             return False
         return guards.only_counts(test, self.counters.get(context.function, frozenset()))
 
-    def empties_again(self, node: ast.If, context: Context) -> bool:
-        """Whether the function itself drops what a branch has set up: then each call sets it up again."""
+    def runs_once(self, node: ast.If, context: Context) -> bool:
+        """Whether a branch sets up what its test found missing, and nothing in the function drops it again."""
         body = self.bodies.get(context.function)
-        return body is not None and drops(body, node.test)
+        if set_up_once(node):
+            return body is None or not drops(body, node.test)
+        return body is not None and fills_a_name(node, body)
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)

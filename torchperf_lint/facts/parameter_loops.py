@@ -80,8 +80,13 @@ def _kind(loop: ast.For, hot: Hot | None) -> str | None:
     if hot is not None and hot.kind == "update" and "optimizer" in hot.because:
         return OPTIMIZER if is_elementwise(loop) else None
     if blends(loop):
-        return BLEND
+        return OPTIMIZER if _of_a_group(loop.iter) else BLEND
     return CHANGE if changes(loop) else None
+
+
+def _of_a_group(iterated: ast.expr) -> bool:
+    """`for p in group["params"]`: what an optimizer updates."""
+    return any(isinstance(n, ast.Subscript) and ast.unparse(n.slice) == "'params'" for n in ast.walk(iterated))
 
 
 def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, int]) -> Hot | None:

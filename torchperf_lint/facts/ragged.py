@@ -45,6 +45,8 @@ class Raggedness:
                 return f"`{last_part(chain(node.func))}` gives a different number each turn"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
                 return "sizes that differ from turn to turn"
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) == "interpolate" and self._shaped(node):
+                return "elements of different shapes"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) == "where" and len(node.args) == 1:
                 return "`where` gives a different number each turn"
             # A mask that is written through (`b[bad] = 0`) is a masked fill, which needs no lengths.
@@ -90,6 +92,12 @@ class Raggedness:
             return True
         factory = last_part(chain(node.func)) in _OF_SIZES_ALONE
         return factory and any(isinstance(part, ast.Name) and part.id in self.turn.variables for part in parts)
+
+    def _shaped(self, node: ast.Call) -> bool:
+        """`interpolate(label, pred.shape[2:])`: what is resized for each element has not the shape of all."""
+        sizes = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+        asked = (part for size in sizes for part in ast.walk(size) if isinstance(part, ast.Attribute))
+        return any(part.attr in ("shape", "size") and self.turn.mentions(part.value) for part in asked)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""

@@ -11,7 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
-from torchperf_lint.facts.handed_back import is_handed_back, is_stored_by_meter
+from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.read_shows import shown_by_read
@@ -150,7 +150,8 @@ def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> boo
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
-    if read.repeated is not None or not (_in_evaluation(read.hot) or is_handed_back(site) or is_stored_by_meter(site)):
+    wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
+    if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):
         return False
     if uploaded_before(file, site) is not None:
         return False

@@ -20,7 +20,7 @@ from torchperf_lint.patterns import pattern
 
 COLD_NAME = pattern(
     r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
-    r"|^reset_parameters$|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
+    r"|^reset_parameters$|^_?pre_?alloc|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
     r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
     r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
@@ -227,6 +227,15 @@ def evaluates_all(index: Index, key: FunctionKey) -> bool:
     if not _EVALUATION.search(index.function(key).name):
         return False
     return any(r.kind == "loop" and r.function == key.index for r in index.outlines[key.path].regions)
+
+
+def judges(index: Index, key: FunctionKey) -> bool:
+    """Whether a function puts a model into evaluation mode and runs without gradients."""
+    function = index.function(key)
+    if not _without_grad(function):
+        return False
+    calls = (call for call in index.outlines[key.path].calls if call.function == key.index)
+    return any(call.callee.endswith(".eval") for call in calls)
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:

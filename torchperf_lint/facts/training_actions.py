@@ -14,6 +14,8 @@ from torchperf_lint.patterns import pattern
 _DEPTH = 3
 _BACKWARD = {"backward", "manual_backward"}
 _OPTIMIZER = pattern(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
+_PREPARES = pattern(r"^_?pre_?alloc")
+"""Functions that take a step so that the allocator has seen one."""
 _OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
 
@@ -67,7 +69,7 @@ class TrainingActions:
         if (key, depth) in self._trains:
             return self._trains[key, depth]
         region = self.index.function(key).region
-        calls = self.calls.directly_in(key.path, region)
+        calls = self.calls.directly_in(key.path, region) if not _PREPARES.search(self.index.function(key).name) else []
         found = next((c for c in calls if self._is_action(key.path, c)), None)
         if found is None and depth > 1:
             for call in calls:

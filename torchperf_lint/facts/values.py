@@ -15,6 +15,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.made_numbers import made_a_number
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.value import (
@@ -214,7 +215,8 @@ class Values:
 
     def conditional(self, node: ast.IfExp, frame: Frame) -> Value:
         """`a if test else b` is one of the two."""
-        return join([self.of(node.body, frame), self.of(node.orelse, frame)])
+        sides = [self.of(node.body, frame), self.of(node.orelse, frame)]
+        return PLAIN if PLAIN in sides and made_a_number(node) else join(sides)
 
     def walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
         """`name := value`."""

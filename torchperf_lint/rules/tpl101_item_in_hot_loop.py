@@ -128,7 +128,8 @@ class ItemInHotLoop(SourceRule):
 
 
 def _instead(written: str) -> str:
+    kept = written.removesuffix(".detach()")
     return (
-        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
+        f"add `{kept}.detach()` to a tensor on the device and read that once after the loop, "
         "or read it under `if step % n == 0:`"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -139,7 +140,7 @@ class DataDependentSize(SourceRule):
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
-            instead=_INSTEAD[what].format(mask=mask),
+            instead=_INSTEAD[what].format(mask=mask, whole=_whole(selection.mask, mask)),
             value=value,
             hot=spot.hot,
             severity=Severity.INFO if disputable else None,
@@ -174,21 +175,26 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
     return f"`{written}` is as large as `{mask}` has elements set, which has to be counted"
 
 
+def _whole(node: ast.expr, mask: str) -> str:
+    """A mask as something to call a method of: `(labels != ignored).sum()`."""
+    return mask if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({mask})"
+
+
 _AGAIN = "again"
 _INSTEAD: dict[str | None, str] = {
     WRITTEN: "compute the new values for all elements and choose: `x = torch.where({mask}, new, x)`; for a product "
     "with 0 or a constant, `masked_fill`",
-    SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{mask}[..., None]`), puts "
+    SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{whole}[..., None]`), puts "
     "values of the same dtype there without a count; where one value goes everywhere, "
     "`x = torch.where({mask}, value, x)`",
-    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {mask}.sum()`; for an extreme, fill the others "
+    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {whole}.sum()`; for an extreme, fill the others "
     "with what never wins; of a `bincount`, set the `weights` of the others to 0",
-    LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {mask}.sum()`; in a '
+    LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {whole}.sum()`; in a '
     "cross entropy, `ignore_index`",
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
-    COUNTED: "count on the device: `{mask}.sum()`",
-    _AGAIN: "find the elements once and take them by their indices: `rows = {mask}.nonzero(as_tuple=True)`, then "
+    COUNTED: "count on the device: `{whole}.sum()`",
+    _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "
     "`x[rows]`, `y[rows]`, which wait no more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",
 }

@@ -147,9 +147,30 @@ def _instead(index: HostIndex) -> str:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
         return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")
     node = index.spot.expression
-    if isinstance(node, ast.List) and len(node.elts) == 1:
-        number = ast.unparse(node.elts[0])
-        return f"take a slice, which needs no copy: `{number}:{number} + 1`"
+    taken = _slice(node) if isinstance(node, ast.List) else None
+    if taken is not None:
+        return f"take a slice, which needs no copy: `{taken}`"
     if index.instead:
         return index.instead
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
+
+
+def _slice(node: ast.List) -> str | None:
+    """The slice that takes what a list of one number, or of consecutive ones, takes: `-1:`, `2:4`; None for others."""
+    if len(node.elts) == 1 and not _is_number(node.elts[0]):
+        name = ast.unparse(node.elts[0])
+        return f"{name}:{name} + 1"
+    if not node.elts or not all(map(_is_number, node.elts)):
+        return None
+    numbers = [ast.literal_eval(element) for element in node.elts]
+    first, last = numbers[0], numbers[-1]
+    if numbers != list(range(first, last + 1)) or first < 0 <= last:
+        return None
+    return f"{first}:" if last == -1 else f"{first}:{last + 1}"
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an index is written out: `2`, `-1`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) is int

@@ -9,7 +9,6 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import cause
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.validating import SWITCH, checked, overwritten
@@ -26,7 +25,8 @@ class DistributionValidateArgs(SourceRule):
     ## What it does
     Flags distributions of `torch.distributions` that are made of device tensors every training step, forward pass or
     evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
-    project calls `set_default_validate_args`; and assignments to `set_default_validate_args`, which switch nothing.
+    project calls `set_default_validate_args`: one finding a file, at the first, with the others beside it, since one
+    call switches all of them; and assignments to `set_default_validate_args`, which switch nothing.
 
     ## Why it is slow
     The checks are on by default since torch 1.8. For each parameter the device computes whether all its elements are
@@ -116,6 +116,7 @@ class DistributionValidateArgs(SourceRule):
     def _checked(self, file: SourceFile, site: Site, value: Value) -> Finding:
         hot = site.hot
         assert hot is not None
+        less = hot.kind == "eval" or hot.evaluates or hot.optional
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` checks its parameters on the device, and the host waits for each "
@@ -123,8 +124,9 @@ class DistributionValidateArgs(SourceRule):
             instead=f"write `validate_args=False`, or call `{_OFF}` once at the start",
             value=value.weaker(Confidence.POSSIBLE if hot.optional else Confidence.CERTAIN),
             hot=hot,
-            severity=Severity.INFO if hot.kind == "eval" or hot.evaluates or hot.optional else None,
-            root_cause=f"distribution: {cause(site)}",
+            severity=Severity.INFO if less else None,
+            root_cause=f"{self.code}: one switch for {file.path}",
+            leads=not less,
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
         )
 
@@ -140,5 +142,8 @@ class DistributionValidateArgs(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By synchronisations at the call; they happen inside `torch.distributions`."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        """By synchronisations at the calls; they happen inside `torch.distributions`."""
+        places = (finding.location, *(related.location for related in finding.related))
+        lines = {(place.path, place.line): place for place in places}
+        seen = [event for place in lines.values() for event in run.at(place, "sync")]
+        return by_events(finding, run, seen, "synchronisation", probes=self.probes)

@@ -25,7 +25,8 @@ class BlockingBatchTransfer(SourceRule):
     """A batch copied to the device without `non_blocking`, every step.
 
     ## What it does
-    Flags `.to(device)` and `.cuda()` on what a DataLoader yields, in a loop that runs every step. Where the loader is
+    Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
+    every step. Where the loader is
     known and not pinned, the finding says so and points at it: the two belong together.
 
     ## Why it is slow
@@ -93,12 +94,12 @@ class BlockingBatchTransfer(SourceRule):
     """
 
     code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
-    triggers = (".to(", ".cuda(")
+    triggers = (".to(", ".cuda(", ".type(")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot blocking copy of a batch."""
-        for site in file.hot_calls("to", "cuda"):
+        for site in file.hot_calls("to", "cuda", "type"):
             if site.hot is None or site.hot.kind not in ("step", "eval", "rollout") or not is_blocking(site.call):
                 continue
             batch = batch_copy(project.values, site.call, site.frame)

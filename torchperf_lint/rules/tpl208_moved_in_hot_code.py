@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
@@ -109,6 +110,9 @@ class MovedInHotCode(SourceRule):
         assert site.hot is not None and site.receiver is not None
         written = file.brief(site.receiver)
         does, then = _WHAT[moved.kind]
+        if moved.kind == "tensor" and isinstance(site.receiver, ast.Subscript):
+            written = file.brief(site.receiver.value)
+            does, then = f"copies a part of `{written}` from the host", _WHAT["constant"][1]
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` {does} {site.hot.when}",
@@ -117,7 +121,7 @@ class MovedInHotCode(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             fix=before_the_loop(site) if moved.kind == "module" else None,
-            root_cause=f"{self.code}: {written} in function {site.function}",
+            root_cause=f"{self.code}: {file.brief(site.receiver)} in function {site.function}",
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

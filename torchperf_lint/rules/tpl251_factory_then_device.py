@@ -183,5 +183,7 @@ def _instead(fresh: Fresh) -> str:
             f"make the distribution of tensors that are on the device, `torch.tensor(number, device={fresh.device})`: "
             "what it draws is there then (the device's generator gives other random numbers)"
         )
-    made = f"make it on the device: `torch.{fresh.factory}(..., device={fresh.device})`"
+    # The constructors of old, `torch.FloatTensor(n, m)`, take no other device than the host.
+    factory = "empty" if fresh.factory.endswith("Tensor") else fresh.factory
+    made = f"make it on the device: `torch.{factory}(..., device={fresh.device})`"
     return made + (" (the device's generator gives other random numbers)" if fresh.random else "")

@@ -113,7 +113,11 @@ class PadToMaxLength(SourceRule):
         if file.mentions(_NEED_FIXED_SHAPES):
             return
         for site in file.calls_among(call for call in file.outline.calls if last_part(call.callee) in _NAMES):
-            where = _where(site) if _pads(site.call) and not (_has_to(site) or _is_computed(site)) else None
+            where = (
+                _where(site)
+                if _pads(site.call) and not (_has_to(site) or _is_computed(site) or _without_mask(site))
+                else None
+            )
             if where is not None and (tokenizes(site) or _is_pad(site)):
                 yield self.found(
                     site,
@@ -138,6 +142,14 @@ def _pads(call: ast.Call) -> bool:
     if not asked or (length is not None and last_part(chain(length)) == "model_max_length"):
         return False
     return not (isinstance(length, ast.Constant) and isinstance(length.value, int) and length.value <= SHORT)
+
+
+def _without_mask(site: Site) -> bool:
+    """`tokenizer(prompt, ...).input_ids`: a model that is told of no padding, as of an image's caption, was made so."""
+    parent = site.file.enclosing(site.function).parents.get(site.call)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "input_ids"
+    return isinstance(parent, ast.Subscript) and ast.unparse(parent.slice) == "'input_ids'"
 
 
 def _is_pad(site: Site) -> bool:

@@ -1,0 +1,122 @@
+"""What findings say to write instead: code that can be pasted, and sentences that fit the line."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from torchperf_lint.lint import Target, lint
+from torchperf_lint.settings import Settings
+
+STEP = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+device = torch.device("cuda")
+
+
+def train(model: nn.Module, loader, optimizer):
+    for x, labels in loader:
+        x, labels = x.to(device, non_blocking=True), labels.to(device, non_blocking=True)
+        losses = F.cross_entropy(model(x), labels, reduction="none")
+{line}
+        loss = losses.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def told(tmp_path, text, code):
+    """(message, instead) of the only finding of a rule in a text."""
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    report = lint(Target(tmp_path, Settings(select=(code,)), (path,)))
+    assert report.problems == ()
+    assert len(report.findings) == 1, [f.message for f in report.findings]
+    return report.findings[0].message, report.findings[0].instead
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "instead"),
+    [
+        ("least = labels[labels != -1].numel() // 16", "TPL109", "count on the device: `(labels != -1).sum()`"),
+        (
+            "losses = losses[labels.gt(0)].mean()",
+            "TPL109",
+            "`torch.where(labels.gt(0), x, 0).sum() / labels.gt(0).sum()`",
+        ),
+        ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
+        ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
+        ("first = losses[:, [2]]", "TPL111", "`2:3`"),
+        ("some = losses[:, [1, 2, 3]]", "TPL111", "`1:4`"),
+        ("some = losses[:, [-2, -1]]", "TPL111", "`-2:`"),
+        ("some = losses[:, [0, 2]]", "TPL111", "a buffer of the module"),
+        ("some = losses[:, [1, 0]]", "TPL111", "a buffer of the module"),
+        ("some = losses[:, [-1, 0]]", "TPL111", "a buffer of the module"),
+        ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
+        ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
+    ],
+)
+def test_advice(tmp_path, line, code, instead):
+    assert instead in told(tmp_path, STEP.format(line=" " * 8 + line), code)[1]
+
+
+TABLE = """\
+import torch
+from torch import nn
+
+
+class Sampler:
+    def __init__(self, n: int):
+        self.weights = torch.rand(n)
+
+    def of(self, labels, device):
+        return self.weights[labels].to(device)
+
+
+def train(model: nn.Module, loader, optimizer):
+    sampler = Sampler(1000)
+    for x, labels in loader:
+        loss = model(x.to("cuda", non_blocking=True), sampler.of(labels, torch.device("cuda"))).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_what_a_table_is_looked_up_for_is_another_part_each_time(tmp_path):
+    message, instead = told(tmp_path, TABLE, "TPL208")
+    assert "copies a part of `self.weights` from the host" in message
+    assert "keep `self.weights` on the device" in instead
+
+
+OPTIMIZER = """\
+import torch
+
+
+class Adam(torch.optim.Optimizer):
+    @torch.no_grad()
+    def step(self):
+        rate = warm_up(self)
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                mean = state["mean"]
+                grad = p.grad
+                mean.mul_(group["beta"]).add_((1 - group["beta"]) * grad)
+                p.data.add_(-scheduled(group, rate) * mean)
+
+
+def train(model: torch.nn.Module, loader):
+    optimizer = Adam(model.parameters(), {})
+    for x in loader:
+        model(x.to("cuda", non_blocking=True)).mean().backward()
+        optimizer.step()
+"""
+
+
+def test_an_optimizer_updates_and_blends_nothing(tmp_path):
+    assert "updates the parameters tensor by tensor" in told(tmp_path, dedent(OPTIMIZER), "TPL604")[0]
