@@ -11,6 +11,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     steps       step counts, `at` which moment (seconds since 1970), the histogram of step times, and one for each
                 phase that a process goes through alone
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
+    requests    of a run that answers without a loader: requests and calls of modules (n, steady, most at once; ms, in
+                calls, waiting for the device, idle; histograms of times and of those between), places of the calls
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
@@ -106,6 +108,8 @@ class RawRun:
     course: list[Record] = field(default_factory=list)
     """How far it had come each time it wrote: at (seconds since 1970), steps, batches, syncs, passes by loader."""
     time: Record = field(default_factory=dict)
+    requests: Record | None = None
+    """None in records of before they were kept, and where no module was called outside of training and loaders."""
     utilisation: Record | None = None
     findings: list[Record] | None = None
     """None where the run's parent did not get to judge it."""
@@ -200,6 +204,7 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
     "steps": _steps,
     "time": lambda run, r: setattr(run, "time", r),
+    "requests": lambda run, r: setattr(run, "requests", r),
     "utilisation": lambda run, r: setattr(run, "utilisation", r),
     "finding": _finding,
     "judged": _judged,

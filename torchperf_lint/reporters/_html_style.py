@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, WAITING
+from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, ROLLOUT, WAITING
 from torchperf_lint.reporters._html_tags import Markup
 
 LIGHT = {
@@ -22,8 +22,9 @@ LIGHT = {
     "p4": "#a4161a",
     "p5": "#7a4a00",
     "p6": "#5a6069",
+    "p7": "#8a1a6b",
 }
-"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p6."""
+"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p7."""
 DARK = {
     "page": "#15171a",
     "text": "#e8eaed",
@@ -41,8 +42,18 @@ DARK = {
     "p4": "#ff9a93",
     "p5": "#f2c14e",
     "p6": "#a9b0ba",
+    "p7": "#ff9ddb",
 }
-PHASES = {DATA: "p0", FORWARD: "p1", BACKWARD: "p2", OPTIMIZER: "p3", WAITING: "p4", AFTER: "p5", OTHER: "p6"}
+PHASES = {
+    DATA: "p0",
+    FORWARD: "p1",
+    BACKWARD: "p2",
+    OPTIMIZER: "p3",
+    WAITING: "p4",
+    AFTER: "p5",
+    OTHER: "p6",
+    ROLLOUT: "p7",
+}
 """The colour of each phase of a step."""
 LINES = ("p2", "p5", "p1", "p0")
 """Colours of the lines of a chart, in their order; they differ by their dashes, too."""

@@ -7,16 +7,27 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from torchperf_lint.amounts import ms, percent, size
-from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
+from torchperf_lint.bounds import AFTER, BACKWARD, DATA, FORWARD, OPTIMIZER, OTHER, ROLLOUT, WAITING, Phase, loop_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.reporters._page import INDENT, Page
+from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.run_report import RunReport
 
-_FILLS = {DATA: "#", FORWARD: "=", BACKWARD: "%", OPTIMIZER: "+", WAITING: ".", AFTER: "*", OTHER: "-"}
+_FILLS = {
+    ROLLOUT: "~",
+    DATA: "#",
+    FORWARD: "=",
+    BACKWARD: "%",
+    OPTIMIZER: "+",
+    WAITING: ".",
+    AFTER: "*",
+    OTHER: "-",
+}
 """A character for each phase, so that the bar reads without colour."""
 _COLORS = {
+    ROLLOUT: "bright_magenta",
     DATA: "magenta",
     FORWARD: "green",
     BACKWARD: "blue",
@@ -33,7 +44,11 @@ _MOST_GPUS = 2
 
 
 def show_breakdown(sheet: Page, report: RunReport) -> None:
-    """One bar of the page's width, and what its parts are; nothing where no time was measured."""
+    """One bar of the page's width, and what its parts are; nothing where no time was measured. Requests are counted."""
+    answered = requests_said(report.run)
+    if answered is not None:
+        sheet.heading("Requests")
+        sheet.paragraph("", answered)
     phases, loop = report.breakdown, loop_of(report.run)
     if not phases or loop is None:
         return

@@ -62,7 +62,7 @@ class SlowCodeAfterTheStep(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for each stretch that is long enough; none where the device is busy anyway."""
         loop, busy = loop_of(run), machine_of(run.utilisation).gpu_busy
-        if loop is None or (busy is not None and busy >= DEFAULT.busy_device):
+        if loop is None or run.requests is not None or (busy is not None and busy >= DEFAULT.busy_device):
             return
         for segment in loop.segments:
             share = segment.ms / loop.total_ms

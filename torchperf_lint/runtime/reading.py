@@ -9,7 +9,7 @@ from math import exp
 from typing import Any
 
 from torchperf_lint.events import RawRun, Record
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
+from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -69,6 +69,7 @@ def _single(run: RawRun) -> Evidence:
         warmup=steps.get("warmup", run.header.get("settings", {}).get("warmup", 0)),
         train_batches=steps.get("train_batches", 0),
         eval_batches=steps.get("eval_batches", 0),
+        requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
         segments=tuple(_segments(run.time.get("train", ()), sites)),
         eval_segments=tuple(_segments(run.time.get("eval", ()), sites)),
@@ -156,6 +157,30 @@ def _place(site: Record | None) -> tuple[str, int] | None:
     return (via[0], via[1]) if via else (site["path"], site["line"])
 
 
+def _requests(run: RawRun) -> Requests | None:
+    """Blocks without gradients are the requests where some came after the warm-up; else each call is one."""
+    record, steps = run.requests, run.steps
+    if record is None or any(steps.get(name) for name in ("steps", "backwards", "train_batches", "eval_batches")):
+        return None
+    requests, calls, bucket = record["requests"], record["calls"], record["bucket"]
+    by_block = requests["steady"] or (requests["n"] and not calls["steady"])
+    unit, chosen = ("request", requests) if by_block else ("call", calls)
+    return Requests(
+        unit=unit,
+        count=chosen["n"],
+        calls=calls["n"],
+        steady=chosen["steady"],
+        total_ms=chosen["ms"],
+        in_calls_ms=chosen["in_calls_ms"],
+        waiting_ms=chosen["waiting_ms"],
+        idle_ms=chosen["idle_ms"],
+        most=chosen["most"],
+        ms=spread(chosen["histogram"], bucket),
+        between_ms=spread(chosen["between"], bucket),
+        place=next((_place(run.sites.get(site)) for site, _ in record["places"]), None),
+    )
+
+
 def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
     place = _place(sites.get(record.get("site") or 0))
     return LoaderRun(
@@ -228,6 +253,7 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         steps=max(e.steps for e in singles),
         train_batches=max(e.train_batches for e in singles),
         eval_batches=max(e.eval_batches for e in singles),
+        requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
         step_ms=slowest.step_ms,
         segments=waiting.segments,
         eval_segments=waiting.eval_segments,
