@@ -101,6 +101,8 @@ class Segment:
     end: tuple[str, int] | None
     ms: float
     times: int
+    package: str | None = None
+    """The installed package in which it ends, which the project's line only called: a framework's own loop."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Requests:
     """What a run answered that neither trained nor read a loader; times after the warm-up, ms."""
 
     unit: str
-    """"request": an outermost block without gradients that holds calls; "call" of a module, where such blocks are few."""
+    """"request": an outermost block without gradients that holds calls; else "call", of a module."""
     count: int
     calls: int
     """Calls of modules from outside of all modules; one request may hold many (a token each)."""

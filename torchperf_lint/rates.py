@@ -22,7 +22,7 @@ def per_step(event: Event, run: Evidence) -> float | None:
 
 
 def per_eval_batch(event: Event, run: Evidence) -> float | None:
-    """How often it happens in an evaluation batch (a call of the model, where there are no batches); None where it happens in none."""
+    """How often it happens in a turn of evaluation (`eval_unit`); None where it happens in none."""
     if not event.eval_turns or not run.eval_total:
         return None
     return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_total

@@ -12,6 +12,7 @@ from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
 
 _SIMULATED = "simulated"
+_INSTALLED = ("site-packages", "dist-packages")
 _LOADER_SETTINGS = (
     "class",
     "dataset",
@@ -146,7 +147,17 @@ def _events(run: RawRun) -> Iterable[Event]:
 
 def _segments(rows: Iterable[Sequence[Any]], sites: Mapping[int, Record]) -> Iterable[Segment]:
     for phase, start, end, ms, times in rows:
-        yield Segment(phase, _place(sites.get(start)), _place(sites.get(end)), ms, times)
+        ends = sites.get(end)
+        yield Segment(phase, _place(sites.get(start)), _place(ends), ms, times, _package(ends))
+
+
+def _package(site: Record | None) -> str | None:
+    """The top-level name of the installed package a mark stands in, where the project's line only led there."""
+    if site is None or not site.get("via"):
+        return None
+    parts = str(site["path"]).split("/")
+    last = max((at for at, part in enumerate(parts) if part in _INSTALLED), default=None)
+    return parts[last + 1] if last is not None and last + 1 < len(parts) else None
 
 
 def _place(site: Record | None) -> tuple[str, int] | None:

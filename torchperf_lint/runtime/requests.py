@@ -104,7 +104,7 @@ class Requests:
         self.here = Here()
         self._requests, self._calls = Turns(self._timeline.warmup), Turns(self._timeline.warmup)
         self._places: dict[Key | None, int] = {}
-        self._told = 0
+        self._told = (0, 0)
 
     def call_begins(self, at: float, key: Key | None) -> None:
         """A module is called, on this thread and from outside of all modules."""
@@ -163,9 +163,10 @@ class Requests:
 
     def records(self) -> Iterator[Record]:
         """`requests`, when there are new ones."""
-        if self._calls.count == self._told:
+        counts = (self._calls.count, self._requests.count)
+        if counts == self._told:
             return
-        self._told = self._calls.count
+        self._told = counts
         most = sorted(self._places.items(), key=lambda entry: -entry[1])
         yield {
             "record": "requests",
