@@ -138,7 +138,7 @@ class _Calls:
     def _sleep(self) -> None:
         """What was compiled meanwhile has our methods in its guards, so these stay then, and do nothing."""
         self.awake = False
-        if not _dynamo.number_of_backends():
+        if not _dynamo.has_compiled():
             for patch in self.patches:
                 patch.take()
 
