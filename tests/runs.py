@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from torchperf_lint.bounds import breakdown
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Segment, Spread
+from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Requests, Segment, Spread
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Report, Severity, Verdict
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import diagnose
@@ -113,6 +113,26 @@ def run(step_ms=20.0, steps=STEPS, loaders=(), shares=None, **changes):
         "returncode": 0,
     }
     return Evidence(**{**values, **changes})
+
+
+def answered(count=STEPS, steady=STEADY, request_ms=20.0, **changes):
+    """A run that neither trains nor reads a loader, and answers requests of four calls each."""
+    values = {
+        "unit": "request",
+        "count": count,
+        "calls": 4 * count,
+        "steady": steady,
+        "total_ms": steady * request_ms,
+        "in_calls_ms": steady * request_ms * 0.75,
+        "waiting_ms": 0.0,
+        "idle_ms": steady * 60.0,
+        "most": 2,
+        "ms": Spread(request_ms, 30.0, steady) if steady else None,
+        "between_ms": Spread(55.0, 90.0, steady) if steady else None,
+        "place": ("serve.py", 12),
+    }
+    evidence = run(steps=0, train_batches=0, requests=Requests(**{**values, **changes}))
+    return replace(evidence, ranks=(Rank(None, 1, 0, None, 0.0),))
 
 
 def waiting(share, workers=0, step_ms=20.0, cpu=1.0, cost=None, shares=None, changes=None, **others):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from runs import GPU, STEADY, WARMUP, loader, run, segments, sync, utilisation, waiting, worker
+from runs import GPU, STEADY, WARMUP, answered, loader, run, segments, sync, utilisation, waiting, worker
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
@@ -182,6 +182,12 @@ CASES = {
     "busy in bfloat16, channels first": (on_gpu_computing("bfloat16"), {"TPL508", "TPL909"}),
     "the allocator starts over": (run(state={"allocations": {"steps": 90, "looks": 2, "retries": 3}}), {"TPL406"}),
     "the allocator has settled": (run(state={"allocations": {"steps": 90, "looks": 9, "retries": 0}}), set()),
+    "acting": (run(shares={"rollout_or_evaluation": 0.4}, **on_gpu(0.3)), {"TPL916"}),
+    "acting, device busy": (run(shares={"rollout_or_evaluation": 0.4}, **on_gpu(0.95)), {"TPL909"}),
+    "acting 8 %": (run(shares={"rollout_or_evaluation": 0.08}, utilisation=MANY_CORES), set()),
+    "requests": (answered(), set()),
+    "requests that compute little": (answered(in_calls_ms=500.0), {NOT_DECIDED}),
+    "requests, fewer than the warm-up": (answered(steady=0), {NOT_DECIDED}),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
     # torch.compile, and what torch warned of.
     "compiles in the loop": (run(shares={"compiling": 0.4}, events=(compiled("again", 90),)), {"TPL913"}),

@@ -10,15 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchperf_lint.evidence import Evidence, Segment
+from torchperf_lint.evidence import Evidence, Requests, Segment
 from torchperf_lint.model import Diagnosis
 
 DATA, FORWARD, BACKWARD, OPTIMIZER = "data", "forward", "backward", "optimizer"
 COMPILING = "compiling"
 WAITING = "waiting for the device"
 AFTER = "after the step"
+ROLLOUT = "rollout or evaluation"
+"""Calls without gradients of what is trained, outside of loaders, and what lies between: an environment's steps."""
 OTHER = "other"
-PHASES = (DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILING, WAITING, AFTER, OTHER)
+PHASES = (ROLLOUT, DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILING, WAITING, AFTER, OTHER)
 """What a breakdown tells apart, in the order of a step."""
 _MERGED = {"loader start": DATA, "after backward": AFTER}
 """Phases of the timeline that a breakdown counts with another; what it does not know is "other"."""
@@ -84,7 +86,7 @@ class Loop:
     """The loop that the run spent its time in, after the warm-up."""
 
     unit: str
-    """"step", or "batch" where nothing trains."""
+    """"step"; "batch" where nothing trains; "request" or "call" where no loader is read either."""
     turns: int
     total_ms: float
     segments: tuple[Segment, ...]
@@ -121,13 +123,24 @@ def part_of(phase: str, unit: str) -> str:
 
 
 def loop_of(run: Evidence) -> Loop | None:
-    """The training loop, else the evaluation loop; None where no time was measured."""
+    """The training loop, else the evaluation loop, else the requests; None where no time was measured."""
     if run.simulated:
         return None
     if run.segments:
         return _loop("step", run.steady_steps, run.segments)
+    if run.requests is not None:
+        return _loop(run.requests.unit, run.requests.steady, tuple(_answering(run.requests)))
     fetches = sum(segment.times for segment in run.eval_segments if segment.phase == DATA)
     return None if run.steps else _loop("batch", fetches, run.eval_segments)
+
+
+def _answering(requests: Requests) -> Iterator[Segment]:
+    """The parts of an answer; the time between two is none of them."""
+    waiting = min(requests.waiting_ms, requests.total_ms)
+    forward = max(requests.in_calls_ms - waiting, 0.0)
+    parts = ((FORWARD, forward), (WAITING, waiting), (OTHER, requests.total_ms - waiting - forward))
+    for phase, spent in parts:
+        yield Segment(phase, requests.place, requests.place, max(spent, 0.0), requests.steady)
 
 
 def _loop(unit: str, turns: int, segments: tuple[Segment, ...]) -> Loop | None:

@@ -44,10 +44,10 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     train, evaluation = run.turns(events)
     by_batch = run.train_batches not in (0, run.steps)
     training = (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
-    turns = [training, (evaluation, run.eval_batches, "evaluation batch")]
+    turns = [training, (evaluation, run.eval_total, run.eval_unit)]
     seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
-    loops = run.steps or run.eval_batches
+    loops = run.steps or run.eval_total
     if not loops:
         unknown = f"{often}, and no step was seen to compare with"
         return Verdict(Outcome.UNOBSERVABLE, unknown) if count < OFTEN_ENOUGH else _priced(run, events, unknown)
@@ -191,7 +191,7 @@ def _a(noun: str) -> str:
 
 def _plural(noun: str) -> str:
     """Of a noun with words after it: `copy to the device` -> `copies to the device`."""
-    for singular, plural in (("copy", "copies"), ("pass", "passes"), ("batch", "batches")):
+    for singular, plural in (("copy", "copies"), ("pass", "passes"), ("batch", "batches"), ("call of", "calls of")):
         if singular in noun:
             return noun.replace(singular, plural, 1)
     return f"{noun}s"

@@ -19,6 +19,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 site] or [kind, what, site]; `rows` [kind, start, duration]; `events` [kind, when it was over, duration
                 or null]; `turns` [number of a step, its end]. Each adds to the one before it, from the places `first`
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
+    requests    of a run that answers without a loader: requests and calls of modules (n, steady, most at once; ms, in
+                calls, waiting for the device, idle; histograms of times and of those between), places of the calls
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
@@ -124,6 +126,8 @@ class RawRun:
     """All of the sample in one record; empty where none was kept."""
     window: Record | None = None
     """What a profiler saw for a few steps."""
+    requests: Record | None = None
+    """None in records of before they were kept, and where no module was called outside of training and loaders."""
     utilisation: Record | None = None
     findings: list[Record] | None = None
     """None where the run's parent did not get to judge it."""
@@ -229,6 +233,7 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "time": lambda run, r: setattr(run, "time", r),
     "spans": _spans,
     "window": lambda run, r: setattr(run, "window", r),
+    "requests": lambda run, r: setattr(run, "requests", r),
     "utilisation": lambda run, r: setattr(run, "utilisation", r),
     "finding": _finding,
     "judged": _judged,

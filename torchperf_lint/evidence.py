@@ -111,6 +111,8 @@ class Segment:
     end: tuple[str, int] | None
     ms: float
     times: int
+    package: str | None = None
+    """The installed package in which it ends, which the project's line only called: a framework's own loop."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,31 @@ class Spread:
     lower: float | None = None
     """The quartiles: half of all lies between them."""
     upper: float | None = None
+
+
+@dataclass(frozen=True)
+class Requests:
+    """What a run answered that neither trained nor read a loader; times after the warm-up, ms."""
+
+    unit: str
+    """"request": an outermost block without gradients that holds calls; else "call", of a module."""
+    count: int
+    calls: int
+    """Calls of modules from outside of all modules; one request may hold many (a token each)."""
+    steady: int
+    """Count after the warm-up."""
+    total_ms: float
+    in_calls_ms: float
+    waiting_ms: float
+    """Time within them in which the host stood still for the device."""
+    idle_ms: float
+    """Time in which none was under way, between two: what waits for the next is no fault of the model."""
+    most: int
+    """So many at once."""
+    ms: Spread | None
+    between_ms: Spread | None
+    place: tuple[str, int] | None
+    """(path, line) where most calls come from."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +193,8 @@ class Evidence:
     """Steps after the warm-up that count in no time, because a profiler's window was open."""
     train_batches: int = 0
     eval_batches: int = 0
+    requests: Requests | None = None
+    """None where something trained or a loader was read: steps, or batches, are the turns then."""
     step_ms: Spread | None = None
     segments: tuple[Segment, ...] = ()
     """Of training steps."""
@@ -225,10 +254,10 @@ class Evidence:
         return max((e.train_turns for e in chosen), default=0), max((e.eval_turns for e in chosen), default=0)
 
     def every_step(self, events: Iterable[Event]) -> bool:
-        """Whether the events happen in at least half of the training steps, or of the evaluation batches."""
+        """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
         train, evaluation = self.turns(events)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
-        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.eval_batches) >= HOT_SHARE
+        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.eval_total) >= HOT_SHARE
 
     def loader_at(self, location: Location) -> tuple[LoaderRun, ...]:
         """DataLoaders that were constructed within a span."""
@@ -239,6 +268,18 @@ class Evidence:
             and loader.line is not None
             and location.line <= loader.line <= location.end_line
         )
+
+    @property
+    def eval_total(self) -> int:
+        """Turns of evaluation: its batches, or calls of a model where nothing trains and no loader is read."""
+        if self.eval_batches or self.requests is None or self.requests.calls < OFTEN_ENOUGH:
+            return self.eval_batches
+        return self.requests.calls
+
+    @property
+    def eval_unit(self) -> str:
+        """What a turn of evaluation is called."""
+        return "evaluation batch" if self.eval_batches or not self.eval_total else "call of the model"
 
     @property
     def step_total_ms(self) -> float:

@@ -1,4 +1,4 @@
-"""How often what a run saw happens: per training step, or per evaluation batch."""
+"""How often what a run saw happens: per training step, or per turn of evaluation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def per_step(event: Event, run: Evidence) -> float | None:
 
 
 def per_eval_batch(event: Event, run: Evidence) -> float | None:
-    """How often it happens in an evaluation batch; None where it happens in none."""
-    if not event.eval_turns or not run.eval_batches:
+    """How often it happens in a turn of evaluation (`eval_unit`); None where it happens in none."""
+    if not event.eval_turns or not run.eval_total:
         return None
-    return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_batches
+    return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_total
 
 
 def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:

@@ -20,6 +20,7 @@ from torchperf_lint.run_report import RunReport
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """Whatever a text of the project turned into: nothing is loaded, run or sent."""
+_NO_STEP = "not measured: no step came after the warm-up"
 _UNKNOWN = "not recorded"
 _BOUNDS, _FIRST, _ABOUT = "bounds", "first", "about"
 """What links on the page call the sections, with those that others name."""
@@ -86,7 +87,7 @@ def _facts(run: Evidence) -> Markup:
         ("torch", run.torch or "not imported by the script"),
         ("Python", run.python or _UNKNOWN),
         ("steps", _steps(run)),
-        ("time of a step", _step_time(run)),
+        (f"time of a {run.requests.unit if run.requests else 'step'}", _step_time(run)),
         ("in all", ms(run.wall_s * 1000) if run.wall_s is not None else _UNKNOWN),
         ("exit code", _ending(run)),
     ]
@@ -103,9 +104,10 @@ def _steps(run: Evidence) -> str:
 def _step_time(run: Evidence) -> str:
     if run.simulated:
         return "not measured: the device is simulated"
-    if run.step_ms is None:
-        return "not measured: no step came after the warm-up"
-    return f"median {ms(run.step_ms.median)}, p95 {ms(run.step_ms.p95)}"
+    turns = run.requests.ms if run.requests else run.step_ms
+    if turns is None:
+        return "not measured: none came after the warm-up" if run.requests else _NO_STEP
+    return f"median {ms(turns.median)}, p95 {ms(turns.p95)}"
 
 
 def _ending(run: Evidence) -> str:

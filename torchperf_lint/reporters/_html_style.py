@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.bounds import AFTER, BACKWARD, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, WAITING
+from torchperf_lint.bounds import AFTER, BACKWARD, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, ROLLOUT, WAITING
 from torchperf_lint.reporters._html_tags import Markup
 
 LIGHT = {
@@ -23,8 +23,9 @@ LIGHT = {
     "p5": "#7a4a00",
     "p6": "#5a6069",
     "p7": "#9c2a6b",
+    "p8": "#3d5a3d",
 }
-"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p7."""
+"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p8."""
 DARK = {
     "page": "#15171a",
     "text": "#e8eaed",
@@ -43,6 +44,7 @@ DARK = {
     "p5": "#f2c14e",
     "p6": "#a9b0ba",
     "p7": "#f5a3cf",
+    "p8": "#b9d6a8",
 }
 PHASES = {
     DATA: "p0",
@@ -53,6 +55,7 @@ PHASES = {
     WAITING: "p4",
     AFTER: "p5",
     OTHER: "p6",
+    ROLLOUT: "p8",
 }
 """The colour of each phase of a step."""
 LINES = ("p2", "p5", "p1", "p0")

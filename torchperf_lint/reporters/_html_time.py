@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from torchperf_lint.amounts import ms, percent, size
-from torchperf_lint.bounds import loop_of
+from torchperf_lint.bounds import Loop, loop_of
 from torchperf_lint.evidence import Evidence, Moment
 from torchperf_lint.machine import Machine, finite, machine_of
 from torchperf_lint.reporters._html_charts import (
@@ -26,6 +26,7 @@ from torchperf_lint.reporters._html_charts import (
 from torchperf_lint.reporters._html_steps import as_they_ran, bar, swatch
 from torchperf_lint.reporters._html_style import PHASES
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines, table
+from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.reporters._run_time import meanwhile
 from torchperf_lint.run_report import RunReport
 
@@ -45,6 +46,13 @@ _APART_S = 0.5
 def where_it_went(report: RunReport) -> Markup:
     """The bar of a step, and its numbers; or that no time was measured."""
     loop = loop_of(report.run)
+    answered = requests_said(report.run)
+    if answered is not None:
+        return joined(el("h2", "Requests"), el("p", code_in(answered)), _parts(report, loop))
+    return _parts(report, loop)
+
+
+def _parts(report: RunReport, loop: Loop | None) -> Markup:
     if not report.breakdown or loop is None:
         return joined(el("h2", "Where the step goes", id=WHERE), el("p", _no_time(report.run)))
     rows = [

@@ -70,6 +70,9 @@ def facts(run: Evidence) -> list[str]:
     if run.step_ms is not None and not run.simulated:
         slowest = ", the slowest rank" if len(run.ranks) > 1 else ""
         facts.append(f"median {ms(run.step_ms.median)} a step, p95 {ms(run.step_ms.p95)}{slowest}")
+    answered = run.requests
+    if answered is not None and answered.ms is not None and not run.simulated:
+        facts.append(f"median {ms(answered.ms.median)} a {answered.unit}, p95 {ms(answered.ms.p95)}")
     return [*facts, *end_of(run)]
 
 
@@ -81,9 +84,11 @@ def device_of(run: Evidence) -> str:
 
 
 def steps_of(run: Evidence) -> str:
-    """How far it came, in steps or else batches."""
+    """How far it came, in steps, or else batches, or else requests."""
     if run.steps:
         return counted(run.steps, "step")
+    if run.requests is not None:
+        return counted(run.requests.count, run.requests.unit)
     batches = run.train_batches + run.eval_batches
     return f"no training step, {batches} batch{'' if batches == 1 else 'es'}"
 

@@ -154,7 +154,7 @@ def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
     if any(negligible(verdict) for verdict in measured):
         sheet.paragraph("", "negligible: under 1 % of the step", "dim")
     if any(_times(finding, run).endswith(" ev") for finding in findings):
-        sheet.paragraph("", "ev: per evaluation batch", "dim")
+        sheet.paragraph("", f"ev: per {run.eval_unit}", "dim")
     if any(NOT_MEASURED in figures(finding, run)[1:] for finding in findings):
         sheet.paragraph("", f"{NOT_MEASURED} not measured: {why_not_measured(run)}", "dim")
 

@@ -7,15 +7,29 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from torchperf_lint.amounts import ms, often, percent, size
-from torchperf_lint.bounds import AFTER, BACKWARD, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, WAITING, Phase, loop_of
+from torchperf_lint.bounds import (
+    AFTER,
+    BACKWARD,
+    COMPILING,
+    DATA,
+    FORWARD,
+    OPTIMIZER,
+    OTHER,
+    ROLLOUT,
+    WAITING,
+    Phase,
+    loop_of,
+)
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.reporters._page import INDENT, Page
+from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.window import kernels_of
 
 _FILLS = {
+    ROLLOUT: "~",
     DATA: "#",
     FORWARD: "=",
     BACKWARD: "%",
@@ -27,6 +41,7 @@ _FILLS = {
 }
 """A character for each phase, so that the bar reads without colour."""
 _COLORS = {
+    ROLLOUT: "bright_green",
     DATA: "magenta",
     FORWARD: "green",
     BACKWARD: "blue",
@@ -44,7 +59,11 @@ _MOST_GPUS = 2
 
 
 def show_breakdown(sheet: Page, report: RunReport) -> None:
-    """One bar of the page's width, and what its parts are; nothing where no time was measured."""
+    """One bar of the page's width, and what its parts are; nothing where no time was measured. Requests are counted."""
+    answered = requests_said(report.run)
+    if answered is not None:
+        sheet.heading("Requests")
+        sheet.paragraph("", answered)
     phases, loop = report.breakdown, loop_of(report.run)
     if not phases or loop is None:
         return

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
+from torchperf_lint.reporters._requests import requests_figures
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import named
 from torchperf_lint.window import kernels_of
@@ -25,6 +26,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "warmup": run.warmup,
         "train_batches": run.train_batches,
         "eval_batches": run.eval_batches,
+        "requests": requests_figures(run),
         "ranks": [_rank(rank, run.simulated) for rank in run.ranks],
         "missing_ranks": list(run.missing_ranks),
         "step_ms": _spread(run.step_ms, run.simulated),

@@ -46,15 +46,15 @@ class BoundNotDecided(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """What is known all the same; asked only where no other rule speaks."""
         loop = loop_of(run)
-        if run.simulated and (run.steps or run.eval_batches or run.events):
+        if run.simulated and (run.steps or run.eval_batches or run.requests or run.events):
             yield self._said("times are not measured on a simulated device", _counts(run), _REAL)
         elif loop is not None:
             yield self._said("no part of it stands out", _numbers(run, loop), _deeper(run))
         elif "torch" in run.unwatched:
             yield self._said("nothing was watched", run.unwatched["torch"], "see whether the script imports torch")
-        elif run.steps or run.eval_batches:
+        elif run.steps or run.eval_batches or run.requests:
             yield self._said(
-                f"the run is shorter than its warm-up of {_counted(run.warmup, 'step')}", _seen(run), _LONGER
+                f"the run is shorter than its warm-up of {_counted(run.warmup, _unit(run))}", _seen(run), _LONGER
             )
         else:
             yield self._said("no training step and no batch was seen", _seen(run), _NO_STEP)
@@ -65,10 +65,19 @@ class BoundNotDecided(RunRule):
 
 _REAL = "run it without `--simulate` on a machine with a GPU to learn what the counts cost"
 _LONGER = "let it run longer, or give `--warmup` a smaller number"
-_NO_STEP = "a step is a call of an optimizer's `step()`, a batch one of a DataLoader: this run had neither"
+_NO_STEP = (
+    "a step is a call of an optimizer's `step()`, a batch one of a DataLoader, a request a call of a module: this run "
+    "had none of them"
+)
+
+
+def _unit(run: Evidence) -> str:
+    return run.requests.unit if run.requests is not None else "step"
 
 
 def _seen(run: Evidence) -> str:
+    if run.requests is not None:
+        return _counted(run.requests.count, run.requests.unit)
     return f"{_counted(run.steps, 'step')}, {_counted(run.train_batches + run.eval_batches, 'batch')}"
 
 

@@ -98,8 +98,8 @@ class SynchronisationBound(RunRule):
 
 
 def _worst(run: Evidence) -> list[Event]:
-    """The lines of training that block longest; at most three."""
-    blocking = [e for e in run.events if e.kind == "sync" and e.blocked_ms and e.train_turns]
+    """The lines of training (of requests, where nothing trains) that block longest; at most three."""
+    blocking = [e for e in run.events if e.kind == "sync" and e.blocked_ms and (e.train_turns or run.requests)]
     return sorted(blocking, key=lambda e: (-(e.blocked_ms or 0.0), e.path, e.line))[:3]
 
 

@@ -62,7 +62,7 @@ class SlowCodeAfterTheStep(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for each stretch that is long enough; none where the device is busy anyway."""
         loop, use = loop_of(run), device_use(run)
-        if loop is None or (use is not None and use.share >= DEFAULT.busy_device):
+        if loop is None or run.requests is not None or (use is not None and use.share >= DEFAULT.busy_device):
             return
         for segment in loop.segments:
             share = segment.ms / loop.total_ms
@@ -74,7 +74,7 @@ class SlowCodeAfterTheStep(RunRule):
                     self.name,
                     f"{_what(segment)} takes {percent(share)} of the {loop.unit}'s time",
                     f"{_measured(segment, loop)}, on the host",
-                    f"do it rarely (`if step % 100 == 0`), after the loop, or in another thread: {_between(segment)}",
+                    _advice(segment),
                     share,
                 )
 
@@ -93,9 +93,20 @@ def _what(segment: Segment) -> str:
 def _between(segment: Segment) -> str:
     if segment.start is None or segment.end is None:
         return "places that were too many to keep apart"
+    if segment.package is not None and segment.start == segment.end:
+        return f"in the loop of {segment.package} that {line(*segment.start)} calls"
     if segment.start == segment.end:
         return f"what {line(*segment.start)} does"
     return f"from {line(*segment.start)} to {line(*segment.end)}"
+
+
+def _advice(segment: Segment) -> str:
+    if segment.package is None:
+        return f"do it rarely (`if step % 100 == 0`), after the loop, or in another thread: {_between(segment)}"
+    return (
+        "callbacks, hooks and loggers run there, yours and the framework's: have them do less, or rarely "
+        f"({segment.package} has settings for how often it logs, saves and shows progress): {_between(segment)}"
+    )
 
 
 def _measured(segment: Segment, loop: Loop) -> str:

@@ -9,11 +9,12 @@ from math import exp
 from typing import Any
 
 from torchperf_lint.events import RawRun, Record
-from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
+from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
 from torchperf_lint.spans import sample_of
 from torchperf_lint.window import KERNELS, bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
+_INSTALLED = ("site-packages", "dist-packages")
 _LOADER_SETTINGS = (
     "class",
     "dataset",
@@ -72,6 +73,7 @@ def _single(run: RawRun) -> Evidence:
         left_out=steps.get("left_out", 0),
         train_batches=steps.get("train_batches", 0),
         eval_batches=steps.get("eval_batches", 0),
+        requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
         segments=tuple(_segments(run.time.get("train", ()), sites)),
         eval_segments=tuple(_segments(run.time.get("eval", ()), sites)),
@@ -163,7 +165,17 @@ def _events(run: RawRun) -> Iterable[Event]:
 
 def _segments(rows: Iterable[Sequence[Any]], sites: Mapping[int, Record]) -> Iterable[Segment]:
     for phase, start, end, ms, times in rows:
-        yield Segment(phase, _place(sites.get(start)), _place(sites.get(end)), ms, times)
+        ends = sites.get(end)
+        yield Segment(phase, _place(sites.get(start)), _place(ends), ms, times, _package(ends))
+
+
+def _package(site: Record | None) -> str | None:
+    """The top-level name of the installed package a mark stands in, where the project's line only led there."""
+    if site is None or not site.get("via"):
+        return None
+    parts = str(site["path"]).split("/")
+    last = max((at for at, part in enumerate(parts) if part in _INSTALLED), default=None)
+    return parts[last + 1] if last is not None and last + 1 < len(parts) else None
 
 
 def _place(site: Record | None) -> tuple[str, int] | None:
@@ -172,6 +184,30 @@ def _place(site: Record | None) -> tuple[str, int] | None:
         return None
     via = site.get("via")
     return (via[0], via[1]) if via else (site["path"], site["line"])
+
+
+def _requests(run: RawRun) -> Requests | None:
+    """Blocks without gradients are the requests where some came after the warm-up; else each call is one."""
+    record, steps = run.requests, run.steps
+    if record is None or any(steps.get(name) for name in ("steps", "backwards", "train_batches", "eval_batches")):
+        return None
+    requests, calls, bucket = record["requests"], record["calls"], record["bucket"]
+    by_block = requests["steady"] or (requests["n"] and not calls["steady"])
+    unit, chosen = ("request", requests) if by_block else ("call", calls)
+    return Requests(
+        unit=unit,
+        count=chosen["n"],
+        calls=calls["n"],
+        steady=chosen["steady"],
+        total_ms=chosen["ms"],
+        in_calls_ms=chosen["in_calls_ms"],
+        waiting_ms=chosen["waiting_ms"],
+        idle_ms=chosen["idle_ms"],
+        most=chosen["most"],
+        ms=spread(chosen["histogram"], bucket),
+        between_ms=spread(chosen["between"], bucket),
+        place=next((_place(run.sites.get(site)) for site, _ in record["places"]), None),
+    )
 
 
 def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
@@ -247,6 +283,7 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         steps=max(e.steps for e in singles),
         train_batches=max(e.train_batches for e in singles),
         eval_batches=max(e.eval_batches for e in singles),
+        requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
         step_ms=slowest.step_ms,
         left_out=waiting.left_out,
         state=windowed.state if KERNELS not in singles[0].state else singles[0].state,

@@ -95,6 +95,8 @@ class Scopes:
         self._over: list[Scope] = []
         """Passes that have ended and are not settled yet."""
         self._just_ended: Scope | None = None
+        self._answering = False
+        """Whether a model has been called outside of every pass before anything trained."""
 
     def begins(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
         """A new pass; persistent workers make every pass with the same iterator."""
@@ -168,6 +170,16 @@ class Scopes:
         if ended not in self._over and ended not in self._open.values():
             self._over.append(ended)
 
+    def is_outside(self) -> bool:
+        """Whether no pass over a loader is under way."""
+        return self.current is self.root
+
+    def answers(self) -> None:
+        """A model is called where nothing trains: outside of every pass, that is a turn."""
+        if self.current is self.root:
+            self.root.turn += 1
+            self._answering = True
+
     def stepped(self) -> None:
         """An optimizer step has closed."""
         if self.current is self.root:
@@ -187,7 +199,8 @@ class Scopes:
             yield from self._hand_over(scope, self.train if scope.training else self.evaluation)
             if self.current is scope:
                 self.current = self.root
-        yield from self._hand_over(self.root, self.train if self.root.training else self.outside)
+        alone = self.evaluation if self._answering else self.outside
+        yield from self._hand_over(self.root, self.train if self.root.training else alone)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
         for counter, turns in scope.touched.items():

@@ -52,6 +52,8 @@ class Session:
         """The loader probe's registry, which other probes share."""
         self.on_backward: list[Callable[[Any], object]] = []
         """Called with the tensors of a backward pass before it begins; who has seen enough leaves the list."""
+        self.trained: set[int] = set()
+        """By address, the parameters that optimizers step on."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
         """What else starts afresh in a forked child."""
         self.mark: Callable[[str], None] | None = None

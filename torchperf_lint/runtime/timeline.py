@@ -21,12 +21,15 @@ FETCH, FETCHED = "fetch", "fetched"
 ITER, ITERED = "iter", "itered"
 BACKWARD, BACKWARDED = "backward", "backwarded"
 STEP, STEPPED = "step", "stepped"
+ACTED, LEARN = "acted", "learn"
 _OWN = {
     FETCHED: "data",
     ITERED: "loader start",
     BACKWARD: "forward",
     BACKWARDED: "backward",
     STEPPED: "optimizer",
+    ACTED: "rollout or evaluation",
+    LEARN: "rollout or evaluation",
 }
 """What the time before a mark is called, whatever came before."""
 _AFTER = {
@@ -37,7 +40,9 @@ _AFTER = {
     (FETCH, STEPPED): "after the step",
     (FETCH, BACKWARDED): "after backward",
     (FETCH, FETCHED): "no backward",
+    (FETCH, ITERED): "loader start",
     (ITER, STEPPED): "after the step",
+    (ITER, FETCHED): "no backward",
 }
 OTHER = "other"
 WAIT = "waiting for the device"
@@ -72,6 +77,8 @@ class Timeline:
         """False where somebody must hear of each step when it closes."""
         self.on_first_mark: list[Callable[[], None]] = []
         """Called when the first mark comes, on its thread."""
+        self.on_wait: list[Callable[[float], None]] = []
+        """Called with the ms in which the host stood still for the device, on the thread that did."""
         self.clock = clock
         """Seconds; its zero means nothing."""
         self.sample = Sample(recorder, clock)
@@ -212,6 +219,18 @@ class Timeline:
             self._without_first = 0
             self._close(at)
 
+    def acted(self, key: Key | None, moment: Moment) -> None:
+        """Outside of every loader, what is trained has been called without gradients: to act, or to be evaluated."""
+        at, thread = moment
+        if self._mine(thread) and self.recorder.scopes.is_outside():
+            self._mark(ACTED, key, at)
+
+    def learns(self, key: Key | None, moment: Moment) -> None:
+        """The first call with gradients after such calls begins."""
+        at, thread = moment
+        if self._mine(thread) and self._last is not None and self._last[0] == ACTED:
+            self._mark(LEARN, key, at)
+
     def optimizer_gone(self, optimizer: int) -> None:
         """An optimizer is no more: the next one that steps closes steps, if this one did."""
         if optimizer == self._first:
@@ -240,6 +259,8 @@ class Timeline:
 
     def waited(self, ms: float) -> None:
         """The host stood still for the device meanwhile."""
+        for callback in self.on_wait:
+            callback(ms)
         self.recorder.later(self._set_aside, WAIT, ms, threading.get_ident())
 
     def compiled(self, ms: float) -> None:
@@ -333,7 +354,7 @@ class Timeline:
         if self._leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
-            _keep(self._histogram, now - self._closed_at)
+            keep(self._histogram, now - self._closed_at)
             if self.compared:
                 self._keep_phases()
         self._closed_at = now
@@ -343,7 +364,7 @@ class Timeline:
 
     def _keep_phases(self) -> None:
         for name, seconds in self._of_step.items():
-            _keep(self._by_phase[name], seconds)
+            keep(self._by_phase[name], seconds)
             self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
@@ -388,7 +409,8 @@ class Timeline:
         return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
 
 
-def _keep(histogram: dict[int, int], seconds: float) -> None:
+def keep(histogram: dict[int, int], seconds: float) -> None:
+    """Count a time, in seconds, in its bucket of `BUCKET`."""
     bucket = floor(log(max(seconds * 1000, 1e-6)) / BUCKET)
     histogram[bucket] = histogram.get(bucket, 0) + 1
 

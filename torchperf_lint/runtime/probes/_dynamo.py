@@ -30,14 +30,18 @@ def number_of_backends() -> int:
     return len(_backends())
 
 
+def has_compiled() -> bool:
+    """Whether the script has something compiled; some of Dynamo's own wrappers stand there without a backend."""
+    return any(backend is not None for backend in list(_backends().values()))
+
+
 def would_disturb() -> bool:
     """Whether the script has something compiled and this torch would compile trace functions of ours as well.
 
     That torch._dynamo is imported says nothing: every optimizer does it.
     """
     torch = sys.modules.get("torch")
-    compiles = any(backend is not None for backend in list(_backends().values()))
-    return compiles and not hasattr(_eval_frame(torch), "set_code_exec_strategy")
+    return has_compiled() and not hasattr(_eval_frame(torch), "set_code_exec_strategy")
 
 
 def _backends() -> dict[int, object]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.events import Record
 from torchperf_lint.runtime.probes._fetch_cost import queued_ms
+from torchperf_lint.runtime.probes._loader_settings import settings_of
 
 try:
     import resource
@@ -43,9 +44,10 @@ _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
 class Watched:
     """One DataLoader: its settings and what has been counted."""
 
-    def __init__(self, number: int, settings: Record) -> None:
+    def __init__(self, number: int, settings: Record, site: int | None) -> None:
         self.number = number
-        self.settings = settings
+        self.site = site
+        self.settings = settings | {"site": site}
         self.figures: dict[str, float] = dict.fromkeys(_SLOTS, 0)
         self.read_bytes: float | None = None
         """What the kernel fetched from storage for the waiting thread, after long waits; None where it is silent."""
@@ -87,10 +89,28 @@ class Loaders:
         entry = self._known.get(id(loader))
         if entry is not None and entry[0]() is loader:
             return entry[1]
-        watched = Watched(len(self._all) + 1, _settings(loader) | {"site": self.session.recorder.site(key)})
+        first = self._made_again(loader) if key is not None and key.via is not None else None
+        site = self.session.recorder.site(key) if first is None else first.site
+        watched = Watched(len(self._all) + 1, settings_of(loader), site)
         self._known[id(loader)] = (weakref.ref(loader), watched)
         self._all.append(watched)
         return watched
+
+    def _made_again(self, loader: Any) -> Watched | None:  # noqa: ANN401
+        """The unread loader that a package makes another from, of the same batches or data: its place is where to look.
+
+        Accelerate does so in `prepare()`.
+        """
+        same_data = None
+        for reference, watched in reversed(self._known.values()):
+            other = reference()
+            if other is None or watched.figures["epochs"]:
+                continue
+            if other.batch_sampler is not None and other.batch_sampler is loader.batch_sampler:
+                return watched
+            if same_data is None and other.dataset is loader.dataset:
+                same_data = watched
+        return same_data
 
     def records(self) -> Iterator[Record]:
         """Loaders whose counters changed."""
@@ -265,31 +285,3 @@ def _count_queue(watched: Watched, ms: float, before: float) -> None:
 def _blocks_read() -> int | None:
     """Blocks that this thread has had read from storage; None where the system does not count them."""
     return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock if _COUNTS_BLOCKS else None
-
-
-def _settings(loader: Any) -> Record:  # noqa: ANN401
-    dataset = getattr(loader, "dataset", None)
-    context = getattr(loader, "multiprocessing_context", None)
-    return {
-        "class": type(loader).__name__,
-        "dataset": type(dataset).__name__,
-        "samples": _length(dataset),
-        "num_workers": getattr(loader, "num_workers", None),
-        "batch_size": getattr(loader, "batch_size", None),
-        "pin_memory": getattr(loader, "pin_memory", None),
-        "prefetch_factor": getattr(loader, "prefetch_factor", None),
-        "persistent_workers": getattr(loader, "persistent_workers", None),
-        "start_method": getattr(context, "_name", None),
-    }
-
-
-def _length(dataset: Any) -> int | None:  # noqa: ANN401
-    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost. None if it does not say."""
-    from torch.utils.data import IterableDataset
-
-    if isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__len__"):
-        return None
-    try:
-        return len(dataset)
-    except Exception:  # noqa: BLE001 -- the user's code; DataLoader itself may never ask
-        return None

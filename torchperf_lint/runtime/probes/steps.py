@@ -87,6 +87,7 @@ class _Optimizers:
         recorder, gone = self._recorder, self.session.timeline.optimizer_gone
         self._known[id(optimizer)] = (weakref.ref(optimizer, lambda _: recorder.later(gone, number)), number)
         self._described.append(_description(optimizer))
+        self.session.trained.update(id(p) for group in optimizer.param_groups for p in group["params"])
         recorder.state("optimizers", list(self._described))
         return number
 

@@ -1,0 +1,201 @@
+"""Outermost calls of modules, and blocks without gradients: what a run has for turns that neither trains nor loads.
+
+Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
+`nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back once a loader has been seen
+to feed the training: from then on its batches and steps say all. What Dynamo traces is the original.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from torchperf_lint.runtime.probes import _dynamo
+from torchperf_lint.runtime.requests import Requests
+
+if TYPE_CHECKING:
+    from torchperf_lint.events import Record
+    from torchperf_lint.runtime.session import Session
+    from torchperf_lint.runtime.sites import Key
+
+NAME = "requests"
+_CALLS = "__call__"
+_KEPT_BY_DYNAMO = "unpatched_nn_module_call"
+"""By this name Dynamo remembers what calls a module, to know one whose call nobody has replaced."""
+
+
+def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
+    """Watch calls and blocks until a loader feeds training."""
+    calls = _Calls(session, torch)
+    calls.patches = list(_patches(torch, calls))
+    calls.restart()
+    session.restarts.append(calls.restart)
+    session.recorder.sources.append(calls.records)
+    return None
+
+
+def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
+    yield _Patch(torch.nn.Module, _CALLS, _calling(torch.nn.Module.__call__, calls, _is_tracing(torch)))
+    for block in (torch.no_grad, torch.inference_mode):
+        yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
+        yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
+
+
+def _is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
+    """What Dynamo takes for a constant; torch before 2.1 has none, and its Dynamo passes `__call__` by."""
+    compiler = getattr(torch, "compiler", None)
+    return getattr(compiler, "is_dynamo_compiling", getattr(compiler, "is_compiling", bool))
+
+
+def _calling(original: Any, calls: _Calls, is_tracing: Callable[[], bool]) -> Any:  # noqa: ANN401
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if is_tracing() or not calls.awake or calls.requests.here.inside:
+            return original(self, *args, **kwargs)
+        calls.begins(self)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            calls.ends()
+
+    return call
+
+
+def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
+    @functools.wraps(original)
+    def enter(self: Any) -> Any:  # noqa: ANN401
+        if calls.awake:
+            calls.enters()
+        return original(self)
+
+    return enter
+
+
+def _leaving(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
+    @functools.wraps(original)
+    def leave(self: Any, *error: Any) -> Any:  # noqa: ANN401
+        if calls.awake:
+            calls.leaves()
+        return original(self, *error)
+
+    return leave
+
+
+class _Patch:
+    """One method that is replaced, and given back unless somebody has replaced ours."""
+
+    def __init__(self, owner: Any, name: str, ours: Any) -> None:  # noqa: ANN401
+        self.owner, self.name, self.ours = owner, name, ours
+        self.original = vars(owner).get(name)
+
+    def put(self) -> None:
+        """Ours in place of the original."""
+        if vars(self.owner).get(self.name) is self.original:
+            setattr(self.owner, self.name, self.ours)
+            self._tell(self.original, self.ours)
+
+    def take(self) -> None:
+        """The original in place of ours."""
+        if vars(self.owner).get(self.name) is self.ours:
+            setattr(self.owner, self.name, self.original)
+            self._tell(self.ours, self.original)
+
+    def _tell(self, before: Any, now: Any) -> None:  # noqa: ANN401
+        if self.name == _CALLS:
+            for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+                module = sys.modules.get(name)
+                if getattr(module, _KEPT_BY_DYNAMO, None) is before:
+                    setattr(module, _KEPT_BY_DYNAMO, now)
+
+
+class _Calls:
+    """What happens at each outermost call."""
+
+    def __init__(self, session: Session, torch: Any) -> None:  # noqa: ANN401
+        self._session, self._torch = session, torch
+        self._timeline, self._recorder = session.timeline, session.recorder
+        self.requests = Requests(session.recorder, session.timeline)
+        self.patches: list[_Patch] = []
+        self.awake = False
+        self.begins = session.guarded(NAME, self._begins)
+        self.ends = session.guarded(NAME, self._ends)
+        self.enters = session.guarded(NAME, self._enters)
+        self.leaves = session.guarded(NAME, self._leaves)
+
+    def restart(self) -> None:
+        """A forked child may serve, or act, where its parent trained."""
+        self.requests.restart()
+        self._known: dict[int, tuple[weakref.ref[Any], int, bool]] = {}
+        self._acts = False
+        self.awake = True
+        for patch in self.patches:
+            patch.put()
+
+    def _sleep(self) -> None:
+        """What was compiled meanwhile has our methods in its guards, so these stay then, and do nothing."""
+        self.awake = False
+        if not _dynamo.has_compiled():
+            for patch in self.patches:
+                patch.take()
+
+    def records(self) -> list[Record]:
+        """`requests`; and the time to look whether there is anything to watch."""
+        if self.awake and self._timeline.batches and self._timeline.backwards:
+            self._sleep()
+        return list(self.requests.records())
+
+    def _begins(self, module: Any) -> None:  # noqa: ANN401
+        here, timeline = self.requests.here, self._timeline
+        here.inside = True
+        here.call = None
+        if self._recorder.muted:
+            return
+        at = timeline.clock()
+        if timeline.backwards or timeline.steps:
+            if not self._torch.is_grad_enabled() and self._is_trained(module):
+                here.call = ("acts", self._key(), at, 0.0)
+                self._acts = True
+            elif self._acts:
+                self._acts = False
+                self._recorder.later(timeline.learns, self._key(), (at, get_ident()))
+        elif not timeline.batches:
+            here.call = ("answers", None, at, here.waited)
+            self.requests.call_begins(at, self._key())
+
+    def _key(self) -> Key | None:
+        return self._session.sites.key(2)
+
+    def _ends(self) -> None:
+        here = self.requests.here
+        here.inside = False
+        call, here.call = getattr(here, "call", None), None
+        if call is None:
+            return
+        what, key, began, waited = call
+        now = self._timeline.clock()
+        if what == "acts":
+            self._recorder.later(self._timeline.acted, key, (now, get_ident()))
+        else:
+            self.requests.call_ends(began, now, waited)
+
+    def _enters(self) -> None:
+        if not self._timeline.batches and not self._timeline.backwards:
+            self.requests.block_begins(self._timeline.clock())
+
+    def _leaves(self) -> None:
+        if self.requests.here.blocks:
+            self.requests.block_ends(self._timeline.clock())
+
+    def _is_trained(self, module: Any) -> bool:  # noqa: ANN401
+        """Whether an optimizer has some of its parameters; asked again where there are more of these."""
+        trained = self._session.trained
+        known = self._known.get(id(module))
+        if known is not None and known[0]() is module and known[1] == len(trained):
+            return known[2]
+        found = any(id(parameter) in trained for parameter in module.parameters())
+        self._known[id(module)] = (weakref.ref(module), len(trained), found)
+        return found
