@@ -3,13 +3,15 @@
 Every line is an object with a `record` key. Definitions (`site`, `event`, `loader`) are written once; figures are
 cumulative counters, so that the last one wins and a run that was killed is complete up to its last flush:
 
-    header      first line: version, tool, python, pid, rank, argv (redacted), settings
+    header      first line: version, tool, python, pid, rank, argv (redacted), settings; `run` and `host` are digests
+                of what a launcher calls the run and of the machine's name, `started` is in seconds since 1970
     source      path and SHA-256 of a file of the project that was imported
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
-    event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes
+    event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what, site, attributes
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, `at` which moment (seconds since 1970), the histogram of step times, and one for each
-                phase that a process goes through alone
+                phase that a process goes through alone (`phases`) or where it meets others (`together`)
+    pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     loader      a DataLoader: where it was made, its settings; then its counters
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
@@ -105,6 +107,8 @@ class RawRun:
     steps: Record = field(default_factory=dict)
     course: list[Record] = field(default_factory=list)
     """How far it had come each time it wrote: at (seconds since 1970), steps, batches, syncs, passes by loader."""
+    pace: dict[int, dict[str, float]] = field(default_factory=dict)
+    """Step -> phase -> ms, of the steps that were kept."""
     time: Record = field(default_factory=dict)
     utilisation: Record | None = None
     findings: list[Record] | None = None
@@ -178,6 +182,11 @@ def _loader(run: RawRun, record: Record) -> None:
         run.course[-1]["passes"][record["id"]] = record["epochs"]
 
 
+def _pace(run: RawRun, record: Record) -> None:
+    phases = record["phases"]
+    run.pace.update({int(step): dict(zip(phases, ms, strict=True)) for step, *ms in record["steps"]})
+
+
 def _finding(run: RawRun, record: Record) -> None:
     run.findings = [*(run.findings or ()), record["finding"]]
 
@@ -199,6 +208,7 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "state": lambda run, r: run.state.__setitem__(r["key"], r["value"]),
     "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
     "steps": _steps,
+    "pace": _pace,
     "time": lambda run, r: setattr(run, "time", r),
     "utilisation": lambda run, r: setattr(run, "utilisation", r),
     "finding": _finding,

@@ -10,6 +10,7 @@ from typing import Any
 
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
+from torchperf_lint.runtime.same_run import missing, place
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -37,7 +38,7 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
     return replace(
         merged,
         utilisation=owner.utilisation,
-        missing_ranks=_missing(runs),
+        missing_ranks=missing(runs),
         returncode=owner.ended.get("returncode") if owner.ended else None,
         wall_s=owner.ended.get("wall_s") if owner.ended else None,
         argv=tuple(owner.header.get("argv", ())),
@@ -48,16 +49,8 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
 
 
 def _rank_order(run: RawRun) -> tuple[int, int]:
-    rank = run.header.get("rank")
+    rank, _ = place(run)
     return (rank if rank is not None else 0, run.header.get("pid", 0))
-
-
-def _missing(runs: Iterable[RawRun]) -> tuple[int, ...]:
-    """Ranks that the launcher announced and that left no file."""
-    headers = [run.header for run in runs]
-    world = max((h.get("world") or 0 for h in headers), default=0)
-    seen = {h.get("rank") for h in headers}
-    return tuple(rank for rank in range(world) if rank not in seen)
 
 
 def _single(run: RawRun) -> Evidence:
@@ -181,16 +174,25 @@ def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
 def _rank(run: RawRun) -> Rank:
     group = run.state.get("distributed") or {}
     bucket = run.steps.get("bucket", 1.0)
-    phases = {phase: spread(kept, bucket) for phase, kept in run.steps.get("phases", {}).items()}
     return Rank(
-        rank=group.get("rank") if run.header.get("rank") is None else run.header["rank"],
+        rank=place(run)[0],
         pid=run.header.get("pid", 0),
         steps=run.steps.get("steps", 0),
         step_ms=spread(run.steps.get("histogram", ()), bucket),
         wait_ms=sum(loader.get("steady_wait_ms", 0.0) for loader in run.loaders.values()),
-        alone_ms={phase: found.median for phase, found in phases.items() if found is not None},
+        alone_ms=_medians(run.steps.get("phases", {}), bucket),
         group=group.get("world"),
+        together_ms=_medians(run.steps.get("together", {}), bucket),
+        single_steps=run.pace,
+        host=run.header.get("host"),
+        ended=run.ended is not None,
+        returncode=run.ended.get("returncode") if run.ended else None,
     )
+
+
+def _medians(histograms: Mapping[str, Iterable[Sequence[int]]], bucket: float) -> dict[str, float]:
+    found = {phase: spread(kept, bucket) for phase, kept in histograms.items()}
+    return {phase: times.median for phase, times in found.items() if times is not None}
 
 
 def spread(histogram: Iterable[Sequence[int]], bucket: float) -> Spread | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from math import floor, log
 from time import perf_counter, time
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime import pace
+from torchperf_lint.runtime.pace import BUCKET, Pace
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.scopes import Scope, Segment, Totals
 from torchperf_lint.runtime.sites import Key
@@ -40,15 +41,13 @@ _AFTER = {
 }
 OTHER = "other"
 WAIT = "waiting for the device"
-_ALONE = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step"}
-"""What a process does by itself in a step, by the mark that ends it. Collectives run in backward passes and optimizers,
-where each process waits for the latest, so step times do not tell ranks apart and these do."""
+_COMPARED = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step", BACKWARDED: pace.BACKWARD}
+"""What ranks are compared by, by the mark that ends it. Collectives run in backward passes and optimizers, where each
+process waits for the latest, so step times do not tell ranks apart and these do."""
 Moment = tuple[float, int]
 """When, in seconds on the timeline's clock, and on which thread."""
 _AT_ONCE = 20
 """So many steps are followed mark by mark; after them, marks may be set later than what they mark."""
-BUCKET = 0.02
-"""Step times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
 _MOST_BETWEEN = 25
 """So many steps of other optimizers, and the first is that of an earlier stage; GANs take 5 of one for 1 of another."""
 _MOST_SEGMENTS = 200
@@ -89,9 +88,7 @@ class Timeline:
         self._histogram: dict[int, int] = {}
         self.compared = False
         """Whether other processes train with this one: only then is kept, step by step, what each does alone."""
-        self._of_step = dict.fromkeys(_ALONE, 0.0)
-        """Seconds of the step under way, by the mark that ends them."""
-        self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
+        self._pace = Pace()
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self.recorder.scopes.steady = self.warmup == 0
@@ -208,6 +205,14 @@ class Timeline:
         if thread == self._thread:
             self._waited += ms / 1000
 
+    def met(self, ms: float) -> None:
+        """A collective that Python called took so long on the host."""
+        self.recorder.later(self._count_meeting, ms, threading.get_ident())
+
+    def _count_meeting(self, ms: float, thread: int) -> None:
+        if self.compared and thread == self._thread:
+            self._pace.meets(ms / 1000)
+
     def _mine(self, thread: int, trains: bool = False) -> bool:
         """Whether this is the training thread: the first that trains or, until one does, the first to read a loader."""
         if self.recorder.muted:
@@ -239,6 +244,7 @@ class Timeline:
         scopes = self.recorder.scopes
         if last is None or not scopes.steady:
             self._waited = 0.0
+            self._pace.skips()
             return
         with self.recorder.lock:
             segments = (scope or scopes.current).segments
@@ -251,8 +257,8 @@ class Timeline:
                 total = self._new_segment(segments, segment)
             total[0] += spent
             total[1] += 1
-        if self.compared and name in _ALONE:
-            self._of_step[name] += spent
+        if self.compared:
+            self._pace.passes(_COMPARED.get(name), spent)
 
     def _spend_waiting(self, segments: dict[Segment, list[float]], most: float) -> float:
         """Time in which the host stood still for the device counts as that, whatever it was part of."""
@@ -281,18 +287,13 @@ class Timeline:
         self.steps += 1
         scopes = self.recorder.scopes
         if self._closed_at is not None and self.steps > self.warmup:
-            _keep(self._histogram, now - self._closed_at)
+            pace.keep(self._histogram, now - self._closed_at)
             if self.compared:
-                self._keep_phases()
+                self._pace.closes(self.steps)
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup
         scopes.trains()
         scopes.stepped()
-
-    def _keep_phases(self) -> None:
-        for name, seconds in self._of_step.items():
-            _keep(self._by_phase[name], seconds)
-            self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
         """`steps` and `time`, when they have changed."""
@@ -312,8 +313,10 @@ class Timeline:
             "eval_batches": scopes.evaluation.batches,
             "bucket": BUCKET,
             "histogram": sorted(self._histogram.items()),
-            "phases": {_ALONE[name]: sorted(kept.items()) for name, kept in self._by_phase.items() if kept},
+            "phases": self._pace.histograms(*pace.ALONE),
+            "together": self._pace.histograms(pace.BACKWARD, pace.MET),
         }
+        yield from self._pace.records()
         yield {
             "record": "time",
             "train": self._segments(scopes.train),
@@ -332,11 +335,6 @@ class Timeline:
             total[0] += seconds
             total[1] += times
         return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
-
-
-def _keep(histogram: dict[int, int], seconds: float) -> None:
-    bucket = floor(log(max(seconds * 1000, 1e-6)) / BUCKET)
-    histogram[bucket] = histogram.get(bucket, 0) + 1
 
 
 def _phase(last: str, name: str) -> str:
