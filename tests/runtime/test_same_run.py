@@ -65,7 +65,7 @@ def test_two_scripts_without_ranks_are_two_runs():
 
 def test_another_script_is_another_run_unless_the_launcher_knows_better():
     names = {"run": None}
-    kept, (problem,) = belonging([record(0, (0, 2), **names), record(1, (1, 2), argv=("b.py",), **names)])
+    _, (problem,) = belonging([record(0, (0, 2), **names), record(1, (1, 2), argv=("b.py",), **names)])
     assert "it ran b.py, not train.py" in problem.reason
     assert len(belonging([FIRST, record(1, (1, 2), argv=("b.py",))])[0]) == 2
 

@@ -15,6 +15,8 @@ from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.probes import _dynamo
+
 if TYPE_CHECKING:
     from torchperf_lint.runtime.recorder import Attributes
     from torchperf_lint.runtime.session import Session
@@ -50,6 +52,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 class _Watch:
     def __init__(self, session: Session, torch: Any, home: Any) -> None:  # noqa: ANN401
         self.session = session
+        self.compiling = _dynamo.compiling(torch)
         self.inside: set[int] = set()
         """Threads that are in a collective: what it calls is no other one."""
         self.ended = session.guarded(NAME, self._ended)
@@ -87,10 +90,12 @@ class _Watch:
 
 
 def _watched(original: Callable[..., Any], watch: _Watch) -> Callable[..., Any]:
-    name, inside, ended = original.__name__, watch.inside, watch.ended
+    name, inside, ended, compiling = original.__name__, watch.inside, watch.ended, watch.compiling
 
     @functools.wraps(original)
     def collective(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if compiling():
+            return original(*args, **kwargs)
         thread = get_ident()
         if thread in inside:
             return original(*args, **kwargs)
