@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from torchperf_lint.bounds import DEFAULT
-from torchperf_lint.evidence import Evidence, Rank
+from torchperf_lint.evidence import Evidence, Rank, Spread
 
 PHASES = ("data", "forward", "after the step")
 FEWEST_STEPS = 20
@@ -65,10 +65,15 @@ def comparable(ranks: Sequence[Rank]) -> bool:
     return long_enough and together
 
 
-def worth_naming(run: Evidence) -> float:
+def worth_naming(step_ms: Spread | None) -> float:
     """How late is late, in ms: what is less is not worth a word."""
-    step_ms = run.step_ms.median if run.step_ms is not None else 0.0
-    return max(DEFAULT.named * step_ms, DEFAULT.least_ms)
+    return max(DEFAULT.named * (step_ms.median if step_ms is not None else 0.0), DEFAULT.least_ms)
+
+
+def straggler(ranks: Sequence[Rank], step_ms: Spread | None) -> Late | None:
+    """The rank that is late in general, where ranks can be compared and it is worth a word; None where none is."""
+    late = latest(ranks) if comparable(ranks) else None
+    return late if late is not None and late.by_ms >= worth_naming(step_ms) else None
 
 
 def latest(ranks: Sequence[Rank]) -> Late | None:
@@ -91,7 +96,7 @@ def turns(run: Evidence) -> Turns | None:
     common = sorted(set.intersection(*(set(rank.single_steps) for rank in ranks)))
     if len(ranks) < 2 or len(common) < FEWEST_STEPS:
         return None
-    least = worth_naming(run)
+    least = worth_naming(run.step_ms)
     late: dict[int, int] = {}
     behind: list[float] = []
     gains = dict.fromkeys(PHASES, 0.0)

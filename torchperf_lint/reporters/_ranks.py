@@ -11,7 +11,7 @@ from torchperf_lint.evidence import Evidence, Rank
 from torchperf_lint.reporters._html_tags import Markup, el, lines, table
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._words import counted, signal_name
-from torchperf_lint.stragglers import PHASES, Turns, alone, comparable, latest, named, turns, worth_naming
+from torchperf_lint.stragglers import PHASES, Turns, alone, named, straggler, turns
 
 _HEAD = ("step", "data", "forward", "after", "backward", "exchange", "late")
 _WIDTH = 9
@@ -43,10 +43,8 @@ def rows(run: Evidence) -> list[Row]:
 
 def late_phases(run: Evidence) -> dict[int, str]:
     """Index of the rank that is late in general -> the phase it is late in; empty where none is."""
-    late = latest(run.ranks) if comparable(run.ranks) else None
-    if late is None or late.by_ms < worth_naming(run):
-        return {}
-    return {run.ranks.index(late.rank): late.phase}
+    late = straggler(run.ranks, run.step_ms)
+    return {run.ranks.index(late.rank): late.phase} if late is not None else {}
 
 
 def show_ranks(sheet: Page, run: Evidence) -> None:

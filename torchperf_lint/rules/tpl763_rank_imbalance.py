@@ -8,7 +8,7 @@ from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import Bound
 from torchperf_lint.evidence import Evidence, Rank
 from torchperf_lint.rule import RunRule
-from torchperf_lint.stragglers import Late, alone, comparable, latest, named, together, turns, worth_naming
+from torchperf_lint.stragglers import Late, alone, named, straggler, together, turns
 
 
 class RankImbalance(RunRule):
@@ -52,10 +52,8 @@ class RankImbalance(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, for the latest rank, where it is late by a share of the step worth naming."""
         step_ms = run.step_ms.median if run.step_ms is not None else 0.0
-        if run.simulated or not step_ms or not comparable(run.ranks):
-            return
-        late = latest(run.ranks)
-        if late is None or late.by_ms < worth_naming(run):
+        late = straggler(run.ranks, run.step_ms)
+        if run.simulated or not step_ms or late is None:
             return
         said = [_figures(late), _how_often(run, late), _meeting(run, late), _each(run.ranks), _caution(run)]
         yield Bound(

@@ -8,7 +8,7 @@ from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import DEFAULT, Bound
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.rule import RunRule
-from torchperf_lint.stragglers import Turns, comparable, latest, named, turns, worth_naming
+from torchperf_lint.stragglers import Turns, comparable, named, straggler, turns, worth_naming
 
 _ONE_RANK = 0.8
 """From this share of the late steps on, they are one rank's."""
@@ -59,13 +59,11 @@ class RankJitter(RunRule):
         step_ms = run.step_ms.median if run.step_ms is not None else 0.0
         if run.simulated or not step_ms or not comparable(run.ranks):
             return
-        constant, found = latest(run.ranks), turns(run)
-        if found is None or found.by_ms is None or found.phase is None:
-            return
-        if constant is not None and constant.by_ms >= worth_naming(run):
+        found = turns(run)
+        if found is None or found.by_ms is None or found.phase is None or straggler(run.ranks, run.step_ms):
             return
         lost_ms = found.by_ms * found.late_steps / found.steps
-        if found.late_steps < _OFTEN * found.steps or lost_ms < worth_naming(run):
+        if found.late_steps < _OFTEN * found.steps or lost_ms < worth_naming(run.step_ms):
             return
         yield Bound(
             self.code,

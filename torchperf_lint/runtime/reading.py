@@ -11,6 +11,7 @@ from typing import Any
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Segment, Spread
 from torchperf_lint.runtime.same_run import missing, place
+from torchperf_lint.stragglers import straggler
 
 _SIMULATED = "simulated"
 _LOADER_SETTINGS = (
@@ -192,7 +193,12 @@ def _rank(run: RawRun) -> Rank:
 
 def _medians(histograms: Mapping[str, Iterable[Sequence[int]]], bucket: float) -> dict[str, float]:
     found = {phase: spread(kept, bucket) for phase, kept in histograms.items()}
-    return {phase: times.median for phase, times in found.items() if times is not None}
+    return {phase: _or_none_at_all(times.median) for phase, times in found.items() if times is not None}
+
+
+def _or_none_at_all(ms: float) -> float:
+    """A phase that did not occur is kept in the lowest bucket there is: the logarithm of 0 has none."""
+    return ms if ms > 1e-5 else 0.0
 
 
 def spread(histogram: Iterable[Sequence[int]], bucket: float) -> Spread | None:
@@ -215,9 +221,12 @@ def _quantile(rows: Sequence[tuple[int, int]], total: int, share: float, bucket:
 
 
 def _merged(singles: Sequence[Evidence]) -> Evidence:
-    """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank."""
+    """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank.
+
+    Where the time goes is told of the rank that the others wait for, else of the one that waits longest for data.
+    """
     slowest = max(singles, key=lambda e: (e.step_ms.median if e.step_ms else 0.0, -singles.index(e)))
-    waiting = max(singles, key=lambda e: sum(s.ms for s in e.segments if s.phase == "data"))
+    waiting = _late(singles, slowest.step_ms) or max(singles, key=_waits_for_data)
     lines: dict[str, dict[int, int]] = {}
     for single in singles:
         for path, ran in single.lines.items():
@@ -241,6 +250,16 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         sources={path: digest for e in reversed(singles) for path, digest in e.sources.items()},
         ranks=tuple(rank for e in singles for rank in e.ranks),
     )
+
+
+def _late(singles: Sequence[Evidence], step_ms: Spread | None) -> Evidence | None:
+    ranks = [single.ranks[0] for single in singles]
+    late = straggler(ranks, step_ms)
+    return singles[ranks.index(late.rank)] if late is not None else None
+
+
+def _waits_for_data(single: Evidence) -> float:
+    return sum(segment.ms for segment in single.segments if segment.phase == "data")
 
 
 def _merged_events(singles: Sequence[Evidence]) -> Iterable[Event]:
