@@ -138,10 +138,22 @@ def test_the_json_has_every_figure():
 
 
 ENDS = {
-    "killed": ({"steps": 30, "ended": True, "returncode": -9}, "rank 1 was killed by SIGKILL: its last step was 30"),
-    "exit code": ({"ended": True, "returncode": 3}, "rank 1 ended with exit code 3: its last step was 110 of 110"),
-    "ended well": ({"steps": 30, "ended": True, "returncode": 0}, "rank 1 ended early: its last step was 30 of 110"),
-    "nobody saw": ({"steps": 30}, "rank 1 came less far, and how it ended was not recorded: its last step was 30"),
+    "killed": (
+        {"steps": 30, "ended": True, "returncode": -9},
+        "rank 1 was killed by SIGKILL: its last step on record was 30",
+    ),
+    "exit code": (
+        {"ended": True, "returncode": 3},
+        "rank 1 ended with exit code 3: its last step on record was 110 of 110",
+    ),
+    "ended well": (
+        {"steps": 30, "ended": True, "returncode": 0},
+        "rank 1 ended early: its last step on record was 30 of 110",
+    ),
+    "nobody saw": (
+        {"steps": 30},
+        "rank 1 came less far, and how it ended was not recorded: its last step on record was 30",
+    ),
 }
 
 

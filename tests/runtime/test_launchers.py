@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+import textwrap
 
 import pytest
 from builders import ENVIRONMENT, TRAIN, run, watch
@@ -76,7 +77,7 @@ def test_a_launcher_within_the_watched_process_tells_its_ranks(tmp_path):
     assert ranks_of(found) == [(0, 60, 2), (1, 60, 2)]
     headers = {(r.header["launcher"], r.header["run"]) for r in runs if r.header["rank"] is not None}
     assert len(headers) == 1
-    assert "rank 1 is late by" in " ".join(done.stdout.split())
+    assert "rank 1 is late by" in " ".join((done.stdout + done.stderr).split())
 
 
 def start(directory, environments, script="train.py"):
@@ -96,8 +97,6 @@ def start(directory, environments, script="train.py"):
 
 
 def test_tasks_of_slurm_find_each_other(tmp_path):
-    import textwrap
-
     (tmp_path / "train.py").write_text(textwrap.dedent(OF_SLURM), encoding="utf-8")
     first, second = start(tmp_path, [{**SLURM, "SLURM_PROCID": n, "SLURM_LOCALID": n} for n in "01"])
     assert [code for _, code in (first, second)] == [0, 0], (first, second)

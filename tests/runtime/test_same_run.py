@@ -134,7 +134,7 @@ def test_the_report_names_nodes_missing_ranks_and_how_one_died(nodes):
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "2 ranks on 2 nodes" in said
-    assert "rank 1 was killed by SIGKILL: its last step was 20 of 40" in said
+    assert "rank 1 was killed by SIGKILL: its last step on record was 20 of 40" in said
     assert "no record of rank 2" in said
 
 

@@ -85,7 +85,11 @@ def ended_early(run: Evidence) -> list[str]:
     if len(run.ranks) < 2:
         return []
     farthest = max(rank.steps for rank in run.ranks)
-    notes = [f"{said}: its last step was {rank.steps} of {farthest}" for rank in run.ranks if (said := _end(rank, run))]
+    notes = [
+        f"{said}: its last step on record was {rank.steps} of {farthest}"
+        for rank in run.ranks
+        if (said := _end(rank, run))
+    ]
     left = len(notes) - _MOST_NAMED
     return [*notes[:_MOST_NAMED], f"and {counted(left, 'more rank')}"] if left > 0 else notes
 

@@ -29,8 +29,8 @@ def events_path(asked: str | None, rank: int | None, environment: Mapping[str, s
     """
     if rank is None:
         return os.path.abspath(asked or f"torchperf-{os.getpid()}{SUFFIX}")
-    said = (environment.get(name, "none") for name in _SHARED)
-    shared = next((name for name in said if name != "none"), str(os.getppid()))
+    said = (environment.get(name, "") for name in _SHARED)
+    shared = next((name for name in said if name not in ("", "none")), str(os.getppid()))
     stem = (asked or f"torchperf-{_plain(shared)}").removesuffix(SUFFIX)
     return os.path.abspath(f"{stem}.rank{rank}{SUFFIX}")
 
