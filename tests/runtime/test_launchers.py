@@ -150,5 +150,5 @@ def test_accelerate_launch(tmp_path):
     assert done.returncode == 0, done.stderr
     found = evidence_of([read(str(tmp_path / f"a.rank{n}{SUFFIX}")) for n in (0, 1)])
     assert ranks_of(found) == [(0, 40, 2), (1, 40, 2)]
-    gathered = [event for event in found.events if event.kind == "collective" and event.train_turns == 40]
+    gathered = [event for event in found.events if event.kind == "collective" and event.count == 40]
     assert ("train.py", 18) in {event.via for event in gathered}
