@@ -51,5 +51,5 @@ def test_names_are_not_in_the_record():
     said = identity(placed(SLURM))
     assert said["launcher"] == "SLURM"
     assert said["run"] == digest("SLURM 77 0") == identity(placed({**SLURM, "SLURM_PROCID": "0"}))["run"]
-    assert len(said["run"]) == len(said["host"]) == 12
+    assert len(said["run"]) == len(said["host"]) == 8
     assert identity(Placement())["run"] is None

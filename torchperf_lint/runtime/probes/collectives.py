@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from time import perf_counter
@@ -39,14 +40,13 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     if home is None or not torch.distributed.is_available():
         return f"torch {torch.__version__} was built without torch.distributed"
     watch = _Watch(session, torch, home)
-    for name in (*_OF_TENSORS, *_OF_OBJECTS):
-        original = getattr(home, name, None)
-        if original is not None:
-            _put(original, _watched(original, watch))
-    work = home.Work
-    work.wait = _watched(work.wait, watch)
+    found = [original for name in (*_OF_TENSORS, *_OF_OBJECTS) if (original := getattr(home, name, None)) is not None]
+    for original in found:
+        _put(original, _watched(original, watch))
+    home.Work.wait = _watched(home.Work.wait, watch)
     session.restarts.append(watch.inside.clear)
-    return None
+    held = _held_elsewhere(found)
+    return f"{held} had the original before the watch began: what it calls was not counted" if held else None
 
 
 class _Watch:
@@ -58,6 +58,7 @@ class _Watch:
         self.ended = session.guarded(NAME, self._ended)
         self._tensor, self._group, self._work = torch.Tensor, home.ProcessGroup, home.Work
         self._world = home.GroupMember
+        self._groups: weakref.WeakKeyDictionary[Any, Attributes] = weakref.WeakKeyDictionary()
 
     def _ended(self, name: str, args: Any, kwargs: Any, result: Any, seconds: float) -> None:  # noqa: ANN401
         ms = seconds * 1000
@@ -72,13 +73,17 @@ class _Watch:
 
     def _about(self, args: Any, kwargs: Any) -> Attributes:  # noqa: ANN401
         """The process group's name, if somebody gave it one (torch's own differ by rank), and its processes."""
-        given = (value for value in (*args, *kwargs.values()) if isinstance(value, self._group))
-        group = next(given, None) or self._world.WORLD
+        group = kwargs.get("group")
+        if group is None:
+            group = next((value for value in args if isinstance(value, self._group)), self._world.WORLD)
         if not isinstance(group, self._group):
             return ()
-        name = str(getattr(group, "group_desc", "undefined"))
-        processes = ("processes", group.size())
-        return (processes,) if name == "undefined" else (("group", name), processes)
+        said = self._groups.get(group)
+        if said is None:
+            name = str(getattr(group, "group_desc", "undefined"))
+            processes = ("processes", group.size())
+            said = self._groups[group] = (processes,) if name == "undefined" else (("group", name), processes)
+        return said
 
     def _bytes(self, value: Any) -> int:  # noqa: ANN401
         """Of a tensor, or a list of them: what this process gives, or gets; 0 for what is neither."""
@@ -121,6 +126,16 @@ def _put(original: Any, watched: Any) -> None:  # noqa: ANN401
     known = getattr(sys.modules.get(_FUNCTIONAL), "traceable_collective_remaps", {})
     if original in known:
         known[watched] = known[original]
+
+
+def _held_elsewhere(originals: list[Any]) -> str | None:
+    """A module that has imported one by name; there is none yet where torch itself has only just been imported."""
+    known = set(map(id, originals))
+    for name, module in list(sys.modules.items()):
+        for value in list(getattr(module, "__dict__", {}).values()):
+            if id(value) in known:
+                return f"module {name}"
+    return None
 
 
 def _of_torch() -> Iterator[Any]:
