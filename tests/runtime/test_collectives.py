@@ -3,12 +3,14 @@
 import json
 import shutil
 import sys
+import types
 from pathlib import Path
 
 import pytest
 from builders import run, watch
 
 from torchperf_lint.events import SUFFIX, read
+from torchperf_lint.runtime.probes import collectives
 from torchperf_lint.runtime.reading import evidence_of
 
 SEEN = Path(__file__).with_name("probes") / "collectives_seen.py"
@@ -138,6 +140,14 @@ def test_ranks_that_are_late_in_turn_are_told(report):
     assert found["TPL914"]["title"].startswith("now one rank, now another is late")
     assert "most of it in forward" in found["TPL914"]["evidence"]
     assert report["runtime"]["stragglers"]["steps_compared"] == 50
+
+
+def test_a_name_that_was_imported_before_is_said(monkeypatch):
+    original, users = object(), types.ModuleType("users")
+    monkeypatch.setitem(sys.modules, "users", users)
+    assert collectives._held_elsewhere([original]) is None
+    users.reduce_all = original
+    assert collectives._held_elsewhere([original]) == "module users"
 
 
 def test_a_script_cannot_tell_that_collectives_are_watched(tmp_path):
