@@ -30,6 +30,12 @@ def rank(number, data_ms):
     return Rank(number, number, WARMUP + STEADY, pace, 0.0, {"data": data_ms, "forward": 4.0}, group=2)
 
 
+def in_turn(number):
+    """A rank that is late in every second step."""
+    steps = {n: {"data": 1.0 + 9.0 * (n % 2 == number), "forward": 4.0} for n in range(WARMUP, WARMUP + STEADY)}
+    return replace(rank(number, 1.0), single_steps=steps)
+
+
 def on_gpu_computing(dtype):
     graph = {"hidden": 0, "matmuls": {dtype: 1}, "convolutions": {dtype: 9}, "planar": 9}
     return run(state={"graph": graph, "gpus": [{"capability": [9, 0]}]}, **on_gpu(0.97))
@@ -143,6 +149,7 @@ CASES = {
         set(),
     ),
     # Ranks.
+    "ranks are late in turn": (run(ranks=(in_turn(0), in_turn(1))), {"TPL914"}),
     "one rank is late": (run(ranks=(rank(0, 1.0), rank(1, 9.0))), {"TPL763"}),
     "ranks are alike": (run(ranks=(rank(0, 1.0), rank(1, 1.5))), set()),
     # The device.

@@ -35,6 +35,10 @@ def forward(devices, **more):
     return event("data-parallel", "forward", attributes={"devices": devices}, **more)
 
 
+def collective(count=500, processes=2, what="all_reduce", **more):
+    return event("collective", what, count, attributes={"processes": processes}, **more)
+
+
 def loader(workers=0, pinned=False, batches=500, **more):
     figures = {
         "steady_batches": max(batches - 11, 0),
@@ -73,6 +77,12 @@ SYNCS = {
     "not-reached": run(**NOT_RAN),
     "unobservable": run(event(), device=None),
 }
+EXCHANGES = {
+    "confirmed": run(collective(), device=None),
+    "refuted": run(collective(processes=1), device=None),
+    "not-reached": run(device=None, **NOT_RAN),
+    "unobservable": run(device=None, unwatched={"collectives": "torch was built without torch.distributed"}),
+}
 ITEMS = ("TPL307", "TPL308", "TPL319")
 """Judged by the data set of a loader: tests/test_confirming_items.py."""
 CASES = {
@@ -107,6 +117,9 @@ CASES = {
         "unobservable": run(unwatched={"transfers": "no CUDA"}),
     },
     "TPL122": SYNCS,
+    "TPL756": EXCHANGES | {"refuted": run(collective(count=5), device=None)},
+    "TPL757": EXCHANGES,
+    "TPL758": EXCHANGES | {"confirmed": run(collective(1000, train_turns=500)), "refuted": run(collective())},
     "TPL205": {
         "confirmed": run(copy()),
         "refuted": run(),
@@ -247,7 +260,7 @@ def test_outcomes(code, outcome):
 
 WITHOUT_A_DEVICE = (
     *("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313"),
-    *("TPL401", "TPL402", "TPL404", "TPL703", "TPL704"),
+    *("TPL401", "TPL402", "TPL404", "TPL703", "TPL704", "TPL756", "TPL757", "TPL758"),
 )
 
 
@@ -318,7 +331,7 @@ def test_shorter_than_the_warm_up_an_outcome_and_no_price(code):
         long,
         steps=8,
         train_batches=8,
-        events=tuple(replace(e, count=8, train_turns=8, blocked_ms=3.0) for e in long.events),
+        events=tuple(replace(e, count=8 * max(e.count // 500, 1), train_turns=8, blocked_ms=3.0) for e in long.events),
     )
     found = judged(code, short)
     assert found.outcome is Outcome.CONFIRMED

@@ -176,6 +176,22 @@ def priced(
     return Verdict(outcome, reason, blocked_ms_per_step=blocked, bubble_ms_per_step=bubble_ms, share_of_step=share)
 
 
+def by_collectives(finding: Finding, run: Evidence, fewest: int = 1) -> Verdict:
+    """By the collectives at a finding's place: confirmed where they come every step, `fewest` or more at a time.
+
+    A group of one process exchanges nothing, so what is called on one refutes.
+    """
+    events = run.at(finding.location, "collective")
+    shared = tuple(event for event in events if event.attributes.get("processes") != 1)
+    if events and not shared:
+        count = sum(event.count for event in events)
+        return Verdict(Outcome.REFUTED, f"{_counted(count, 'collective')}, in a group of one process")
+    count, turns = sum(event.count for event in shared), sum(run.turns(shared))
+    if shared and turns and count < fewest * turns:
+        return Verdict(Outcome.REFUTED, f"{_counted(count, 'collective')} in {_counted(turns, 'step')}: one at a time")
+    return by_events(finding, run, shared, "collective", needs_device=False, probes=("collectives",))
+
+
 def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:
     """Copies in a direction ("h2d", "d2h") at a place, of the kind wanted."""
     return tuple(event for event in run.at(location, "copy") if event.what == direction and wanted(event))

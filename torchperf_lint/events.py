@@ -3,17 +3,20 @@
 Every line is an object with a `record` key. Definitions (`site`, `event`, `loader`) are written once; figures are
 cumulative counters, so that the last one wins and a run that was killed is complete up to its last flush:
 
-    header      first line: version, tool, python, pid, rank, argv (redacted), settings
+    header      first line: version, tool, python, pid, rank, argv (redacted), settings; `run` and `host` are digests
+                of what a launcher calls the run and of the machine's name, `started` is in seconds since 1970
     source      path and SHA-256 of a file of the project that was imported
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
-    event       id, kind ("sync", "copy", "empty-cache", ...), what, site, attributes; of the kind "compile" what became
-                of it ("first", "again", "limit", "failed", "backward"), `last` line of the function, whether it is
-                `resumed` after a break, the `guard` that failed and the line `at` which its value is used; of the kind
-                "graph-break" "break" or "frame" (the function is not compiled at all) and the `reason`; of the kind
-                "warning" the category and, where torch gave it, the `text` (its first line)
+    event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what, site, attributes; of the kind
+                "compile" what became of it ("first", "again", "limit", "failed", "backward"), `last` line of the
+                function, whether it is `resumed` after a break, the `guard` that failed and the line `at` which its
+                value is used; of the kind "graph-break" "break" or "frame" (the function is not compiled at all) and
+                the `reason`; of the kind "warning" the category and, where torch gave it, the `text` (its first line)
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
-                histogram of step times, and one for each phase that a process goes through alone
+                histogram of step times, and one for each phase that a process goes through alone (`phases`) or where it
+                meets others (`together`)
+    pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to
                 site] or [kind, what, site]; `rows` [kind, start, duration]; `events` [kind, when it was over, duration
@@ -121,6 +124,8 @@ class RawRun:
     steps: Record = field(default_factory=dict)
     course: list[Record] = field(default_factory=list)
     """How far it had come each time it wrote: at (seconds since 1970), steps, batches, syncs, passes by loader."""
+    pace: dict[int, dict[str, float]] = field(default_factory=dict)
+    """Step -> phase -> ms, of the steps that were kept."""
     time: Record = field(default_factory=dict)
     spans: Record = field(default_factory=dict)
     """All of the sample in one record; empty where none was kept."""
@@ -209,6 +214,11 @@ def _spans(run: RawRun, record: Record) -> None:
     run.spans = record
 
 
+def _pace(run: RawRun, record: Record) -> None:
+    phases = record["phases"]
+    run.pace.update({int(step): dict(zip(phases, ms, strict=True)) for step, *ms in record["steps"]})
+
+
 def _finding(run: RawRun, record: Record) -> None:
     run.findings = [*(run.findings or ()), record["finding"]]
 
@@ -230,6 +240,7 @@ _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "state": lambda run, r: run.state.__setitem__(r["key"], r["value"]),
     "probe": lambda run, r: run.probes.__setitem__(r["name"], r),
     "steps": _steps,
+    "pace": _pace,
     "time": lambda run, r: setattr(run, "time", r),
     "spans": _spans,
     "window": lambda run, r: setattr(run, "window", r),

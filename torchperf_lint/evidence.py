@@ -27,8 +27,8 @@ class Event:
     """Something that happened at one place in one way, counted over the run."""
 
     kind: str
-    """One of `sync`, `copy`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `compile`, `graph-break`,
-    `warning`, `unsupported`."""
+    """One of `sync`, `copy`, `collective`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `compile`,
+    `graph-break`, `warning`, `unsupported`."""
     what: str
     """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"; of compilations: see compiling.py;
     of warnings: their category, or "other" where they are not about torch."""
@@ -179,6 +179,16 @@ class Rank:
     """Phase -> median per step of what it does before it meets the others: data, forward, after the step."""
     group: int | None = None
     """How many processes its process group has; None where it has none, or that was not recorded."""
+    together_ms: Mapping[str, float] = field(default_factory=dict)
+    """Where it meets the others, medians per step: backward; collectives, which are those that Python calls."""
+    single_steps: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """Step -> phase -> ms, of some steps after the warm-up: the same ones on all ranks, where they were kept."""
+    host: str | None = None
+    """A digest of its machine's name; None in records of before it was kept."""
+    ended: bool = False
+    """Whether somebody saw it end."""
+    returncode: int | None = None
+    """How it ended: its code, or minus the signal; None where nobody saw."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +290,16 @@ class Evidence:
     def eval_unit(self) -> str:
         """What a turn of evaluation is called."""
         return "evaluation batch" if self.eval_batches or not self.eval_total else "call of the model"
+
+    @property
+    def nodes(self) -> int:
+        """How many machines the ranks ran on, as far as their records tell."""
+        return max(len({rank.host for rank in self.ranks}), 1)
+
+    @property
+    def ranks_here(self) -> int:
+        """How many ranks share the machine of the first, whose cores and devices `utilisation` tells of."""
+        return max(sum(rank.host == self.ranks[0].host for rank in self.ranks), 1)
 
     @property
     def step_total_ms(self) -> float:

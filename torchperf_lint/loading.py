@@ -208,7 +208,7 @@ def loading_of(run: Evidence, thresholds: Thresholds = DEFAULT) -> Loading | Non
     share = wait / loop.total_ms
     if share < thresholds.named:
         return None
-    return Loading(loop, loader, share, machine_of(run.utilisation), max(len(run.ranks), 1), thresholds)
+    return Loading(loop, loader, share, machine_of(run.utilisation), run.ranks_here, thresholds)
 
 
 def loader_of(run: Evidence) -> LoaderRun | None:

@@ -8,7 +8,7 @@ from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding
 
 STEP, EVALUATION = "step", "evaluation batch"
-_KINDS = ("sync", "copy", "empty-cache", "data-parallel")
+_KINDS = ("sync", "copy", "collective", "empty-cache", "data-parallel")
 
 
 def per_step(event: Event, run: Evidence) -> float | None:

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 TRAIN = ROOT / "fixtures" / "train"
 HEADER = {"version": VERSION, "tool": "0", "cwd": "/project", "argv": ["train.py"], "rank": None, "world": None}
 _OURS = ("RANK", "WORLD_SIZE", "PYTHONPATH", request.VARIABLE)
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in _OURS} | {
+_LAUNCHERS = ("SLURM_", "OMPI_", "PMI")
+ENVIRONMENT = {n: value for n, value in os.environ.items() if n not in _OURS and not n.startswith(_LAUNCHERS)} | {
     "PYTHONPATH": str(ROOT),
     "OMP_NUM_THREADS": "1",
 }

@@ -18,8 +18,10 @@ from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime import judging, launch, ranks
 from torchperf_lint.runtime.devices import recorded_devices
+from torchperf_lint.runtime.placement import placed
 from torchperf_lint.runtime.request import Request, Target, own_flags
 from torchperf_lint.runtime.request import ranks as rank_of
+from torchperf_lint.runtime.same_run import belonging, first_rank_first
 from torchperf_lint.runtime.sampler import Sampler, Utilisation
 
 logger = logging.getLogger(__name__)
@@ -65,12 +67,14 @@ def _report(
 ) -> int:
     files = ended.events
     everyone = list(files)
-    if request.rank == 0 and (request.world or 1) > 1:
+    if request.rank == 0 and (request.world or 1) > 1 and not _is_alone(files[0]):
         everyone = list(dict.fromkeys([files[0], *ranks.wait_for(files[0], _ranks_here(request)), *files[1:]]))
     runs, problems = judging.read_all(everyone)
     if not runs:
         warn("".join(f"torchperf-lint: {p.path}: {p.reason}\n" for p in problems))
         return 0
+    runs, strangers = belonging(runs)
+    problems += strangers
     runs[0] = judging.with_end(runs[0], *seen)
     judged = judging.judge(runs, judging.linting(homes), _more(options, homes), problems)
     try:
@@ -97,10 +101,12 @@ def replay(options: argparse.Namespace, show: ShowCompared) -> int:
 
 
 def _judged(option: str, names: Sequence[str], homes: Homes) -> tuple[RunReport, list[Problem]]:
-    paths = [path for name in names for path in (ranks.siblings(name) if len(names) == 1 else [name])]
-    runs, problems = judging.read_all(paths)
+    runs, problems = judging.read_all(ranks.recorded(names))
     if not runs:
         raise UsageError(f"{option}: " + "; ".join(f"{p.path}: {p.reason}" for p in problems))
+    runs, strangers = belonging(runs)
+    problems += strangers
+    runs.sort(key=first_rank_first)
     return judging.judge(runs, judging.linting(homes), (), problems), problems
 
 
@@ -136,8 +142,16 @@ def _number(said: str | None, option: str, default: int | None, least: int) -> i
 
 def _ranks_here(request: Request) -> int:
     """How many ranks' files to wait for: those of other nodes may be on disks of theirs."""
-    said = os.environ.get("LOCAL_WORLD_SIZE", "")
-    return int(said) if said.isdecimal() else request.world or 1
+    return placed(os.environ).local_world or request.world or 1
+
+
+def _is_alone(path: str) -> bool:
+    """Whether it trained in no process group under SLURM, whose batch scripts look like one of many processes."""
+    runs, _ = judging.read_all([path])
+    return any(
+        run.header.get("launcher") == "SLURM" and run.steps.get("steps") and not run.state.get("distributed")
+        for run in runs
+    )
 
 
 def _complete(path: str, utilisation: Mapping[str, object] | None, ending: Mapping[str, object], warn: Warn) -> None:

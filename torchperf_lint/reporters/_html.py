@@ -13,9 +13,10 @@ from torchperf_lint.reporters._html_findings import FINDINGS, Frames, described,
 from torchperf_lint.reporters._html_style import style
 from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lines, path_in
 from torchperf_lint.reporters._html_time import OVER_TIME, WHERE, over_time, where_it_went
-from torchperf_lint.reporters._run import device_of, end_of, facts, notes, steps_of
+from torchperf_lint.reporters._ranks import html_ranks
+from torchperf_lint.reporters._run import device_of, end_of, facts, notes, ranks_of, steps_of
 from torchperf_lint.reporters._run_first import First, first, price
-from torchperf_lint.reporters._words import counted, place
+from torchperf_lint.reporters._words import place
 from torchperf_lint.run_report import RunReport
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -71,6 +72,7 @@ def _sections(report: RunReport, view: View, todo: list[First]) -> list[Markup]:
         _first(report, view, todo),
         where_it_went(report),
         over_time(report.run),
+        html_ranks(report.run),
         findings(report, view),
         sites(report),
         lines(el("h2", "About the run", id=_ABOUT), _facts(report.run)),
@@ -92,7 +94,7 @@ def _facts(run: Evidence) -> Markup:
         ("exit code", _ending(run)),
     ]
     if len(run.ranks) > 1:
-        said.append(("ranks", counted(len(run.ranks), "rank")))
+        said.append(("ranks", ranks_of(run)))
     return el("dl", *(el("div", el("dt", name), el("dd", text)) for name, text in said), class_="facts")
 
 

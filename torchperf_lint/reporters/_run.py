@@ -5,8 +5,6 @@ About a screen. Only figures that were measured are printed; `-` stands for thos
 
 from __future__ import annotations
 
-import signal
-
 from rich.text import Text
 
 from torchperf_lint.amounts import ms
@@ -14,10 +12,11 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._page import INDENT, Page, page
+from torchperf_lint.reporters._ranks import ended_early, show_ranks
 from torchperf_lint.reporters._run_findings import unfound, verdicts
 from torchperf_lint.reporters._run_first import First, first, show_first
 from torchperf_lint.reporters._run_time import show_breakdown, show_utilisation
-from torchperf_lint.reporters._words import counted, printable, problem
+from torchperf_lint.reporters._words import counted, printable, problem, signal_name
 from torchperf_lint.run_report import RunReport
 
 _BETWEEN = " | "
@@ -37,6 +36,7 @@ def render_run(report: RunReport, view: View) -> str:
         _header(sheet, report)
         show_breakdown(sheet, report)
         show_utilisation(sheet, report.run)
+        show_ranks(sheet, report.run)
         _diagnoses(sheet, report, todo)
     show_first(sheet, report, todo)
     verdicts(sheet, report)
@@ -65,7 +65,7 @@ def facts(run: Evidence) -> list[str]:
     if run.torch is not None:
         facts.append(f"torch {run.torch}")
     if len(run.ranks) > 1:
-        facts.append(counted(len(run.ranks), "rank"))
+        facts.append(ranks_of(run))
     facts.append(steps_of(run))
     if run.step_ms is not None and not run.simulated:
         slowest = ", the slowest rank" if len(run.ranks) > 1 else ""
@@ -74,6 +74,11 @@ def facts(run: Evidence) -> list[str]:
     if answered is not None and answered.ms is not None and not run.simulated:
         facts.append(f"median {ms(answered.ms.median)} a {answered.unit}, p95 {ms(answered.ms.p95)}")
     return [*facts, *end_of(run)]
+
+
+def ranks_of(run: Evidence) -> str:
+    """How many, and on how many machines if on several."""
+    return counted(len(run.ranks), "rank") + (f" on {counted(run.nodes, 'node')}" if run.nodes > 1 else "")
 
 
 def device_of(run: Evidence) -> str:
@@ -102,15 +107,8 @@ def end_of(run: Evidence) -> list[str]:
     if code is None:
         return ["how it ended was not recorded"]
     if code < 0:
-        return [f"killed by {_signal(-code)}"]
+        return [f"killed by {signal_name(-code)}"]
     return [f"ended with exit code {code}"] if code else []
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _diagnoses(sheet: Page, report: RunReport, todo: list[First]) -> None:
@@ -186,6 +184,7 @@ def _incomplete(report: RunReport) -> list[str]:
         notes.append(
             f"no record of rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
         )
+    notes += ended_early(run)
     if run.torn:
         notes.append("the record ends in the middle of a line: what was seen in the last second may be missing")
     if run.unwatched:

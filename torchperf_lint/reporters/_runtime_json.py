@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
+from torchperf_lint.reporters._ranks import late_phases
 from torchperf_lint.reporters._requests import requests_figures
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.stragglers import turns
 from torchperf_lint.verdict import named
 from torchperf_lint.window import kernels_of
 
@@ -27,8 +30,9 @@ def runtime(report: RunReport) -> dict[str, object]:
         "train_batches": run.train_batches,
         "eval_batches": run.eval_batches,
         "requests": requests_figures(run),
-        "ranks": [_rank(rank, run.simulated) for rank in run.ranks],
+        "ranks": _ranks(run),
         "missing_ranks": list(run.missing_ranks),
+        "stragglers": _stragglers(run),
         "step_ms": _spread(run.step_ms, run.simulated),
         "breakdown": _breakdown(report),
         "sites": [_site(event, run, _found(event, told)) for event in sorted_sites(run)],
@@ -90,7 +94,7 @@ def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:
         "eval_turns": event.eval_turns,
         "blocked_ms": None if run.simulated else event.blocked_ms,
         "bubble_ms": event.bubble_ms,
-        "bytes": event.nbytes if event.kind == "copy" else None,
+        "bytes": _bytes(event),
         "via": {"path": event.via[0], "line": event.via[1]} if event.via else None,
         "by_rank": list(event.by_rank),
         "found": found,
@@ -98,13 +102,52 @@ def _site(event: Event, run: Evidence, found: bool | None) -> dict[str, object]:
     }
 
 
+def _bytes(event: Event) -> int | None:
+    """Of copies, and of collectives that were given tensors."""
+    if event.kind == "collective":
+        return event.nbytes or None
+    return event.nbytes if event.kind == "copy" else None
+
+
+def _ranks(run: Evidence) -> list[dict[str, object]]:
+    found = None if run.simulated else turns(run)
+    late = {} if run.simulated else late_phases(run)
+    return [
+        _rank(rank, run.simulated)
+        | {"late_steps": found.late.get(index, 0) if found else None, "late_phase": late.get(index)}
+        for index, rank in enumerate(run.ranks)
+    ]
+
+
 def _rank(rank: Rank, simulated: bool) -> dict[str, object]:
+    timed = not simulated and rank.step_ms is not None
     return {
         "rank": rank.rank,
         "pid": rank.pid,
+        "host": rank.host,
         "steps": rank.steps,
         "step_ms": _spread(rank.step_ms, simulated),
-        "wait_ms": None if simulated or rank.step_ms is None else rank.wait_ms,
+        "wait_ms": rank.wait_ms if timed else None,
+        "alone_ms": _phases(rank.alone_ms) if timed else None,
+        "together_ms": _phases(rank.together_ms) if timed else None,
+        "returncode": rank.returncode,
+    }
+
+
+def _phases(ms: Mapping[str, float]) -> dict[str, float | None] | None:
+    return {phase: _rounded(value) for phase, value in ms.items()} or None
+
+
+def _stragglers(run: Evidence) -> dict[str, object] | None:
+    """Single steps of all ranks compared; None where too few were kept, or there is one process."""
+    found = None if run.simulated else turns(run)
+    if found is None:
+        return None
+    return {
+        "steps_compared": found.steps,
+        "late_steps": found.late_steps,
+        "by_ms": _rounded(found.by_ms),
+        "phase": found.phase,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import unicodedata
 from collections import Counter
 
@@ -26,6 +27,14 @@ def place(at: Location) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL`."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def problem(entry: Problem) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.collectives import needless_collectives
 from torchperf_lint.facts.process_flags import explained
@@ -91,7 +91,8 @@ class PerStepMetricCollectives(SourceRule):
     There is no automatic fix: what is added up, and when it is shown, is for the author to say.
 
     ## Confirmed by
-    Nothing: no probe watches collectives. That the line did not run is reported.
+    Collectives that were called at the line, in at least half of the recorded steps, with the time the host stood in
+    them. On a GPU they are put into a queue, and the wait shows elsewhere. A group of one process refutes.
 
     ## References
     - PyTorch documentation of `torch.distributed`, "Synchronous and asynchronous collective operations".
@@ -100,6 +101,7 @@ class PerStepMetricCollectives(SourceRule):
 
     code, name, since = "TPL756", "per-step-metric-collectives", "0.1.0"
     triggers = (".barrier(", "wait_for_everyone", "all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast(")
+    probes = ("collectives",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each collective that the step does not need."""
@@ -123,5 +125,5 @@ class PerStepMetricCollectives(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe watches what processes exchange."""
-        return unmeasured(run, finding.location, "no probe watches what processes exchange")
+        """By the collectives that were called at the line."""
+        return by_collectives(finding, run)

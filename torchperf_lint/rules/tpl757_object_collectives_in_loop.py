@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -78,7 +78,8 @@ class ObjectCollectivesInLoop(SourceRule):
     There is no automatic fix: what to send instead depends on the objects.
 
     ## Confirmed by
-    Nothing yet: no probe watches collective operations.
+    Collectives that were called at the line, in at least half of the recorded steps or evaluation batches, with the
+    time the host stood in them. A group of one process refutes.
 
     ## References
     - PyTorch documentation of `torch.distributed.all_gather_object`, its notes.
@@ -86,6 +87,7 @@ class ObjectCollectivesInLoop(SourceRule):
 
     code, name, since = "TPL757", "object-collectives-in-loop", "0.1.0"
     triggers = tuple(f"{name}(" for name in _NAMES)
+    probes = ("collectives",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each exchange of objects in hot code."""
@@ -105,5 +107,5 @@ class ObjectCollectivesInLoop(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe watches collective operations."""
-        return unmeasured(run, finding.location, "no probe watches collective operations")
+        """By the collectives that were called at the line."""
+        return by_collectives(finding, run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.hot import Hot
@@ -76,7 +76,8 @@ class PerTensorAllreduceLoop(SourceRule):
     There is no automatic fix: which gradients may share a buffer depends on their types and devices.
 
     ## Confirmed by
-    Nothing yet: no probe watches collective operations.
+    Collectives that were called at the line, two or more at a time, in at least half of the recorded steps, with the
+    time the host stood in them. One at a time (a model with one parameter), or a group of one process, refutes.
 
     ## References
     - PyTorch documentation of `torch.nn.parallel.DistributedDataParallel`, and its design note.
@@ -84,6 +85,7 @@ class PerTensorAllreduceLoop(SourceRule):
 
     code, name, since = "TPL758", "per-tensor-allreduce-loop", "0.1.0"
     triggers = ("all_reduce(", "reduce(", "reduce_scatter_tensor(")
+    probes = ("collectives",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each exchange of one gradient in a loop over parameters."""
@@ -107,8 +109,8 @@ class PerTensorAllreduceLoop(SourceRule):
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe watches collective operations."""
-        return unmeasured(run, finding.location, "no probe watches collective operations")
+        """By the collectives that were called at the line."""
+        return by_collectives(finding, run, fewest=2)
 
 
 def _is_gradient(node: ast.expr) -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torchperf_lint.errors import UsageError
 from torchperf_lint.events import SUFFIX, UnreadableRecordError, read
 from torchperf_lint.patterns import pattern
+from torchperf_lint.runtime.launch import events_files
 
 PATIENCE_S = 10.0
 """How long rank 0 waits for the other ranks of its node once its own script has ended."""
+_SHARED = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "SLURM_JOB_ID", "PMIX_NAMESPACE", "PMI_JOBID")
+"""What launchers give to all ranks of a run; the first that is set names the files."""
 _RANK = pattern(rf"\.rank(\d+){re.escape(SUFFIX)}$")
 
 
@@ -24,17 +29,40 @@ def events_path(asked: str | None, rank: int | None, environment: Mapping[str, s
     """
     if rank is None:
         return os.path.abspath(asked or f"torchperf-{os.getpid()}{SUFFIX}")
-    meeting = environment.get("TORCHELASTIC_RUN_ID", "none")
-    shared = meeting if meeting != "none" else environment.get("MASTER_PORT", str(os.getppid()))
+    said = (environment.get(name, "") for name in _SHARED)
+    shared = next((name for name in said if name not in ("", "none")), str(os.getppid()))
     stem = (asked or f"torchperf-{_plain(shared)}").removesuffix(SUFFIX)
     return os.path.abspath(f"{stem}.rank{rank}{SUFFIX}")
 
 
+def recorded(names: Sequence[str]) -> list[str]:
+    """The events files that are meant: files, folders of them, patterns (`node*/*.jsonl`) that no shell expanded.
+
+    One file stands for those of all ranks beside it, and of processes it started. Raises UsageError for a folder
+    without any, or a pattern that nothing fits.
+    """
+    if len(names) == 1 and Path(names[0]).is_file():
+        return siblings(names[0])
+    return list(dict.fromkeys(path for name in names for path in _meant(name)))
+
+
+def _meant(name: str) -> list[str]:
+    if Path(name).is_dir():
+        found = sorted(str(path) for path in Path(name).glob(f"*{SUFFIX}"))
+    elif glob.has_magic(name) and not Path(name).exists():
+        found = sorted(glob.glob(name))
+    else:
+        return [name]
+    if not found:
+        raise UsageError(f"no events file (*{SUFFIX}) is there: {name}")
+    return found
+
+
 def siblings(path: str) -> list[str]:
-    """Events files of the ranks of one run that exist, this one's among them, by rank."""
+    """Events files of the ranks of one run that exist, this one's among them, by rank; else of what it started."""
     match = _RANK.search(path)
     if match is None:
-        return [path]
+        return events_files(path) or [path]
     stem = Path(path[: match.start()])
     found = {f: _RANK.search(f.name) for f in stem.parent.iterdir() if f.name.startswith(f"{stem.name}.rank")}
     return [str(f) for f, m in sorted(found.items(), key=lambda item: int(item[1][1]) if item[1] else 0) if m]

@@ -10,7 +10,9 @@ from typing import Any
 
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
+from torchperf_lint.runtime.same_run import missing, place
 from torchperf_lint.spans import sample_of
+from torchperf_lint.stragglers import straggler
 from torchperf_lint.window import KERNELS, bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
@@ -40,7 +42,7 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
     return replace(
         merged,
         utilisation=owner.utilisation,
-        missing_ranks=_missing(runs),
+        missing_ranks=missing(runs),
         returncode=owner.ended.get("returncode") if owner.ended else None,
         wall_s=owner.ended.get("wall_s") if owner.ended else None,
         argv=tuple(owner.header.get("argv", ())),
@@ -51,16 +53,8 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
 
 
 def _rank_order(run: RawRun) -> tuple[int, int]:
-    rank = run.header.get("rank")
+    rank, _ = place(run)
     return (rank if rank is not None else 0, run.header.get("pid", 0))
-
-
-def _missing(runs: Iterable[RawRun]) -> tuple[int, ...]:
-    """Ranks that the launcher announced and that left no file."""
-    headers = [run.header for run in runs]
-    world = max((h.get("world") or 0 for h in headers), default=0)
-    seen = {h.get("rank") for h in headers}
-    return tuple(rank for rank in range(world) if rank not in seen)
 
 
 def _single(run: RawRun) -> Evidence:
@@ -235,16 +229,30 @@ def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
 def _rank(run: RawRun) -> Rank:
     group = run.state.get("distributed") or {}
     bucket = run.steps.get("bucket", 1.0)
-    phases = {phase: spread(kept, bucket) for phase, kept in run.steps.get("phases", {}).items()}
     return Rank(
-        rank=group.get("rank") if run.header.get("rank") is None else run.header["rank"],
+        rank=place(run)[0],
         pid=run.header.get("pid", 0),
         steps=run.steps.get("steps", 0),
         step_ms=spread(run.steps.get("histogram", ()), bucket),
         wait_ms=sum(loader.get("steady_wait_ms", 0.0) for loader in run.loaders.values()),
-        alone_ms={phase: found.median for phase, found in phases.items() if found is not None},
+        alone_ms=_medians(run.steps.get("phases", {}), bucket),
         group=group.get("world"),
+        together_ms=_medians(run.steps.get("together", {}), bucket),
+        single_steps=run.pace,
+        host=run.header.get("host"),
+        ended=run.ended is not None,
+        returncode=run.ended.get("returncode") if run.ended else None,
     )
+
+
+def _medians(histograms: Mapping[str, Iterable[Sequence[int]]], bucket: float) -> dict[str, float]:
+    found = {phase: spread(kept, bucket) for phase, kept in histograms.items()}
+    return {phase: _or_none_at_all(times.median) for phase, times in found.items() if times is not None}
+
+
+def _or_none_at_all(ms: float) -> float:
+    """A phase that did not occur is kept in the lowest bucket there is: the logarithm of 0 has none."""
+    return ms if ms > 1e-5 else 0.0
 
 
 def spread(histogram: Iterable[Sequence[int]], bucket: float) -> Spread | None:
@@ -267,9 +275,12 @@ def _quantile(rows: Sequence[tuple[int, int]], total: int, share: float, bucket:
 
 
 def _merged(singles: Sequence[Evidence]) -> Evidence:
-    """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank."""
+    """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank.
+
+    Where the time goes is told of the rank that the others wait for, else of the one that waits longest for data.
+    """
     slowest = max(singles, key=lambda e: (e.step_ms.median if e.step_ms else 0.0, -singles.index(e)))
-    waiting = max(singles, key=lambda e: sum(s.ms for s in e.segments if s.phase == "data"))
+    waiting = _late(singles, slowest.step_ms) or max(singles, key=_waits_for_data)
     windowed = next((e for e in singles if KERNELS in e.state), singles[0])
     lines: dict[str, dict[int, int]] = {}
     for single in singles:
@@ -299,6 +310,16 @@ def _merged(singles: Sequence[Evidence]) -> Evidence:
         ranks=tuple(rank for e in singles for rank in e.ranks),
         samples=tuple(sample for e in singles for sample in e.samples),
     )
+
+
+def _late(singles: Sequence[Evidence], step_ms: Spread | None) -> Evidence | None:
+    ranks = [single.ranks[0] for single in singles]
+    late = straggler(ranks, step_ms)
+    return singles[ranks.index(late.rank)] if late is not None else None
+
+
+def _waits_for_data(single: Evidence) -> float:
+    return sum(segment.ms for segment in single.segments if segment.phase == "data")
 
 
 def _merged_events(singles: Sequence[Evidence]) -> Iterable[Event]:

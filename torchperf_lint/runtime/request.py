@@ -14,6 +14,7 @@ from pathlib import Path
 
 from torchperf_lint.errors import UsageError
 from torchperf_lint.events import SUFFIX
+from torchperf_lint.runtime.placement import placed
 
 VARIABLE = "TORCHPERF_LINT_RUN"
 """The environment variable that tells a watched process what to record; JSON, inherited by what the script starts."""
@@ -132,9 +133,8 @@ def own_flags(original: Sequence[str] = tuple(sys.orig_argv)) -> tuple[str, ...]
 
 def ranks(environment: Mapping[str, str]) -> tuple[int | None, int | None]:
     """(rank, world size) as a launcher such as torchrun set them; None for what is not set or is no number."""
-    found = [environment.get(name, "") for name in ("RANK", "WORLD_SIZE")]
-    rank, world = (int(text) if text.isdecimal() else None for text in found)
-    return rank, world
+    here = placed(environment)
+    return here.rank, here.world
 
 
 def _flags(words: Iterator[str]) -> Iterator[str]:

@@ -11,11 +11,13 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from time import time
 from types import CodeType
 from typing import Any, TypeVar
 
 from torchperf_lint import __version__, events
 from torchperf_lint.runtime.imports import after_import
+from torchperf_lint.runtime.placement import identity, placed
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.sites import Sites
 from torchperf_lint.runtime.timeline import Timeline
@@ -63,7 +65,8 @@ class Session:
         self._failures: dict[str, int] = {}
 
     def _header(self, cwd: str) -> dict[str, Any]:
-        spec = self.spec
+        spec, here = self.spec, placed(os.environ)
+        launched = here.rank is not None
         return {
             "version": events.VERSION,
             "tool": __version__,
@@ -71,8 +74,11 @@ class Session:
             "platform": " ".join(os.uname()[i] for i in (0, 2, 4)),
             "argv": events.redacted(sys.orig_argv[1:]),
             "cwd": cwd,
-            "rank": spec.get("rank"),
-            "world": spec.get("world"),
+            # A launcher that runs within the watched process tells its ranks what nobody has told us.
+            "rank": here.rank if launched else spec.get("rank"),
+            "world": here.world if launched else spec.get("world"),
+            **identity(here),
+            "started": round(time(), 3),
             "primary": self.primary,
             "simulated": self.simulated,
             "in_process": bool(spec.get("in_process")),

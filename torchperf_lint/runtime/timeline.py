@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from math import floor, log
 from time import perf_counter, time
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime import pace
+from torchperf_lint.runtime.pace import BUCKET, Pace
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.sample import Sample
 from torchperf_lint.runtime.scopes import Scope, Segment, Totals
@@ -49,15 +50,13 @@ WAIT = "waiting for the device"
 COMPILE = "compiling"
 _ASIDE = (WAIT, COMPILE)
 """What the host's time counts as, whatever it was part of."""
-_ALONE = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step"}
-"""What a process does by itself in a step, by the mark that ends it. Collectives run in backward passes and optimizers,
-where each process waits for the latest, so step times do not tell ranks apart and these do."""
+_COMPARED = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step", BACKWARDED: pace.BACKWARD}
+"""What ranks are compared by, by the mark that ends it. Collectives run in backward passes and optimizers, where each
+process waits for the latest, so step times do not tell ranks apart and these do."""
 Moment = tuple[float, int]
 """When, in seconds on the timeline's clock, and on which thread."""
 _AT_ONCE = 20
 """So many steps are followed mark by mark; after them, marks may be set later than what they mark."""
-BUCKET = 0.02
-"""Step times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
 _MOST_BETWEEN = 25
 """So many steps of other optimizers, and the first is that of an earlier stage; GANs take 5 of one for 1 of another."""
 _MOST_SEGMENTS = 200
@@ -102,9 +101,7 @@ class Timeline:
         self._histogram: dict[int, int] = {}
         self.compared = False
         """Whether other processes train with this one: only then is kept, step by step, what each does alone."""
-        self._of_step = dict.fromkeys(_ALONE, 0.0)
-        """Seconds of the step under way, by the mark that ends them."""
-        self._by_phase: dict[str, dict[int, int]] = {name: {} for name in _ALONE}
+        self._pace = Pace()
         self.left_out = 0
         """Steps under a profiler of ours, which count in no time."""
         self._leaves_out = False
@@ -247,7 +244,7 @@ class Timeline:
         with self.recorder.lock:
             self._leaves_out = False
             self._aside.clear()
-            self._of_step = dict.fromkeys(_ALONE, 0.0)
+            self._pace.starts_over()
             self._closed_at = None
             if self._last is not None:
                 self._last = (self._last[0], at, self._last[2])
@@ -270,6 +267,14 @@ class Timeline:
     def _set_aside(self, what: str, ms: float, thread: int) -> None:
         if thread == self._thread:
             self._aside[what] = self._aside.get(what, 0.0) + ms / 1000
+
+    def met(self, ms: float) -> None:
+        """A collective that Python called took so long on the host."""
+        self.recorder.later(self._count_meeting, ms, threading.get_ident())
+
+    def _count_meeting(self, ms: float, thread: int) -> None:
+        if self.compared and thread == self._thread:
+            self._pace.meets(ms / 1000)
 
     def _mine(self, thread: int, trains: bool = False) -> bool:
         """Whether this is the training thread: the first that trains or, until one does, the first to read a loader."""
@@ -302,6 +307,7 @@ class Timeline:
         scopes = self.recorder.scopes
         if last is None or not scopes.steady:
             self._aside.clear()
+            self._pace.skips()
             return
         with self.recorder.lock:
             segments = (scope or scopes.current).segments
@@ -316,8 +322,8 @@ class Timeline:
             total[1] += 1
             if self._sampling is not None:
                 self._sampling = self._sampling.mark(last, name, at, key, self._thread)
-        if self.compared and name in _ALONE:
-            self._of_step[name] += spent
+        if self.compared:
+            self._pace.passes(_COMPARED.get(name), spent)
 
     def _spend_aside(self, segments: dict[Segment, list[float]], most: float) -> float:
         """Time in which the host stood still for the device, or compiled, counts as that, whatever it was part of."""
@@ -354,18 +360,13 @@ class Timeline:
         if self._leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
-            keep(self._histogram, now - self._closed_at)
+            pace.keep(self._histogram, now - self._closed_at)
             if self.compared:
-                self._keep_phases()
+                self._pace.closes(self.steps)
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup and not self._leaves_out
         scopes.trains()
         scopes.stepped()
-
-    def _keep_phases(self) -> None:
-        for name, seconds in self._of_step.items():
-            keep(self._by_phase[name], seconds)
-            self._of_step[name] = 0.0
 
     def records(self) -> Iterator[Record]:
         """`spans`, `steps` and `time`, when they have changed."""
@@ -387,8 +388,10 @@ class Timeline:
             "eval_batches": scopes.evaluation.batches,
             "bucket": BUCKET,
             "histogram": sorted(self._histogram.items()),
-            "phases": {_ALONE[name]: sorted(kept.items()) for name, kept in self._by_phase.items() if kept},
+            "phases": self._pace.histograms(*pace.ALONE),
+            "together": self._pace.histograms(pace.BACKWARD, pace.MET),
         }
+        yield from self._pace.records()
         yield {
             "record": "time",
             "train": self._segments(scopes.train),
@@ -407,12 +410,6 @@ class Timeline:
             total[0] += seconds
             total[1] += times
         return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
-
-
-def keep(histogram: dict[int, int], seconds: float) -> None:
-    """Count a time, in seconds, in its bucket of `BUCKET`."""
-    bucket = floor(log(max(seconds * 1000, 1e-6)) / BUCKET)
-    histogram[bucket] = histogram.get(bucket, 0) + 1
 
 
 def _phase(last: str, name: str) -> str:

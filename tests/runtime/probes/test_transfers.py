@@ -269,7 +269,21 @@ def told(tmp_path_factory):
     return [json.loads(out) for out, _ in ended]
 
 
-@pytest.mark.parametrize("what", ["dynamo", "script", "trace", "fx", "subclass", "mode", "overrides", "errors", "vmap"])
+KINDS = (
+    "dynamo",
+    "dynamo in a process group",
+    "script",
+    "trace",
+    "fx",
+    "subclass",
+    "mode",
+    "overrides",
+    "errors",
+    "vmap",
+)
+
+
+@pytest.mark.parametrize("what", KINDS)
 def test_nobody_notices(told, what):
     plain, watched = told
     assert watched[what] == plain[what]

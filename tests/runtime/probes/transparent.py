@@ -7,13 +7,14 @@ from pathlib import Path
 import torch
 
 if sys.argv[1] == "watched":
-    from torchperf_lint.runtime.probes import allocator, data_parallel, lines, transfers
+    from torchperf_lint.runtime.probes import allocator, collectives, data_parallel, lines, transfers
     from torchperf_lint.runtime.session import Session
 
     session = Session({"events": sys.argv[2], "owner_pid": 0, "project_root": str(Path(__file__).parent)})
     transfers.watch(session, torch, "meta")
     assert allocator.install(session, torch) is None
     assert data_parallel.install(session, torch) is None
+    assert collectives.install(session, torch) is None
     lines.begin(session)
     session._hide_from_compilers(torch)
 
@@ -46,6 +47,27 @@ def breaks_at_item(x):
 def empties(x):
     torch.cuda.empty_cache()
     return x + 1
+
+
+def exchanges(x):
+    total = x + 1
+    torch.distributed.all_reduce(total)
+    return total * 2
+
+
+def exchanges_and_breaks_off(x):
+    total = x.sum().item() + x
+    torch.distributed.all_reduce(total)
+    torch.distributed.barrier()
+    return total
+
+
+def in_a_group():
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        return [compiled(function, X) for function in (exchanges, exchanges_and_breaks_off)]
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def scripted(x: torch.Tensor):
@@ -113,6 +135,7 @@ if sys.argv[1] == "watched":
 tracing = sys.gettrace() is not None
 facts = {
     "dynamo": [compiled(f, X) for f in (moves_and_casts, breaks_at_item, empties, PARALLEL)],
+    "dynamo in a process group": in_a_group(),
     "script": str(torch.jit.script(scripted).graph),
     "trace": torch.jit.trace(Traced(), X).code,
     "fx": torch.fx.symbolic_trace(Traced()).code,

@@ -25,6 +25,13 @@ def leave_alone(torch: Any, callbacks: set[CodeType]) -> None:  # noqa: ANN401
         (skip_deeply if code in callbacks else skip)(code)
 
 
+def compiling(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
+    """For our wrappers to ask: Dynamo folds its answer to True, and so traces the original alone."""
+    compiler = getattr(torch, "compiler", None)
+    found: Callable[[], bool] | None = getattr(compiler, "is_compiling", None)
+    return found if found is not None else lambda: False
+
+
 def number_of_backends() -> int:
     """Changes when `would_disturb` may have changed; quick to ask."""
     return len(_backends())

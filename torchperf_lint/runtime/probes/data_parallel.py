@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.probes import _dynamo
+
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key
@@ -21,7 +23,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     watch = _Watch(session)
     cls = torch.nn.DataParallel
     cls.__init__ = _after(cls.__init__, session.guarded(NAME, watch.made))
-    cls.forward = _after(cls.forward, session.guarded(NAME, watch.ran), _compiling(torch))
+    cls.forward = _after(cls.forward, session.guarded(NAME, watch.ran), _dynamo.compiling(torch))
     return None
 
 
@@ -55,10 +57,3 @@ def _after(
         return result
 
     return method
-
-
-def _compiling(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
-    """Dynamo folds this to True, so that it traces the original alone."""
-    compiler = getattr(torch, "compiler", None)
-    found: Callable[[], bool] | None = getattr(compiler, "is_compiling", None)
-    return found if found is not None else lambda: False

@@ -23,7 +23,7 @@ def _watch(told: str) -> None:
 
     spec = json.loads(told)
     try:
-        _die_with_parent(spec["owner_pid"])
+        _die_with_parent(spec)
         _find_package()
         from torchperf_lint.runtime import session
 
@@ -42,9 +42,10 @@ def _find_package() -> None:
         sys.path.remove(root)
 
 
-def _die_with_parent(owner: int) -> None:
+def _die_with_parent(spec: dict) -> None:  # type: ignore[type-arg]
     """Under a launcher only: one that kills what it started by SIGKILL would leave the script behind, with the GPU."""
-    if "RANK" not in os.environ or sys.platform != "linux" or os.getppid() != owner:
+    owner = spec["owner_pid"]
+    if spec.get("rank") is None or sys.platform != "linux" or os.getppid() != owner:
         return
     import ctypes
     import signal
