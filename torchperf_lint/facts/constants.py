@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.bound_alike import (
@@ -253,7 +254,7 @@ class Look:
         if node is None:
             return None
         argument = argument_for(node, function, name)
-        if argument is None and any(k.arg is None for k in node.keywords):
+        if argument is None and unpacks_keywords(node):
             return self.promised(self.frame.function, name) if unpacks_settings(node) else None
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None

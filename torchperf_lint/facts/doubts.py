@@ -8,6 +8,7 @@ import re
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
@@ -62,7 +63,7 @@ class _Doubts:
         if any("#" in line and _MEMORY.search(line) for line in self.turn.file.lines[max(first - 3, 0) : first + 1]):
             return True
         parts = [p for s in self.turn.indexed for p in (s.slice.elts if isinstance(s.slice, ast.Tuple) else [])]
-        return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+        return any(is_none(part) for part in parts)
 
     def _recursion(self) -> str | None:
         """A name that a turn reads before it sets it: the next turn needs this one's."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 
 _UNWRAPPING = frozenset({"bool", "int", "float"})
@@ -184,7 +185,7 @@ def _is_picked_by_call(call: ast.Call, method: ast.Attribute, mask: str, known: 
         return _is_picked(method.value, mask, known)
     if method.attr not in _ELEMENTWISE or chain(method.value) == "torch":
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     return all(_is_picked(part, mask, known) for part in (method.value, *given))
 
 

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.put_away import is_kept
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.requests import request_of
@@ -87,7 +89,7 @@ def _loaded(file: SourceFile, site: Site) -> str:
     called = file.denotes(site.call.func, site)
     if called == "timm.create_model":
         wanted = site.keyword("pretrained")
-        return "model" if isinstance(wanted, ast.Constant) and wanted.value is True else ""
+        return "model" if is_true(wanted) else ""
     return "model" if called in _LOADERS else ""
 
 
@@ -197,7 +199,7 @@ def _changes(file: SourceFile, site: Site) -> bool:
     if last_part(site.record.callee) == _LOAD_STATE:
         assert isinstance(call.args[0], ast.Call)
         call = call.args[0]
-    if any(k.arg is None for k in call.keywords) and not call.args:
+    if unpacks_keywords(call) and not call.args:
         return True
     named = [k.value for k in call.keywords if k.arg in _PLACES]
     parts = [*call.args[:2], *named]

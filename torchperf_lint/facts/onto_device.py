@@ -10,6 +10,7 @@ import ast
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.devices import has_a_device, is_dtype
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
@@ -99,10 +100,10 @@ def _takes_numbers(site: Site, method: ast.Call) -> bool:
         return True
     if _name(method).startswith("masked_fill"):
         return False
-    arguments = [*method.args, *(k.value for k in method.keywords)]
-    if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in arguments):
+    given = arguments(method)
+    if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in given):
         return False
-    return not any("Tensor" in ast.unparse(argument) for argument in arguments)
+    return not any("Tensor" in ast.unparse(argument) for argument in given)
 
 
 def _name(method: ast.Call) -> str:

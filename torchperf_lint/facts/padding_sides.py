@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import Place
 
 _LEAST = 2
@@ -54,8 +55,8 @@ def _counts_rows(node: ast.expr) -> bool:
         sized = isinstance(node.func, ast.Attribute) and node.func.attr == "size"
         first = node.args[0] if len(node.args) == 1 else None
         if sized:
-            return isinstance(first, ast.Constant) and first.value == 0
+            return is_literal(first, 0)
         return isinstance(node.func, ast.Name) and node.func.id == "len"
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
         return False
-    return node.value.attr == "shape" and isinstance(node.slice, ast.Constant) and node.slice.value == 0
+    return node.value.attr == "shape" and is_literal(node.slice, 0)

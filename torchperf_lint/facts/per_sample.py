@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
@@ -84,7 +85,7 @@ def _per_sample(file: SourceFile, spot: Spot, loop: RowLoop, rows: SingleRows) -
         return None  # a few operations: TPL651 knows how to write them for all rows
     if _CARRIES.search(name) or _LARGE.search(name) or _spares_memory(file, loop, call):
         return None
-    taken = [_taken(file, spot, rows, given) for given in (*call.args, *(k.value for k in call.keywords))]
+    taken = [_taken(file, spot, rows, given) for given in arguments(call)]
     if None in taken or any(_CARRIES.search(k.arg or "past") for k in call.keywords):
         return None
     whole = next(part for part in taken if isinstance(part, ast.expr))

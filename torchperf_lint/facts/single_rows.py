@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.tracing import parts_of
 
 RowLoop = ast.For | ast.ListComp | ast.GeneratorExp
@@ -45,7 +46,7 @@ class SingleRows:
             over = over.args[0]
         if not isinstance(over, ast.Call) or chain(over.func) not in _COUNTS:
             return None
-        from_zero = len(over.args) == 2 and isinstance(over.args[0], ast.Constant) and over.args[0].value == 0
+        from_zero = len(over.args) == 2 and is_literal(over.args[0], 0)
         return over.args[-1] if len(over.args) == 1 or from_zero else None
 
     @cached_property
@@ -117,7 +118,7 @@ class SingleRows:
             return False
         sides = [upper.left, upper.right]
         named = any(isinstance(side, ast.Name) and side.id == self.index for side in sides)
-        return named and any(isinstance(side, ast.Constant) and side.value == 1 for side in sides)
+        return named and any(is_literal(side, 1) for side in sides)
 
 
 def _is_set(node: ast.Name) -> bool:

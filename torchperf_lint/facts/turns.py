@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to
@@ -106,7 +107,7 @@ class Turn:
     def _seeks(self, node: ast.Call) -> bool:
         """Whether a call looks the element up: `self.index_of(t, schedule)`."""
         targets = self.file.project.types.targets(self.file.path, self.place.function, chain(node.func))
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         return bool(targets) and any(map(self.mentions, given)) and all(is_search(self.file, k) for k in targets)
 
     def works(self) -> bool:

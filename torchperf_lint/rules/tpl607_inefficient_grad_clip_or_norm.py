@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -129,7 +130,7 @@ def _each_step(site: Site) -> bool:
 
 def _raises(site: Site) -> bool:
     value = site.keyword("error_if_nonfinite")
-    return isinstance(value, ast.Constant) and value.value is True
+    return is_true(value)
 
 
 def _is_target(site: Site, target: ast.expr) -> bool:
