@@ -85,10 +85,10 @@ def _pin_below(values: Values, node: ast.expr, frame: Frame) -> ast.Call | None:
     body = values.body(frame.path)
     for _ in range(8):
         if isinstance(node, ast.Name) and body is not None:
-            reaching = body.reaching(frame.function, node.id, frame.at) or []
-            if len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].value is None:
+            made = body.assigned_once(frame.function, node.id, frame.at)
+            if made is None:
                 return None
-            node, frame = reaching[0].value, frame._replace(at=body.at(reaching[0].value))
+            node, frame = made, frame._replace(at=body.at(made))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "pin_memory":
                 return node

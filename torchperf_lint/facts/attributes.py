@@ -74,9 +74,8 @@ def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
 
 def _gradient(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     """`p.grad`, whatever `p` is: in a file of torch only tensors have one, and it is where they are."""
-    imported = values.index.outlines[frame.path].imports
-    head = chain(node).partition(".")[0]
-    if head in imported or not any(name.partition(".")[0] == "torch" for name in imported.values()):
+    outline = values.index.outlines[frame.path]
+    if chain(node).partition(".")[0] in outline.imports or not outline.imports_from("torch"):
         return UNKNOWN  # `torch.autograd.grad`
     return tensor(ANYWHERE, f"`{chain(node)}` (line {node.lineno}) is the gradient of a tensor", Confidence.LIKELY)
 

@@ -37,6 +37,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function, Position
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -160,7 +161,7 @@ class Look:
             if over is None:
                 return SHAPE if lists_sides(self, node) else None
             kinds.append(over)
-            names |= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+            names |= names_of(generator.target)
         made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
         return loosest([*kinds, made]) if made is not None else None
 

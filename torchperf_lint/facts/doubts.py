@@ -13,6 +13,7 @@ from torchperf_lint.facts.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 from torchperf_lint.patterns import pattern
 
@@ -55,7 +56,7 @@ class _Doubts:
     def _bounds(self) -> set[str]:
         """The names in what the loop goes over."""
         over = self.turn.loop.iter if isinstance(self.turn.loop, ast.For) else self.turn.loop.generators[0].iter
-        return {node.id for node in ast.walk(over) if isinstance(node, ast.Name)}
+        return names_of(over)
 
     def _spares_memory(self) -> bool:
         """A comment that says so, or an element set against another axis: `x[i, :, None] - edges`."""

@@ -12,7 +12,7 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import fills_row, fills_up_to
-from torchperf_lint.facts.single import is_length, is_one_tensor
+from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
@@ -156,10 +156,6 @@ def _below_moves(node: ast.expr | None) -> ast.expr | None:
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
     """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
     nodes = _unwrapped(iterated)
-    if not all(is_one_tensor(file, place, node) and _is_tensor(file, place, node) for node in nodes):
+    if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
-
-
-def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
-    return file.value(node, place).kind in ("tensor", "batch")

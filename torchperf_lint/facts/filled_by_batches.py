@@ -56,8 +56,8 @@ def _before_reordering(file: SourceFile, place: Place, whole: ast.expr) -> str:
     """The list of which `rows = [rows[i] for i in order]` takes the same rows."""
     body, node, at = file.project.body(file.path), whole, place.frame.at
     for _ in range(_HOPS):
-        found = body.reaching(place.function, node.id, at) if body is not None and isinstance(node, ast.Name) else None
-        made = found[0].value if found and len(found) == 1 and found[0].how == "assign" else None
+        named = node.id if isinstance(node, ast.Name) else ""
+        made = body.assigned_once(place.function, named, at) if body is not None else None
         element = made.elt if isinstance(made, ast.ListComp) else None
         if made is None or body is None or not isinstance(element, ast.Subscript):
             break

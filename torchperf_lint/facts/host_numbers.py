@@ -138,8 +138,7 @@ def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) ->
 def _only_value(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None:
     """What a local name is bound to, where that is one thing."""
     body = values.body(frame.path)
-    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    return reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+    return body.assigned_once(frame.function, node.id, frame.at) if body is not None else None
 
 
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:

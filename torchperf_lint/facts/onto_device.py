@@ -18,6 +18,7 @@ from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fresh import Fresh
 from torchperf_lint.facts.listing import has_comment
 from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Edit, Fix, Safety
 
 _EXACT = frozenset(
@@ -191,7 +192,7 @@ def _known_before(site: Site, fresh: Fresh, device: ast.expr | None) -> bool:
         return body is not None
     if any(isinstance(node, ast.Call | ast.Subscript) for node in ast.walk(device)):
         return False
-    names = {node.id for node in ast.walk(device) if isinstance(node, ast.Name)}
+    names = names_of(device)
     made = body.at(fresh.call)
     between = [
         d for name in names for d in body.definitions(site.function).get(name, ()) if made <= d.end <= site.start

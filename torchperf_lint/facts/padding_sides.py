@@ -19,10 +19,10 @@ def asks_padding_side(place: Place) -> bool:
     asked = place.expression
     if isinstance(asked, ast.Name):
         body = place.file.project.body(place.file.path)
-        bound = body.reaching(place.function, asked.id, body.at(asked)) if body is not None else None
-        if bound is None or len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
+        only = body.assigned_once(place.function, asked.id, body.at(asked)) if body is not None else None
+        if only is None:
             return False
-        asked = bound[0].value
+        asked = only
     if isinstance(asked, ast.Compare) and len(asked.ops) == 1 and isinstance(asked.ops[0], ast.Eq):
         sides = (asked.left, asked.comparators[0])
         return any(_of_end(side, "sum") for side in sides) and any(_is_rows(place, side) for side in sides)

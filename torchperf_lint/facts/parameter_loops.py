@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
-from torchperf_lint.facts.roles import COLD_NAME
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 from torchperf_lint.model import Confidence

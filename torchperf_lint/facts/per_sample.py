@@ -21,6 +21,7 @@ from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.single_rows import RowLoop, SingleRows
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, Turn
 from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
@@ -132,7 +133,7 @@ def _every_turn(loop: RowLoop) -> Iterator[ast.Call]:
 
 def _turns_often(rows: SingleRows) -> bool:
     turns = literal_turns(rows.iterated)
-    variables = {node.id for node in ast.walk(rows.target) if isinstance(node, ast.Name)}
+    variables = names_of(rows.target)
     return (turns is None or turns > FEW_TURNS) and not any(HANDFUL.search(n) or _TIMES.match(n) for n in variables)
 
 

@@ -14,6 +14,7 @@ from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.searches import is_search
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
@@ -46,7 +47,7 @@ class Turn:
         self.place = place
         self.loop = loop
         self.target = target
-        self.variables = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        self.variables = names_of(target)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
