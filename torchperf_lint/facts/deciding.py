@@ -67,7 +67,7 @@ def _made_of(node: ast.AST) -> list[_Made]:
         return [_Made(set(_values_in(*map(_given, node.targets))), set(_values_in(node.value)), whole)]
     if isinstance(node, ast.For | ast.comprehension):
         # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
-        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target
         return [_Made(set(_values_in(target)), set(_values_in(node.iter)))]
     return []
 

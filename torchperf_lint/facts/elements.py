@@ -14,6 +14,7 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
@@ -115,8 +116,8 @@ def _counts_channels(turn: Turn, bound: ast.expr) -> bool:
     """`for c in range(self.num_classes)`, where turns take `x[:, c]`: that many channels has what they take from."""
     if not _CHANNELS.search(last_part(chain(bound))):
         return False
-    behind = [s for s in turn.indexed if isinstance(s.slice, ast.Tuple) and not turn.is_index(s.slice.elts[0])]
-    return any(isinstance(s.slice, ast.Tuple) and isinstance(s.slice.elts[0], ast.Slice) for s in behind)
+    behind = [s for s in turn.indexed if isinstance(s.slice, ast.Tuple) and not turn.is_index(first_part(s.slice))]
+    return any(isinstance(first_part(s.slice), ast.Slice) for s in behind)
 
 
 def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.expr | None:

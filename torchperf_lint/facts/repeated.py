@@ -21,7 +21,7 @@ from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.meters import ONCE_PER_EPOCH
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, Step, changed_in, counted_in, parts_of, traced
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -134,7 +134,7 @@ def _counts(loop: Loop) -> bool:
 
 
 def _counter(loop: Loop) -> str:
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     return first.id if isinstance(first, ast.Name) else ""
 
 

@@ -16,7 +16,7 @@ from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, Site, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
@@ -138,7 +138,7 @@ def _moves_on(file: SourceFile, caller: Site, loop: Loop, index: ast.expr) -> bo
 
 def _is_position(file: SourceFile, caller: Site, loop: Loop, name: str, hops: int) -> bool:
     counted = isinstance(loop.iter, ast.Call) and last_part(chain(loop.iter.func)) in _COUNTS
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     if counted and isinstance(first, ast.Name) and first.id == name:
         return True
     body = file.project.body(file.path)

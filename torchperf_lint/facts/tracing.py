@@ -74,13 +74,18 @@ def _compared(file: SourceFile, place: Place, node: ast.Compare | ast.BinOp) -> 
     return (sides[plain[0] is sides[0]], plain[0]) if len(plain) == 1 else None
 
 
-def bound_by(file: SourceFile, function: int, loop: Loop) -> set[str]:
+def bound_by(file: SourceFile, function: int, loop: Loop) -> frozenset[str]:
     """The names that the turns of a loop bind, its own variables too."""
-    names = names_of(loop.target)
-    for node in _body(file, function, loop):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
+    # Asked of each read in a loop; walked again each time, a long loop would cost the square of its length.
+    known = file.once(_bound_by_loops)
+    if loop not in known:
+        stored = (n for n in _body(file, function, loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        known[loop] = frozenset({*names_of(loop.target), *(node.id for node in stored)})
+    return known[loop]
+
+
+def _bound_by_loops(_: SourceFile) -> dict[Loop, frozenset[str]]:
+    return {}
 
 
 def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> bool:
@@ -145,7 +150,7 @@ def _body(file: SourceFile, function: int, loop: Loop) -> Iterator[ast.AST]:
         yield from ast.walk(root)
 
 
-def _made_in(found: list[Definition] | None, bound: set[str], name: str) -> ast.expr | None:
+def _made_in(found: list[Definition] | None, bound: frozenset[str], name: str) -> ast.expr | None:
     """What a name that the loop binds was made from there, where that is one expression."""
     if name not in bound or not found:
         return None

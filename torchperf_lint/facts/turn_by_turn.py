@@ -18,7 +18,7 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
@@ -204,5 +204,5 @@ def _counters(loop: Loop) -> set[str]:
     """The variable that numbers the turns."""
     if not isinstance(loop.iter, ast.Call) or last_part(chain(loop.iter.func)) not in ("range", "enumerate", "trange"):
         return set()
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     return {first.id} if isinstance(first, ast.Name) else set()
