@@ -41,6 +41,17 @@ class Net(nn.Module):
         return (yield), lambda: (yield x.cuda().item())
 
 
+class Small(nn.Module):
+    def __init__(self):
+        [] = self.parts = torch.zeros(3)
+        () = self.a, *self.b = f()
+
+    def forward(self, x: torch.Tensor):
+        for i in range(len(x)):
+            self.a(x[()], x[i][()], i[()])
+        return x * self.parts.to(x.device) + self.a.item() + self.b[0].item()
+
+
 class Data(Dataset, metaclass=type, key=3):
     def __getitem__(self, index, /): return [t.item() for t in (r := index) if (t := t) for t in t]
 

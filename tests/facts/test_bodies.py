@@ -237,9 +237,18 @@ def test_what_a_method_assigns_to_self():
                 self.d = 4
                 this.register_buffer("e", p)
                 this.register_buffer(p, p)
+                [] = this.f = p()
+                this.g, this.h = p()
         """)
     found = [(name, ast.unparse(value), buffer) for name, value, buffer in body.self_assignments(1)]
-    assert found == [("a", "1", False), ("b", "2", False), ("e", "p", True)]
+    assert found == [
+        ("a", "1", False),
+        ("b", "2", False),
+        ("e", "p", True),
+        ("f", "p()", False),
+        ("g", "p()[0]", False),
+        ("h", "p()[1]", False),
+    ]
 
 
 def test_returns_are_those_of_the_function_itself():
