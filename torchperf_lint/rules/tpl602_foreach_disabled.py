@@ -32,7 +32,8 @@ class ForeachDisabled(SourceRule):
 
     ## Why it is slow
     Without it, torch updates all parameters on a CUDA device together, with a handful of kernels for a whole list. One
-    at a time, each parameter costs about ten kernels, and most of them are too small to keep the device busy.
+    at a time, each parameter costs several kernels of its own, and those of biases and norms are too small to keep the
+    device busy.
 
     ## Example
     ```python
