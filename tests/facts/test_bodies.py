@@ -76,6 +76,26 @@ def test_reaching_bindings(code, expected):
 
 
 @pytest.mark.parametrize(
+    ("code", "all_of_them", "only"),
+    [
+        ("x = 1\nuse()", ["1"], "1"),
+        ("x = 1\nif p:\n    x = 2\nuse()", ["1", "2"], None),
+        ("x = 1\nif p:\n    x += 2\nuse()", [], None),
+        ("for x in p:\n    use()", [], None),
+        ("x, y = p\nuse()", [], None),
+        ("x, y = 1, 2\nuse()", ["1"], "1"),
+        ("use()", [], None),
+    ],
+)
+def test_what_plain_assignments_bind(code, all_of_them, only):
+    body, text = body_of("def f(p):\n" + "".join(f"    {line}\n" for line in code.splitlines()))
+    (call,) = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call))
+    assert list(map(ast.unparse, body.assigned(1, "x", body.at(call)))) == all_of_them
+    found = body.assigned_once(1, "x", body.at(call))
+    assert (found and ast.unparse(found)) == only
+
+
+@pytest.mark.parametrize(
     ("code", "expected"),
     [
         ("x = 1\ntry:\n    x = g()\nexcept E:\n    use()", ["1", "g()"]),
@@ -217,9 +237,18 @@ def test_what_a_method_assigns_to_self():
                 self.d = 4
                 this.register_buffer("e", p)
                 this.register_buffer(p, p)
+                [] = this.f = p()
+                this.g, this.h = p()
         """)
     found = [(name, ast.unparse(value), buffer) for name, value, buffer in body.self_assignments(1)]
-    assert found == [("a", "1", False), ("b", "2", False), ("e", "p", True)]
+    assert found == [
+        ("a", "1", False),
+        ("b", "2", False),
+        ("e", "p", True),
+        ("f", "p()", False),
+        ("g", "p()[0]", False),
+        ("h", "p()[1]", False),
+    ]
 
 
 def test_returns_are_those_of_the_function_itself():

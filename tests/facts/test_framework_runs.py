@@ -7,7 +7,7 @@ import ast
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.framework_runs import UNKNOWN, is_ordinary, is_trial, literal, small
+from torchperf_lint.facts.framework_runs import is_ordinary, is_trial, small
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 
@@ -16,25 +16,6 @@ def call(text: str) -> ast.Call:
     node = ast.parse(text, mode="eval").body
     assert isinstance(node, ast.Call)
     return node
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("f(n=1)", 1),
-        ("f(n=-1)", -1),
-        ("f(n='a')", "a"),
-        ("f(n=None)", None),
-        ("f(n=m)", UNKNOWN),
-        ("f(n=-m)", UNKNOWN),
-        ("f(n=-'a')", UNKNOWN),
-        ("f(m=1)", UNKNOWN),
-        ("f(**n)", UNKNOWN),
-    ],
-)
-def test_literals(text, expected):
-    found = literal(call(text), "n")
-    assert found is expected or found == expected
 
 
 def test_true_is_no_number():

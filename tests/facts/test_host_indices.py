@@ -208,3 +208,26 @@ def counted(loop, body):
 )
 def test_an_index_of_a_training_loop(loop, body, indices):
     assert counted(loop, body) == indices
+
+
+WRITTEN = """
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, n: int):
+            x = x.cuda()
+            mask = torch.zeros(n, dtype=torch.bool)
+{writing}
+            return x[mask]
+"""
+
+
+@pytest.mark.parametrize(
+    ("writing", "found"),
+    [
+        ("            mask[self.left_out] = True", 1),
+        ("            for i in range(n):\n                mask[self.left_out[i]] = True", 0),
+        ("            mask[self.chosen(n)] = True", 0),
+    ],
+)
+def test_a_number_or_two_may_be_written_on_the_device_as_well(writing, found):
+    files = texts(WRITTEN.format(writing=writing))
+    assert len(list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))) == found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.loader_arguments import unpacks, workers
+from torchperf_lint.facts.arguments import unpacks
+from torchperf_lint.facts.loader_arguments import workers
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 

@@ -375,3 +375,11 @@ def test_parameters_leave_out_the_stars():
 def test_off_by_default_are_none_and_false():
     found = off_by_default(arguments("a, b=None, c=False, d=0, e=True, *, f=None, g, h=False, i=''"))
     assert found == {"b", "c", "f", "h"}
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("import torch.nn as nn", True), ("from torch import nn", True), ("import torchvision", False), ("", False)],
+)
+def test_whether_a_file_imports_from_a_package(code, expected):
+    assert outlined(code).imports_from("torch", "jax") is expected

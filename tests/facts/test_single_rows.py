@@ -48,6 +48,7 @@ def test_one_row(code):
         "for i in range(n): f(x[i - 1 : i])",
         "for row in x: f(row.unsqueeze(1))",
         "for row in x: f(row[:, None])",
+        "for row in x: f(row[()])",
         "for row in x: f(y.unsqueeze(0))",
         "for row in x:\n    one = row[None]\n    one = one + 1\n    f(one)",
     ],

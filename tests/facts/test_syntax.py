@@ -7,7 +7,7 @@ import typing
 
 import pytest
 
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import children_of, names_of
 
 MATCHING = """\
 match command:
@@ -47,3 +47,14 @@ def test_children_are_the_nodes_of_all_fields(text):
     contexts = ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop
     for node in ast.walk(tree):
         assert children_of(node) == [c for c in ast.iter_child_nodes(node) if not isinstance(c, contexts)]
+
+
+@pytest.mark.parametrize("text", [MATCHING, *map(inspect.getsource, SOURCES.values())])
+def test_names_are_those_that_are_read_and_bound(text):
+    tree = ast.parse(text)
+    assert names_of(tree) == {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def test_names_of_several_parts_together():
+    assert names_of(*ast.parse("x.grad[i] = f(y=z)\nx += 1").body) == {"x", "i", "f", "z"}
+    assert names_of() == set()

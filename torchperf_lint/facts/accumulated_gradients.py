@@ -11,14 +11,16 @@ for i, (x, y) in enumerate(loader):          for x, y in loader:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.calls_within import calls_in, under_a_count
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.signatures import defaulted
 from torchperf_lint.facts.source import Site, SourceFile
 
 _DDP = ("torch.nn.parallel.DistributedDataParallel()", "torch.nn.parallel.distributed.DistributedDataParallel()")
@@ -129,15 +131,4 @@ def _is_one(site: Site, count: ast.expr) -> bool:
     given = body.functions[site.function]
     if not isinstance(given, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
-    return any(name == count.id and _is_number(value, 1) for name, value in _defaults(given.args))
-
-
-def _defaults(given: ast.arguments) -> Iterable[tuple[str, ast.expr | None]]:
-    positional = [*given.posonlyargs, *given.args]
-    with_default = positional[len(positional) - len(given.defaults) :]
-    yield from ((each.arg, value) for each, value in zip(with_default, given.defaults, strict=True))
-    yield from ((each.arg, value) for each, value in zip(given.kwonlyargs, given.kw_defaults, strict=True))
-
-
-def _is_number(node: ast.expr | None, number: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value == number
+    return any(name == count.id and is_literal(value, 1) for name, value in defaulted(given.args))

@@ -105,9 +105,7 @@ def _is_whole(site: Site, converted: ast.expr) -> bool:
     summed: ast.expr | None = node.func.value
     if isinstance(summed, ast.Name):
         body = site.file.project.body(site.file.path)
-        reaching = body.reaching(site.function, summed.id, site.start) if body is not None else None
-        plain = bool(reaching) and len(reaching or ()) == 1 and reaching[0].how == "assign" and not reaching[0].index  # type: ignore[index]
-        summed = reaching[0].value if plain and reaching else None
+        summed = body.assigned_once(site.function, summed.id, site.start) if body is not None else None
     if isinstance(summed, ast.Call) and isinstance(summed.func, ast.Attribute):
         return summed.func.attr in _TRUTHS
     return isinstance(summed, ast.Compare)

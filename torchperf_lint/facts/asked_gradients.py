@@ -12,11 +12,11 @@ Who uses the first does so for every batch, who uses the second in every trainin
 from __future__ import annotations
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -40,7 +40,11 @@ def gradient_role(index: Index, key: FunctionKey) -> Role | None:
     ):
         return None
     given = {p.name for p in function.parameters[function.bound :]}
-    if _BACKWARD.search(function.name) and any(map(_LOSSES.search, given)) and _imports_torch(index, key.path):
+    if (
+        _BACKWARD.search(function.name)
+        and any(map(_LOSSES.search, given))
+        and index.outlines[key.path].imports_from("torch")
+    ):
         return _role(f"runs `backward` on the losses that it is given{_NOT_CALLED} every step", "training step")
     if len(given) < 2 or not any(map(_TRUTH.search, given)):
         return None
@@ -75,7 +79,3 @@ def _asks(index: Index, key: FunctionKey, function: Function) -> int | None:
     )
     asked = (c.line for c in own if c.callee.endswith(("autograd.grad", ".backward")) or c.callee == "grad")
     return next(asked, None) if told else None
-
-
-def _imports_torch(index: Index, path: str) -> bool:
-    return any(name.partition(".")[0] == "torch" for name in index.outlines[path].imports.values())

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments, keyword
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import Made, made_on_host, upload_at
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -29,8 +31,7 @@ class Pinned(NamedTuple):
 
 def does_not_block(node: ast.Call) -> bool:
     """Whether a call says `non_blocking=True`."""
-    flag = next((k.value for k in node.keywords if k.arg == "non_blocking"), None)
-    return isinstance(flag, ast.Constant) and flag.value is True
+    return is_true(keyword(node, "non_blocking"))
 
 
 def pageable_source(site: Site) -> Made | None:
@@ -84,10 +85,10 @@ def _pin_below(values: Values, node: ast.expr, frame: Frame) -> ast.Call | None:
     body = values.body(frame.path)
     for _ in range(8):
         if isinstance(node, ast.Name) and body is not None:
-            reaching = body.reaching(frame.function, node.id, frame.at) or []
-            if len(reaching) != 1 or reaching[0].how != "assign" or reaching[0].value is None:
+            made = body.assigned_once(frame.function, node.id, frame.at)
+            if made is None:
                 return None
-            node, frame = reaching[0].value, frame._replace(at=body.at(reaching[0].value))
+            node, frame = made, frame._replace(at=body.at(made))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "pin_memory":
                 return node
@@ -119,7 +120,7 @@ def _is_handed_to_a_thread(file: SourceFile, name: str) -> bool:
         if last_part(call.callee) not in _STARTERS or body is None:
             continue
         node = body.node_of(call)
-        handed = [*node.args, *(k.value for k in node.keywords)] if node is not None else []
+        handed = arguments(node) if node is not None else []
         if any(isinstance(a, ast.Name | ast.Attribute) and last_part(ast.unparse(a)) == name for a in handed):
             return True
     return False

@@ -25,10 +25,8 @@ def is_at_extreme(place: Place) -> bool:
     body = place.file.project.body(place.file.path)
     if body is None or not isinstance(read.value, ast.Name):
         return False
-    bound = body.reaching(place.function, read.slice.id, body.at(read.slice)) or ()
-    if len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
-        return False
-    of = _reduced(bound[0].value)
+    index = body.assigned_once(place.function, read.slice.id, body.at(read.slice))
+    of = _reduced(index) if index is not None else None
     if of is None or chain(of) != read.value.id:
         return False
     name = read.value.id

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 
@@ -61,7 +62,7 @@ def _asked(call: ast.Call) -> bool | None:
     value = given.get(name) or (call.args[position] if len(call.args) > position else None)
     if value is None:
         return False
-    return True if isinstance(value, ast.Constant) and value.value is True else None
+    return True if is_true(value) else None
 
 
 def _dropped(file: SourceFile, site: Site) -> str | None:

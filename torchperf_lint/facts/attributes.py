@@ -9,6 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
@@ -78,9 +79,8 @@ def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
 
 def _gradient(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     """`p.grad`, whatever `p` is: in a file of torch only tensors have one, and it is where they are."""
-    imported = values.index.outlines[frame.path].imports
-    head = chain(node).partition(".")[0]
-    if head in imported or not any(name.partition(".")[0] == "torch" for name in imported.values()):
+    outline = values.index.outlines[frame.path]
+    if chain(node).partition(".")[0] in outline.imports or not outline.imports_from("torch"):
         return UNKNOWN  # `torch.autograd.grad`
     return tensor(ANYWHERE, f"`{chain(node)}` (line {node.lineno}) is the gradient of a tensor", Confidence.LIKELY)
 
@@ -151,12 +151,8 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
             return promised
         things = values.types.attribute(thing, name, 0)
         return from_thing(values, things[0] if things else None, name)
-    placeholder = all(_is_none(expression) and not buffer for _, expression, buffer in written)
+    placeholder = all(is_none(expression) and not buffer for _, expression, buffer in written)
     return _promised(values, thing, name, frame) if placeholder else join(found)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _promised(values: Values, thing: Thing, name: str, frame: Frame) -> Value:

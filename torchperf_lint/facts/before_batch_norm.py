@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.source import Site, SourceFile
 
 _DIMENSIONS = ("1d", "2d", "3d")
@@ -42,12 +44,12 @@ def _has_bias(call: ast.Call) -> bool:
     if len(call.args) > _BIAS or any(isinstance(a, ast.Starred) for a in call.args):
         return False
     given = [k.value for k in call.keywords if k.arg in (None, "bias")]
-    return all(isinstance(value, ast.Constant) and value.value is True for value in given)
+    return all(is_true(value) for value in given)
 
 
 def _is_plain(call: ast.Call) -> bool:
     """Whether a normalisation takes the mean of the batch, as it does unless told otherwise."""
-    return not any(k.arg is None for k in call.keywords)
+    return not unpacks_keywords(call)
 
 
 def _neighbour(file: SourceFile, site: Site) -> ast.expr | None:

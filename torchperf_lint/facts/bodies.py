@@ -131,6 +131,17 @@ class Body:
             self._reaching[key] = self._find_reaching(function, name, at)
         return self._reaching[key]
 
+    def assigned(self, function: int, name: str, at: Position) -> list[ast.expr]:
+        """All that plain assignments bind `name` to that may hold at a place; nothing where something else binds it."""
+        reaching = self.reaching(function, name, at) or ()
+        values = [d.value for d in reaching if d.how == "assign" and d.value is not None]
+        return values if len(values) == len(reaching) else []
+
+    def assigned_once(self, function: int, name: str, at: Position) -> ast.expr | None:
+        """The one expression that `name` is bound to at a place; None where it may be something else as well."""
+        values = self.assigned(function, name, at)
+        return values[0] if len(values) == 1 else None
+
     def _find_reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
         found = self.definitions(function).get(name)
         if not found:

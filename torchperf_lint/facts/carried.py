@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.syntax import names_of
 
 _GATHER = frozenset({"maximum", "minimum", "cat", "max", "min", "add"})
 """Functions that fold a tensor into what was there before, in any order."""
@@ -41,7 +42,7 @@ def _names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, context):
             found.add(node.id)
         elif isinstance(node, ast.comprehension):
-            bound |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+            bound |= names_of(node.target)
         stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]
     return found - bound
 

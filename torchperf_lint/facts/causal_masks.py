@@ -10,8 +10,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import keyword, unpacks_keywords
 from torchperf_lint.facts.bound_to import Bound, attribute_bound_to, name_bound_to
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value, tensor
@@ -48,7 +50,7 @@ class Masked(NamedTuple):
 def compared(file: SourceFile) -> Iterator[Masked]:
     """The masks of hot calls that torch has to look at."""
     for site in file.hot_calls(*_names(file)):
-        if site.hot is None or site.hot.kind == "data" or any(keyword.arg is None for keyword in site.call.keywords):
+        if site.hot is None or site.hot.kind == "data" or unpacks_keywords(site.call):
             continue
         if not any(isinstance(argument, ast.Starred) for argument in site.call.args):
             yield from _masks(file, site)
@@ -93,7 +95,7 @@ def _stack(file: SourceFile, site: Site) -> str | None:
 
 
 def _argument(call: ast.Call, name: str, position: int) -> ast.expr | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    given = keyword(call, name)
     return given if given is not None else call.args[position] if position < len(call.args) else None
 
 
@@ -163,5 +165,5 @@ def _is_upper(node: ast.expr, of: str) -> bool:
         return False
     diagonal = _argument(node, "diagonal", 1)
     inner = node.args[0]
-    above = isinstance(diagonal, ast.Constant) and diagonal.value == 1
+    above = is_literal(diagonal, 1)
     return above and isinstance(inner, ast.Call) and chain(inner.func) == f"torch.{of}"

@@ -17,7 +17,7 @@ _NAME, _ATTRIBUTE, _CALL, _SUBSCRIPT = ast.Name, ast.Attribute, ast.Call, ast.Su
 
 def chain(node: ast.AST) -> str:
     """The chain of an expression. Subscripts by a non-negative integer or a plain word keep it."""
-    # The question asked most often of all: types are compared as they are, which takes half the time.
+    # The question asked most often of all: types are compared as they are, which is quicker than `isinstance`.
     found = ""
     current: Any = node
     for _ in range(MAX_PARTS):

@@ -111,7 +111,7 @@ def _made_of(file: SourceFile, run: list[Reading], reading: Reading) -> bool:
         if statement is own:
             break
         targets = _targets(statement)
-        if statement in sources or (targets and made & names_in(statement)):
+        if statement in sources or (targets and made and made & names_in(statement)):
             made |= targets
     return bool(made & names_in(reading.operand))
 

@@ -6,10 +6,11 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import unpacks
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.datasets import data_of, held
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.loader_arguments import given, unpacks, whole_number
+from torchperf_lint.facts.loader_arguments import given, whole_number
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.facts.values import Values

@@ -19,7 +19,7 @@ from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
 _EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
@@ -111,7 +111,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: ast.For | ast.While, name: 
     losses = {operand.partition(".")[0].partition("[")[0] for operand in body.backward_operands(site.function)}
     losses |= _loss_of_accelerator(turn)
     made = _made_of(turn, losses)
-    if not {part.id for part in ast.walk(given) if isinstance(part, ast.Name)} & made:
+    if not names_of(given) & made:
         return None
     backward = max(call.lineno for call in calls_in(turn) if _is_backward(call))
     results = _receivers(site, name)
@@ -152,9 +152,9 @@ def _before(turn: ast.For | ast.While, losses: set[str]) -> set[str]:
         for statement in ast.walk(turn):
             if isinstance(statement, ast.Assign | ast.AugAssign):
                 targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                named = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+                named = names_of(*targets)
                 if named & wanted:
-                    wanted |= {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+                    wanted |= names_of(statement.value)
     return wanted
 
 
@@ -163,7 +163,7 @@ def _receivers(site: Site, name: str) -> set[str]:
     statement = site.file.enclosing(site.function).statement(site.call)
     if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+        return names_of(*targets)
     given = _exchanged(site, name)
     return {given.id} if isinstance(given, ast.Name) else set()
 
@@ -173,7 +173,7 @@ def _decides(site: Site, names: set[str]) -> bool:
     around: Enclosing = site.file.enclosing(site.function)
     for node in around.of_kinds((ast.If, ast.While)):
         assert isinstance(node, ast.If | ast.While)
-        read = {part.id for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+        read = names_of(node.test)
         if read & names and any(isinstance(part, _LEAVES) for inner in children_of(node) for part in ast.walk(inner)):
             return True
     return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.compiling import COMPILE, compiled_by
 from torchperf_lint.facts.source import Site, SourceFile
@@ -50,7 +51,7 @@ def _optimizers(file: SourceFile) -> Iterator[Site]:
 
 
 def _number(site: Site) -> bool:
-    if any(k.arg is None for k in site.call.keywords):
+    if unpacks_keywords(site.call):
         return False
     rate = site.call.args[_LR] if len(site.call.args) > _LR else site.keyword("lr")
     return rate is None or isinstance(rate, ast.Constant | ast.Attribute)

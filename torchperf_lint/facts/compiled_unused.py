@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.compiling import COMPILE, compiled_by
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
 DROPPED, UNREAD, SELF, METHOD = "dropped", "unread", "self", "method"
@@ -112,7 +112,7 @@ def _uses(file: SourceFile, site: Site, statement: ast.Assign, name: str) -> lis
 
 
 def _stored(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return names_of(target)
 
 
 def _all_of(top: ast.AST) -> Iterator[ast.AST]:

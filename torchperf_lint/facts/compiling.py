@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.put_away import is_kept, runs_once
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import hot_functions
@@ -70,7 +71,7 @@ def compiled_by(call: ast.Call) -> ast.expr | None:
     """What a call of `torch.compile` compiles; None where it makes a decorator, or is switched off."""
     named = {keyword.arg: keyword.value for keyword in call.keywords}
     off = named.get("disable")
-    if off is not None and not (isinstance(off, ast.Constant) and off.value is False):
+    if off is not None and not is_false(off):
         return None
     return call.args[0] if call.args else named.get("model")
 

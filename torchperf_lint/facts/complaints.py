@@ -13,6 +13,7 @@ import ast
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.patterns import pattern
 
 _SAYING = pattern(
@@ -67,4 +68,4 @@ def _prepares(statement: ast.stmt) -> bool:
     value = statement.value
     if isinstance(value, ast.Call):
         return "logger" in last_part(chain(value.func)).lower() or last_part(chain(value.func)) == "format"
-    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
+    return isinstance(value, ast.JoinedStr) or (is_text(value))

@@ -17,6 +17,7 @@ from torchperf_lint.facts.hints import (
     numeric_parameter,
     scalar_parameter,
 )
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.records import Position
 from torchperf_lint.patterns import pattern
 
@@ -107,7 +108,7 @@ def is_mode(body: Body, function: int, name: str) -> bool:
     """Whether a parameter is a word that chooses among a few, `mode: str = "sobel"`."""
     words = annotation_words(body, function, name) or frozenset()
     default = default_of(body.functions.get(function), name)
-    named = isinstance(default, ast.Constant) and isinstance(default.value, str)
+    named = is_text(default)
     return (named or bool(words & {"str", "Literal"})) and not words & SEQUENCES
 
 

@@ -14,6 +14,7 @@ from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_sa
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
@@ -173,7 +174,7 @@ def _asked_for_by_word(test: ast.BoolOp, node: ast.AST) -> bool:
     """`mode == "warn" and (x < 0).any()`: only a caller that asks for it gets there."""
     before = test.values[: next(i for i, value in enumerate(test.values) if value is node)]
     words = (c for part in before if isinstance(part, ast.Compare) for c in part.comparators)
-    return any(isinstance(word, ast.Constant) and isinstance(word.value, str) for word in words)
+    return any(is_text(word) for word in words)
 
 
 def _rest(place: Place, branch: ast.If) -> Sequence[ast.stmt]:

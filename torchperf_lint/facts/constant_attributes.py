@@ -14,6 +14,7 @@ from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_prop
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration, loosest
 from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.patterns import pattern
@@ -135,7 +136,7 @@ def _set_once(look: Look, own: Thing, name: str) -> str | None:
         for function, value, buffer in setters(look.values, cls, name):
             if buffer:
                 return None
-            if isinstance(value, ast.Constant) and value.value is None:
+            if is_none(value):
                 continue  # not there yet
             found.append(_set_in_constructor(look, cls.path, function, value))
     return CONFIGURED if all(found) and (found or is_field(look.values, own, name)) else None

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
 from torchperf_lint.facts.constant_attributes import is_of_constants
@@ -67,7 +68,7 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
         return look.inside(tests=look.constructs).of(node.func.value, depth + 1) if kept else None
     if dotted.startswith(_TABLES) and (node.args or node.keywords):
         # What may be told of its arguments is that they are settings: they make a table, and data would make none.
-        return look.used_here().all([*node.args, *(k.value for k in node.keywords)], depth) and CONFIGURED
+        return look.used_here().all(arguments(node), depth) and CONFIGURED
     if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
         return _of_array(look, node, depth)
     if (
@@ -77,7 +78,7 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
         or dotted.startswith("math.")
     ):
         # `min(values, key=...)` chooses by something else.
-        return look.all([*node.args, *(k.value for k in node.keywords)], depth)
+        return look.all(arguments(node), depth)
     if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS and not node.args:
         return look.of(node.func.value, depth + 1)
     if isinstance(node.func, ast.Attribute) and (node.func.attr in _LOOKS_UP or is_of_constants(look, node.func)):
@@ -89,7 +90,7 @@ def _looked_up(look: Look, node: ast.Call, called: ast.Attribute, depth: int) ->
     """Where a table of constants has something: `names.index("SG")`; and what a module of constants computes."""
     if called.attr in _LOOKS_UP and look.used_here().of(called.value, depth + 1) is None:
         return None
-    given = [*node.args, *(k.value for k in node.keywords)]
+    given = arguments(node)
     return CONFIGURED if not given or look.used_here().all(given, depth) is not None else None
 
 
@@ -104,7 +105,7 @@ def _of_array(look: Look, node: ast.Call, depth: int) -> str | None:
 
 def _helped(look: Look, node: ast.Call, depth: int) -> str | None:
     """What a function of the project makes of such numbers, and of names and switches, without drawing any."""
-    given = [*node.args, *(k.value for k in node.keywords)]
+    given = arguments(node)
     targets = look.values.types.targets(look.frame.path, look.frame.function, chain(node.func))
     if not given:
         return _given_back(look, targets, depth)

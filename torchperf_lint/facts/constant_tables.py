@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import unpacks
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.configured import LITERAL, loosest
 from torchperf_lint.facts.constants import constancy
@@ -155,7 +156,7 @@ class _Scale:
         denoted = "" if "()" in denoted else denoted
         name = denoted.removeprefix("torch.")
         given = [*node.args, *(k.value for k in node.keywords if k.arg not in ("device", "dtype", "indexing"))]
-        if any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+        if unpacks(node):
             return None
         if denoted.startswith("torch.") and name in _FACTORIES:
             numbers = self._together(given, at, depth, 1)

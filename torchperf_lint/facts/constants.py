@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.bound_alike import (
@@ -36,6 +37,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function, Position
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -159,7 +161,7 @@ class Look:
             if over is None:
                 return SHAPE if lists_sides(self, node) else None
             kinds.append(over)
-            names |= {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+            names |= names_of(generator.target)
         made = self.inside(names).all([node.elt, *(test for g in node.generators for test in g.ifs)], depth)
         return loosest([*kinds, made]) if made is not None else None
 
@@ -253,7 +255,7 @@ class Look:
         if node is None:
             return None
         argument = argument_for(node, function, name)
-        if argument is None and any(k.arg is None for k in node.keywords):
+        if argument is None and unpacks_keywords(node):
             return self.promised(self.frame.function, name) if unpacks_settings(node) else None
         if argument is None:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import datasets
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks, loader_call
 from torchperf_lint.facts.project import Project
@@ -143,7 +145,7 @@ def _is_pinned(project: Project, origin: Origin) -> bool:
     """Whether a loader pins its batches, which hold tensors and nothing else that has such a method."""
     call = loader_call(project, origin)
     record = next((c for c in project.index.outlines[origin[0]].calls if (c.line, c.column) == origin[1:]), None)
-    if call is None or record is None or any(k.arg is None for k in call.keywords):
+    if call is None or record is None or unpacks_keywords(call):
         return False
     frame = Frame(origin[0], record.function, origin[1:])
     thing = project.values.thing(call.func, frame)
@@ -160,7 +162,7 @@ def _is_true(project: Project, pin: ast.expr | None, frame: Frame) -> bool:
     if isinstance(pin, ast.Call):
         thing = project.values.thing(pin.func, frame)
         return thing is not None and thing.dotted in _ALWAYS_FINE
-    return isinstance(pin, ast.Constant) and pin.value is True
+    return is_true(pin)
 
 
 def _written_to(site: Site) -> bool:

@@ -20,6 +20,7 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
 
@@ -66,7 +67,7 @@ def _is_step_loop(file: SourceFile, spot: Spot, loop: ast.For) -> bool:
 
 def _varies(loop: ast.For, target: ast.Subscript) -> bool:
     """Whether turns choose the element: by the loop's variable, and not by a slice or a mask."""
-    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    variables = names_of(loop.target)
     if any(isinstance(part, ast.Slice) for part in ast.walk(target.slice)):
         return False
     return any(isinstance(n, ast.Name) and n.id in variables for n in ast.walk(target.slice))

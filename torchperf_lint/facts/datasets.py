@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.item_transforms import transforms_given
@@ -72,7 +73,7 @@ def data_of(call: ast.Call) -> ast.expr | None:
     """The data set that a loader is made for."""
     if call.args:
         return None if isinstance(call.args[0], ast.Starred) else call.args[0]
-    return next((k.value for k in call.keywords if k.arg == "dataset"), None)
+    return keyword(call, "dataset")
 
 
 def held(values: Values, call: ast.Call, frame: Frame) -> Held | None:
@@ -147,7 +148,7 @@ def _on_device(values: Values, data: Value, frame: Frame) -> str | None:
 
 
 def _collated_on_device(values: Values, call: ast.Call, frame: Frame) -> str | None:
-    given = next((k.value for k in call.keywords if k.arg == "collate_fn"), None)
+    given = keyword(call, "collate_fn")
     if given is None and len(call.args) > COLLATE_POSITION:
         given = call.args[COLLATE_POSITION]
     if isinstance(given, ast.Lambda):

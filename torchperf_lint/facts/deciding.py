@@ -10,6 +10,7 @@ from torchperf_lint.facts import anomalies, guards
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
+from torchperf_lint.facts.literals import is_text
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
@@ -66,7 +67,7 @@ def _made_of(node: ast.AST) -> list[_Made]:
         return [_Made(set(_values_in(*map(_given, node.targets))), set(_values_in(node.value)), whole)]
     if isinstance(node, ast.For | ast.comprehension):
         # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
-        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target
         return [_Made(set(_values_in(target)), set(_values_in(node.iter)))]
     return []
 
@@ -174,5 +175,5 @@ def _is_text(node: ast.expr) -> bool:
         return node.func.attr == "format" and isinstance(node.func.value, ast.Constant)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
         node = node.left
-        return isinstance(node, ast.Constant) and isinstance(node.value, str)
+        return is_text(node)
     return isinstance(node, ast.JoinedStr)

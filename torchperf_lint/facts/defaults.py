@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _of_context(values: Values, context: ast.expr, frame: Frame) -> str | None:
     if not named or values.of(context, frame).kind != "torch_device":
         return None
     given = context.args[0] if isinstance(context, ast.Call) and context.args else context
-    if isinstance(given, ast.Constant) and given.value == "meta":
+    if is_literal(given, "meta"):
         return ANYWHERE
     return device_of(values, context, frame) or DEVICE
 

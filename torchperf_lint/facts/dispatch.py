@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.framework_hooks import EVENT, HOOK_IN_PASS
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import EVENT, HOOK_IN_PASS
 from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
 

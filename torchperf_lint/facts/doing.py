@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.clipping import clipping_role
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.fed import fed_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loops
@@ -16,7 +17,6 @@ from torchperf_lint.facts.parameter_updates import update_role
 from torchperf_lint.facts.per_input import per_input
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 

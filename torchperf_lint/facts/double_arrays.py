@@ -70,9 +70,8 @@ def evident(file: SourceFile, site: Site, node: ast.expr, depth: int = 0) -> ast
         return None
     if isinstance(node, ast.Name):
         body = file.project.body(file.path)
-        found = body.reaching(site.function, node.id, site.start) if body is not None else None
-        plain = found and len(found) == 1 and found[0].how == "assign" and not found[0].index
-        return evident(file, site, found[0].value, depth + 1) if plain and found and found[0].value else None
+        made = body.assigned_once(site.function, node.id, site.start) if body is not None else None
+        return evident(file, site, made, depth + 1) if made is not None else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         left, right = (evident(file, site, side, depth + 1) for side in (node.left, node.right))
         tensors = [side for side in (node.left, node.right) if file.value(side, site).kind == "tensor"]

@@ -8,10 +8,12 @@ import re
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 from torchperf_lint.patterns import pattern
 
@@ -54,7 +56,7 @@ class _Doubts:
     def _bounds(self) -> set[str]:
         """The names in what the loop goes over."""
         over = self.turn.loop.iter if isinstance(self.turn.loop, ast.For) else self.turn.loop.generators[0].iter
-        return {node.id for node in ast.walk(over) if isinstance(node, ast.Name)}
+        return names_of(over)
 
     def _spares_memory(self) -> bool:
         """A comment that says so, or an element set against another axis: `x[i, :, None] - edges`."""
@@ -62,7 +64,7 @@ class _Doubts:
         if any("#" in line and _MEMORY.search(line) for line in self.turn.file.lines[max(first - 3, 0) : first + 1]):
             return True
         parts = [p for s in self.turn.indexed for p in (s.slice.elts if isinstance(s.slice, ast.Tuple) else [])]
-        return any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+        return any(is_none(part) for part in parts)
 
     def _recursion(self) -> str | None:
         """A name that a turn reads before it sets it: the next turn needs this one's."""

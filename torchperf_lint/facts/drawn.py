@@ -62,11 +62,8 @@ def _any(file: SourceFile, place: Place, parts: list[ast.expr], steps: int) -> b
 
 def _named(file: SourceFile, place: Place, node: ast.Name, steps: int) -> bool | None:
     body = file.project.body(file.path)
-    found = (body.reaching(place.function, node.id, body.at(node)) or []) if body is not None else []
-    values = [d.value for d in found if d.how == "assign" and d.value is not None]
-    if not values or len(values) != len(found):
-        return _plain(file, place, node)
-    return _any(file, place, values, steps)
+    values = body.assigned(place.function, node.id, body.at(node)) if body is not None else []
+    return _any(file, place, values, steps) if values else _plain(file, place, node)
 
 
 def _called(file: SourceFile, place: Place, node: ast.Call, steps: int) -> bool | None:

@@ -78,8 +78,7 @@ def _compared(file: SourceFile, place: Place, node: ast.expr, loop: Loop, hops: 
     body = file.project.body(file.path)
     if not isinstance(node, ast.Name) or body is None or not hops:
         return None
-    found = body.reaching(place.function, node.id, file.span(node)[0]) or ()
-    made = found[0].value if len(found) == 1 and found[0].how == "assign" else None
+    made = body.assigned_once(place.function, node.id, file.span(node)[0])
     return _compared(file, place, made, loop, hops - 1) if made is not None else None
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OWN = frozenset((*_DEFINITIONS, ast.Lambda))
@@ -47,21 +47,13 @@ def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tup
     """`self.a = value`, and each part of `self.a, self.b = value`."""
     if isinstance(target, ast.Attribute) and chain(target.value) == own:
         yield target.attr, value, False
-    elif isinstance(target, ast.Tuple | ast.List) and _is_side_by_side(target, value):
-        for part, item in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]
-            yield from _attributes_set(part, item, own)
     elif isinstance(target, ast.Tuple | ast.List):
-        for position, part in enumerate(target.elts):
-            index = ast.copy_location(ast.Constant(position), value)
-            item = ast.copy_location(ast.Subscript(value, index, ast.Load()), value)
+        items = side_by_side(target, value)
+        if items is None:
+            places = [ast.copy_location(ast.Constant(n), value) for n in range(len(target.elts))]
+            items = [ast.copy_location(ast.Subscript(value, place, ast.Load()), value) for place in places]
+        for part, item in zip(target.elts, items, strict=True):
             yield from _attributes_set(part, item, own)
-
-
-def _is_side_by_side(target: ast.Tuple | ast.List, value: ast.expr) -> bool:
-    """`self.a, self.b = x, y`."""
-    parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-    starred = any(isinstance(part, ast.Starred) for part in (*target.elts, *parts))
-    return len(parts) == len(target.elts) and not starred
 
 
 def backward_target(call: ast.Call) -> ast.expr | None:
@@ -113,7 +105,8 @@ def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:
         node = stack.pop()
         if isinstance(node, ast.Subscript):
             if isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
-                if not isinstance(node.slice.elts[0], ast.Constant) or len(node.slice.elts) > 2:
+                parts = node.slice.elts
+                if parts and (not isinstance(parts[0], ast.Constant) or len(parts) > 2):
                     yield node.value.id, node.lineno
             elif isinstance(node.slice, ast.Compare):
                 yield from _operand_names(node.slice)

@@ -12,8 +12,9 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.rows import fills_row, fills_up_to
-from torchperf_lint.facts.single import is_length, is_one_tensor
+from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.facts.torch_api import SEQUENCE_METHODS
 from torchperf_lint.facts.turns import Comprehension, Turn
 from torchperf_lint.facts.value import Value
@@ -116,8 +117,8 @@ def _counts_channels(turn: Turn, bound: ast.expr) -> bool:
     """`for c in range(self.num_classes)`, where turns take `x[:, c]`: that many channels has what they take from."""
     if not _CHANNELS.search(last_part(chain(bound))):
         return False
-    behind = [s for s in turn.indexed if isinstance(s.slice, ast.Tuple) and not turn.is_index(s.slice.elts[0])]
-    return any(isinstance(s.slice, ast.Tuple) and isinstance(s.slice.elts[0], ast.Slice) for s in behind)
+    behind = [s for s in turn.indexed if isinstance(s.slice, ast.Tuple) and not turn.is_index(first_part(s.slice))]
+    return any(isinstance(first_part(s.slice), ast.Slice) for s in behind)
 
 
 def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.expr | None:
@@ -159,7 +160,7 @@ def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | No
     nodes = _unwrapped(iterated)
     if any(_is_split(file, place, node) for node in nodes):
         return None
-    if not all(is_one_tensor(file, place, node) and _is_tensor(file, place, node) for node in nodes):
+    if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
 
@@ -173,7 +174,3 @@ def _is_split(file: SourceFile, place: Place, node: ast.expr) -> bool:
     made = [d.value for d in reaching if d.how == "assign" and not d.index]
     calls = [value for value in made if isinstance(value, ast.Call)]
     return bool(calls) and all(last_part(chain(call.func)) in SEQUENCE_METHODS for call in calls)
-
-
-def _is_tensor(file: SourceFile, place: Place, node: ast.expr) -> bool:
-    return file.value(node, place).kind in ("tensor", "batch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import SourceFile
 
 _SIZED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "new_ones"})
@@ -38,4 +39,4 @@ def is_empty(node: ast.expr) -> bool:
 def _has_zero(sizes: list[ast.expr]) -> bool:
     """Whether one of the sizes is a plain 0, given one by one or in a tuple."""
     parts = sizes[0].elts if sizes and isinstance(sizes[0], ast.Tuple | ast.List) else sizes
-    return any(isinstance(part, ast.Constant) and part.value == 0 for part in parts)
+    return any(is_literal(part, 0) for part in parts)

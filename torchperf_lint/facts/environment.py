@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor
 from torchperf_lint.facts.listing import Listing
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.model import Edit
@@ -33,15 +34,15 @@ def settings_of(file: SourceFile, name: str) -> Iterator[tuple[Mark, ast.expr]]:
 
 def _set_by(file: SourceFile, mark: Mark, node: ast.AST, name: str) -> Iterator[ast.expr]:
     if isinstance(node, ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and _is(target.slice, name) and _environ(file, mark, target.value):
+        for target in (t for t in node.targets if isinstance(t, ast.Subscript)):
+            if is_literal(target.slice, name) and _environ(file, mark, target.value):
                 yield node.value
     elif isinstance(node, ast.AugAssign):
         if isinstance(node.op, ast.BitOr) and _environ(file, mark, node.target):
             yield from _in_mapping(node.value, name)
     elif isinstance(node, ast.Call):
         called = file.denotes(node.func, mark)
-        if called in _SETTERS and len(node.args) == 2 and _is(node.args[0], name):
+        if called in _SETTERS and len(node.args) == 2 and is_literal(node.args[0], name):
             yield node.args[1]
         elif called == f"{_ENVIRON}.update":
             yield from (value for argument in node.args for value in _in_mapping(argument, name))
@@ -51,13 +52,9 @@ def _set_by(file: SourceFile, mark: Mark, node: ast.AST, name: str) -> Iterator[
 def _in_mapping(node: ast.expr, name: str) -> Iterator[ast.expr]:
     """The value for a key of `{"NAME": value}` or `dict(NAME=value)`."""
     if isinstance(node, ast.Dict):
-        yield from (v for k, v in zip(node.keys, node.values, strict=True) if k is not None and _is(k, name))
+        yield from (v for k, v in zip(node.keys, node.values, strict=True) if k is not None and is_literal(k, name))
     elif isinstance(node, ast.Call):
         yield from (keyword.value for keyword in node.keywords if keyword.arg == name)
-
-
-def _is(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Constant) and node.value == name
 
 
 def _environ(file: SourceFile, mark: Mark, node: ast.expr) -> bool:
@@ -132,7 +129,7 @@ def _without_entry(edit: Editor, entries: list[tuple[ast.expr | None, ast.expr]]
     if any(key is None for key, _ in entries):
         raise CannotFix("an unpacked mapping may hold it too")
     spans = tuple((edit.span(key)[0], edit.outer_end(value)) for key, value in entries if key is not None)
-    (index,) = [i for i, (key, _) in enumerate(entries) if key is not None and _is(key, name)]
+    (index,) = [i for i, (key, _) in enumerate(entries) if key is not None and is_literal(key, name)]
     mapping = edit.around(entries[0][1], cst.Dict)
     assert mapping is not None
     start, end = edit.span(mapping)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.deciding import gives_size
 from torchperf_lint.facts.read_shows import ON_HOST
@@ -43,7 +44,7 @@ def extremes(file: SourceFile) -> Iterator[Extreme]:
 
 def _compared(file: SourceFile, site: Site) -> Iterator[Extreme]:
     call = site.call
-    key = next((keyword.value for keyword in call.keywords if keyword.arg == "key"), None)
+    key = keyword(call, "key")
     if len(call.args) == 1:
         # `max(norms, key=norms.get)` compares what the dict holds; any other key gives who knows what.
         of_dict = isinstance(key, ast.Attribute) and key.attr == "get" and chain(key.value) == chain(call.args[0])

@@ -14,6 +14,7 @@ import ast
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
 from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.source import Site
 from torchperf_lint.model import Edit, Fix, Safety
 
@@ -69,7 +70,7 @@ def _is_number(site: Site, node: ast.expr) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
     if isinstance(node, ast.Call):  # float("inf")
         plain = site.file.denotes(node.func, site) == "builtins.float" and len(node.args) == 1 and not node.keywords
-        return plain and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+        return plain and is_text(node.args[0])
     return site.file.denotes(node, site) in _NAMED
 
 

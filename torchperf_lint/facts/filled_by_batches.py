@@ -17,6 +17,7 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
 
@@ -56,8 +57,8 @@ def _before_reordering(file: SourceFile, place: Place, whole: ast.expr) -> str:
     """The list of which `rows = [rows[i] for i in order]` takes the same rows."""
     body, node, at = file.project.body(file.path), whole, place.frame.at
     for _ in range(_HOPS):
-        found = body.reaching(place.function, node.id, at) if body is not None and isinstance(node, ast.Name) else None
-        made = found[0].value if found and len(found) == 1 and found[0].how == "assign" else None
+        named = node.id if isinstance(node, ast.Name) else ""
+        made = body.assigned_once(place.function, named, at) if body is not None else None
         element = made.elt if isinstance(made, ast.ListComp) else None
         if made is None or body is None or not isinstance(element, ast.Subscript):
             break
@@ -93,7 +94,7 @@ def _keeps_rows(file: SourceFile, key: FunctionKey) -> bool:
     first, rows = record.parameters[record.bound].name, set()
     for loop in (n for n in ast.walk(body.functions[key.index]) if isinstance(n, ast.For)):
         walked = loop.iter.args[0] if isinstance(loop.iter, ast.Call) and loop.iter.args else loop.iter
-        target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+        target = first_part(loop.target)
         if chain(walked) == first and chain(loop.iter).partition("(")[0] in ("zip", first):
             rows.add(chain(target))
     returned = [chain(node) for node in body.returns(key.index)]

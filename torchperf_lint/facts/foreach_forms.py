@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.syntax import names_of
 
 _IN_PLACE = frozenset("mul_ div_ add_ sub_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sign_ neg_".split())
 _FORMS = _IN_PLACE | frozenset(
@@ -39,7 +40,7 @@ def blends(loop: ast.For) -> bool:
         if written is None:
             continue
         text = ast.unparse(statement)
-        others = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)} - {written}
+        others = names_of(statement) - {written}
         if ".grad" not in text and others and (".lerp_(" in text or _complement(loop)):
             return True
     return False
@@ -79,7 +80,7 @@ def _statements(loop: ast.For) -> Iterator[ast.stmt]:
 
 
 def _targets(loop: ast.For) -> set[str]:
-    return {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return names_of(loop.target)
 
 
 def _written(statement: ast.stmt, targets: set[str]) -> str | None:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_false, is_text
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 from torchperf_lint.patterns import pattern
@@ -38,7 +40,7 @@ def formatted(file: SourceFile) -> Iterator[Formatted]:
 def _by_calls(file: SourceFile) -> Iterator[Formatted]:
     for site in file.hot_calls("print", "pprint", *_TEXTS, *_LOGGED):
         call, name = site.call, last_part(site.record.callee)
-        given = (*call.args, *(k.value for k in call.keywords))
+        given = arguments(call)
         is_text = isinstance(site.receiver, ast.Constant | ast.JoinedStr)
         logs = site.receiver is not None and bool(_LOGGER.match(last_part(chain(site.receiver))))
         if isinstance(call.func, ast.Name) and name in _TEXTS:
@@ -69,11 +71,7 @@ def _is_format(node: ast.expr) -> bool:
     """A text, and one put together: `"%10s" + "%10.4g" * 3`."""
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
         node = node.left
-    return _is_text(node)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+    return is_text(node)
 
 
 def _complains(place: Place) -> bool:
@@ -83,7 +81,7 @@ def _complains(place: Place) -> bool:
     for parent in enclosing.ancestors(place.expression):
         if isinstance(parent, ast.Raise) or (isinstance(parent, ast.Assert) and parent.msg is node):
             return True
-        if isinstance(parent, ast.IfExp) and any(_is_text(arm) for arm in (parent.body, parent.orelse)):
+        if isinstance(parent, ast.IfExp) and any(is_text(arm) for arm in (parent.body, parent.orelse)):
             return True  # `check(fine, "must be positive" if fine else f"must be positive, got {x}")`
         if isinstance(parent, ast.Call) and (_FOR_TROUBLE.match(last_part(chain(parent.func))) or _fails(parent)):
             return True
@@ -103,4 +101,4 @@ def _only_when_odd(place: Place, branch: ast.If) -> bool:
 def _fails(call: ast.Call) -> bool:
     """`check(False, f"...")`: a call that can only complain."""
     first = call.args[0] if len(call.args) > 1 else None
-    return isinstance(first, ast.Constant) and first.value is False
+    return is_false(first)

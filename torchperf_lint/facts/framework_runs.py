@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.arguments import literal
+from torchperf_lint.facts.literals import UNKNOWN
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.switches import asked_for, reached
 from torchperf_lint.patterns import pattern
@@ -18,22 +20,6 @@ _TRIAL_FILE = pattern(
     r"(?:^|[_/.])(?:tests?|debug\w*|profil\w+|bench\w*|conftest|smoke|sanity|dry_?run|demo|toy)(?=[_/.]|$)",
     re.IGNORECASE,
 )
-UNKNOWN = object()
-"""What is not written as a literal."""
-
-
-def literal(call: ast.Call, name: str) -> object:
-    """The number, text, True, False or None passed by a keyword; UNKNOWN for anything else, and for nothing."""
-    value = keyword(call, name)
-    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub) and isinstance(value.operand, ast.Constant):
-        number = value.operand.value
-        return -number if isinstance(number, int | float) else UNKNOWN
-    return value.value if isinstance(value, ast.Constant) else UNKNOWN
-
-
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """What is passed by a keyword."""
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def small(value: object, most: int) -> bool:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, target_device
 from torchperf_lint.facts.distributions import DISTRIBUTIONS, drawn_on_host
 from torchperf_lint.facts.gathered import gathered
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.usage import counts_steps
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
@@ -260,7 +261,7 @@ def _holds_nothing(factory: str, node: ast.Call) -> bool:
     sizes = node.args[0].elts if isinstance(node.args[0], ast.Tuple | ast.List) else node.args
     if factory == "full" and sizes is node.args:
         return False
-    return any(isinstance(size, ast.Constant) and size.value == 0 for size in sizes)
+    return any(is_literal(size, 0) for size in sizes)
 
 
 def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:

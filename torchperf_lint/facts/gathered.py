@@ -14,8 +14,7 @@ _ADDS = frozenset({"append", "__len__"})
 
 def gathered(body: Body, function: int, name: str, at: Position) -> list[ast.expr]:
     """All that is put into a list which begins empty; nothing where it may hold anything else."""
-    reaching = body.reaching(function, name, at)
-    if not reaching or len(reaching) != 1 or reaching[0].how != "assign" or not is_empty_list(reaching[0].value):
+    if not is_empty_list(body.assigned_once(function, name, at)):
         return []
     changed = {use for use, _ in body.uses(function, name)} - _ADDS
     return list(body.stored_items(function, name)) if not changed else []

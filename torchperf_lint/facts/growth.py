@@ -13,6 +13,7 @@ from torchperf_lint.facts.empty import begins_empty
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -110,7 +111,7 @@ def _is_the_result(file: SourceFile, site: Site, value: ast.expr) -> bool:
 
 def _grows(file: SourceFile, site: Site, statement: ast.stmt, target: ast.expr) -> Growth | None:
     written = ast.unparse(target)
-    variables = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    variables = names_of(target)
     loop = None
     for around in _loops(file, site, statement):
         others = [s for s in _sets(around.body, written) if s is not statement and not _joins(s, target)]
@@ -260,19 +261,19 @@ def _asks_first(test: ast.expr) -> bool:
 def _bound_by(loop: Loop) -> set[str]:
     """The names that a loop gives new values each turn."""
     target = None if isinstance(loop, ast.While) else loop.target
-    return set() if target is None else {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return set() if target is None else names_of(target)
 
 
 def _names_another(target: ast.expr, loop: Loop) -> bool:
     """Whether each turn works out which entry it adds to: `name = key.replace("a", "b")`, then `parts[name] = ...`."""
     indices = [node.slice for node in ast.walk(target) if isinstance(node, ast.Subscript)]
-    keys = {node.id for index in indices for node in ast.walk(index) if isinstance(node, ast.Name)}
+    keys = names_of(*indices)
     turned = _bound_by(loop)
     for statement in loop.body if keys else ():
         for node in ast.walk(statement):
             targets = {t.id for t in node.targets if isinstance(t, ast.Name)} if isinstance(node, ast.Assign) else set()
             made = node.value if targets & keys and isinstance(node, ast.Assign) else None
-            if made is not None and turned & {n.id for n in ast.walk(made) if isinstance(n, ast.Name)}:
+            if made is not None and turned & names_of(made):
                 return True
     return False
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
+from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.patterns import pattern
 
@@ -118,7 +119,7 @@ def _asked_for(test: ast.expr) -> str:
         return test.id
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.IsNot):
         right = test.comparators[0]
-        if isinstance(test.left, ast.Name) and isinstance(right, ast.Constant) and right.value is None:
+        if isinstance(test.left, ast.Name) and is_none(right):
             return test.left.id
     return ""
 
@@ -212,7 +213,7 @@ def _says_cuda(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return False
     kind, other = test.left, test.comparators[0]
-    return isinstance(other, ast.Constant) and other.value == "cuda" and isinstance(kind, ast.Attribute | ast.Call)
+    return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
 
 
 def _is_negative(test: ast.expr) -> bool:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.hints import SEQUENCES, annotation_words, default_of
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.roles import is_cold
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.patterns import pattern

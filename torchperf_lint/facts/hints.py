@@ -6,6 +6,7 @@ import ast
 from functools import lru_cache
 
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.signatures import defaulted
 
 SEQUENCES = frozenset({"Tuple", "tuple", "List", "list", "Sequence", "Iterable"})
 """Words of an annotation that say several."""
@@ -58,12 +59,7 @@ def default_of(node: ast.AST | None, name: str) -> ast.expr | None:
     """The default of a parameter of a function as written; None for one without, and for what is no function."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
-    plain = [*node.args.posonlyargs, *node.args.args]
-    pairs = [
-        *zip(reversed(plain), reversed(node.args.defaults), strict=False),
-        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
-    ]
-    return next((default for argument, default in pairs if argument.arg == name), None)
+    return next((default for parameter, default in defaulted(node.args) if parameter == name), None)
 
 
 def scalar_parameter(body: Body, function: int, name: str) -> bool:

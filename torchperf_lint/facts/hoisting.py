@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.errors import CannotFix
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
@@ -34,7 +35,7 @@ def _edits(edit: Editor, site: Site) -> list[Edit]:
     loop = around.parents.get(statement) if statement is not None else None
     if statement is None or not isinstance(loop, ast.For | ast.While) or statement not in loop.body:
         raise CannotFix("it is no statement of the loop itself")
-    if not _is_whole(statement, site) or not all(_is_named(site, a) for a in _arguments(site.call)):
+    if not _is_whole(statement, site) or not all(_is_named(site, a) for a in arguments(site.call)):
         raise CannotFix("it does more than move")
     used = {chain(node) for node in ast.walk(site.call) if isinstance(node, ast.Name | ast.Attribute)}
     if any(_is_part(written, name) for written in _written(loop, statement) for name in used):
@@ -61,15 +62,11 @@ def _is_whole(statement: ast.stmt, site: Site) -> bool:
     return chain(statement.targets[0]) == chain(site.receiver)
 
 
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
-
-
 def _is_named(site: Site, node: ast.expr) -> bool:
     """A name, an attribute, a constant, or a device made of these."""
     if isinstance(node, ast.Call):
         return site.file.denotes(node.func, site) == "torch.device" and all(
-            _is_named(site, argument) for argument in _arguments(node)
+            _is_named(site, argument) for argument in arguments(node)
         )
     return all(isinstance(part, _NAMED) for part in ast.walk(node))
 

@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import keyword, unpacks_keywords
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
@@ -111,11 +112,9 @@ def _maker(values: Values, node: ast.Call, frame: Frame) -> str | None:
     name = thing.dotted.removeprefix("torch.")
     if name not in _MAKERS:
         return None
-    for keyword in node.keywords:
-        pinned = keyword.arg == "pin_memory" and not (
-            isinstance(keyword.value, ast.Constant) and not keyword.value.value
-        )
-        if keyword.arg is None or keyword.arg == "out" or pinned:
+    for passed in node.keywords:
+        pinned = passed.arg == "pin_memory" and not (isinstance(passed.value, ast.Constant) and not passed.value.value)
+        if passed.arg is None or passed.arg == "out" or pinned:
             return None
     placed = any(k.arg == "device" for k in node.keywords)
     if (target_device(values, node, frame) if placed else _default(values, node, frame)) != HOST:
@@ -183,8 +182,8 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
         return None
     if name.removeprefix("cuda.") in api.LEGACY_TYPES and name.startswith("cuda."):
         return constant_upload(values, node, frame, '"cuda"')
-    device = next((k.value for k in node.keywords if k.arg == "device"), None)
-    if name not in ("tensor", "as_tensor", "asarray") or device is None or any(k.arg is None for k in node.keywords):
+    device = keyword(node, "device")
+    if name not in ("tensor", "as_tensor", "asarray") or device is None or unpacks_keywords(node):
         return None
     if target_device(values, node, frame) != DEVICE:
         return None
@@ -194,7 +193,7 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
 
 def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
     """The upload of what a call makes of data that no step changes, or of one number; `device` as written."""
-    data = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "data"), None)
+    data = made.args[0] if made.args else keyword(made, "data")
     if data is None or isinstance(data, ast.Starred):
         return None
     factory = ast.unparse(made.func)

@@ -116,9 +116,7 @@ def _changes(spot: Spot, name: str) -> bool:
 def _bound(spot: Spot, name: ast.Name) -> list[ast.expr]:
     """All that a name may be bound to; nothing where one of them is no assignment."""
     body = spot.file.project.body(spot.file.path)
-    found = (body.reaching(spot.function, name.id, body.at(name)) or []) if body is not None else []
-    values = [d.value for d in found if d.how == "assign" and d.value is not None]
-    return values if len(values) == len(found) else []
+    return body.assigned(spot.function, name.id, body.at(name)) if body is not None else []
 
 
 def _attribute(spot: Spot, index: ast.expr) -> Source | None:
@@ -235,8 +233,8 @@ def _is_set(spot: Spot, name: ast.Name | None) -> bool:
 
 
 def _loops_around(spot: Spot, node: ast.expr) -> bool:
-    """Whether a loop of the function, and not just the one that makes steps, turns around a place."""
-    return bool(spot.file.enclosing(spot.function).loops(node))
+    """Whether a `for` loop or a comprehension of the function turns around a place."""
+    return any(True for _ in spot.file.enclosing(spot.function).loops(node))
 
 
 def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:

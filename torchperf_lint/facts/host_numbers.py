@@ -8,6 +8,7 @@ import re
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.patterns import pattern
@@ -124,7 +125,7 @@ def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) ->
     if body is None:
         return False
     path, function = targets[0]
-    parts = [r for r in body.returns(function) if not (isinstance(r, ast.Constant) and r.value is None)]
+    parts = [r for r in body.returns(function) if not is_none(r)]
     numbers = (
         isinstance(r, ast.Tuple)
         and d.index[0] < len(r.elts)
@@ -137,8 +138,7 @@ def _part_given_back(values: Values, d: Definition, frame: Frame, depth: int) ->
 def _only_value(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None:
     """What a local name is bound to, where that is one thing."""
     body = values.body(frame.path)
-    reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    return reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+    return body.assigned_once(frame.function, node.id, frame.at) if body is not None else None
 
 
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:

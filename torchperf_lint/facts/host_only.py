@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.array_models import given_to_another_library
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
@@ -52,7 +53,7 @@ def _may_get(file: SourceFile, site: Site, name: str) -> bool:
         return True
     roots = {chain(target).partition("[")[0] for target in statement.targets}
     calls = [node for node in around.parents if isinstance(node, ast.Call) and last_part(chain(node.func)) == name]
-    given = (part for call in calls for part in [*call.args, *(k.value for k in call.keywords)])
+    given = (part for call in calls for part in arguments(call))
     return any(node is site.call or chain(node) in roots for part in given for node in ast.walk(part))
 
 

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import keyword, literal
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.environment import settings_of
-from torchperf_lint.facts.framework_runs import is_short, keyword, literal
+from torchperf_lint.facts.framework_runs import is_short
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.training_arguments import ARGUMENTS
@@ -103,7 +105,7 @@ def _is_cpu(file: SourceFile, node: ast.expr, frame: Frame) -> bool:
         if thing is None or thing.dotted != "torch.device":
             return False
         node = node.args[0]
-    return isinstance(node, ast.Constant) and node.value == "cpu"
+    return is_literal(node, "cpu")
 
 
 def _moves_a_model(file: SourceFile, name: str, function: int) -> bool:

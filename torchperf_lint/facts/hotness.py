@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
@@ -25,7 +26,7 @@ from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, evaluates_all, is_cold, judges, role_of
+from torchperf_lint.facts.roles import judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
 

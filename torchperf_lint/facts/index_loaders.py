@@ -57,6 +57,5 @@ def _counts(spot: Spot, index: ast.Name) -> bool:
 
 def _only_value(spot: Spot, name: ast.Name) -> ast.expr:
     body = spot.file.project.body(spot.file.path)
-    found = (body.reaching(spot.function, name.id, body.at(name)) or []) if body is not None else []
-    value = found[0].value if len(found) == 1 and found[0].how == "assign" else None
+    value = body.assigned_once(spot.function, name.id, body.at(name)) if body is not None else None
     return value if value is not None else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import DEVICE
 
 
@@ -25,8 +26,7 @@ def parts_of_index(spot: Spot, index: ast.expr) -> list[ast.expr]:
         return index.elts
     body = spot.file.project.body(spot.file.path)
     if isinstance(index, ast.Name) and body is not None:
-        bound = body.reaching(spot.function, index.id, body.at(index)) or []
-        value = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+        value = body.assigned_once(spot.function, index.id, body.at(index))
         if isinstance(value, ast.Tuple):
             return value.elts
     return [index]
@@ -42,7 +42,7 @@ def turns_inside(spot: Spot, index: ast.Name, beside: ast.Tuple) -> bool:
     head = spot.file.outline.regions[hot.loop[1]].head if here and hot.loop is not None else None
     others = {part.id for part in beside.elts if isinstance(part, ast.Name)} - {index.id}
     for loop in spot.file.enclosing(spot.function).loops(index):
-        bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        bound = names_of(loop.target)
         if isinstance(loop, ast.For) and loop.lineno != head and index.id in bound and others & bound:
             return True
     return False
@@ -73,11 +73,11 @@ def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
 
 def turns_with(spot: Spot, node: ast.Subscript, bound: list[int]) -> bool:
     """Whether a loop that does not bind the index turns around a subscript of something else in each turn."""
-    base = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+    base = names_of(node.value)
     for loop in spot.file.enclosing(spot.function).loops(node):
         first = loop.target.lineno
         inside = any(first <= line <= _end(loop) for line in bound)
-        if not inside and base & {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}:
+        if not inside and base & names_of(loop.target):
             return True
     return False
 

@@ -39,6 +39,5 @@ def _made(values: Values, node: ast.expr, frame: Frame) -> ast.Call | None:
     if isinstance(node, ast.Call):
         return node
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
-    reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
-    only = reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+    only = body.assigned_once(frame.function, chain(node), frame.at) if body is not None else None
     return only if isinstance(only, ast.Call) else None

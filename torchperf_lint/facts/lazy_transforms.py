@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.value import Frame
@@ -53,7 +54,7 @@ def _set_on(node: ast.AST, data: ast.expr) -> list[ast.expr]:
 
 def _first(call: ast.Call) -> ast.expr | None:
     """The function that is passed, of `partial(function, ...)` too."""
-    given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "transform"), None)
+    given = call.args[0] if call.args else keyword(call, "transform")
     if isinstance(given, ast.Call) and last_part(chain(given.func)) == "partial" and given.args:
         return given.args[0]
     return given
@@ -69,6 +70,5 @@ def made_by(values: Values, node: ast.expr | None, frame: Frame) -> ast.Call | N
     if isinstance(node, ast.Call):
         return node
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
-    reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None and node is not None else None
-    only = reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+    only = body.assigned_once(frame.function, chain(node), frame.at) if body is not None and node is not None else None
     return only if isinstance(only, ast.Call) else None

@@ -13,6 +13,7 @@ from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.given import converted, given_tensor
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -115,7 +116,7 @@ def _brought_back(value: ast.expr, name: str) -> bool:
     """`self.sigmas.to("cpu")`, `self.sigmas.cpu()`."""
     if not isinstance(value, ast.Call) or chain(value.func) not in (f"self.{name}.to", f"self.{name}.cpu"):
         return False
-    to_host = bool(value.args) and isinstance(value.args[0], ast.Constant) and value.args[0].value == "cpu"
+    to_host = bool(value.args) and is_literal(value.args[0], "cpu")
     return chain(value.func).endswith(".cpu") or to_host
 
 
@@ -173,7 +174,7 @@ def own_attribute(node: ast.expr) -> ast.Attribute | None:
 def _alternatives(value: ast.expr) -> list[ast.expr]:
     """What an attribute may be set to, None left out."""
     parts = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-    return [part for part in parts if not (isinstance(part, ast.Constant) and part.value is None)]
+    return [part for part in parts if not is_none(part)]
 
 
 def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: str, several: bool) -> LeftBehind | None:

@@ -6,6 +6,7 @@ import ast
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.index import FunctionKey
@@ -27,7 +28,7 @@ def _removed(edit: Editor, site: Site) -> list[Edit]:
     statement = edit.statement(site.call)
     if not isinstance(statement, cst.Expr) or statement.value is not edit.node(site.call):
         raise CannotFix("its value is used")
-    if not all(_is_harmless(a) for a in (*site.call.args, *(k.value for k in site.call.keywords))):
+    if not all(_is_harmless(a) for a in arguments(site.call)):
         raise CannotFix("its arguments are computed")
     if _is_called_when_cold(site):
         raise CannotFix("the function around is called elsewhere as well")

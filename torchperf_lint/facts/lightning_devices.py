@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import keyword, literal
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.framework_runs import keyword, literal
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile

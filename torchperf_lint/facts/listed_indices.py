@@ -95,9 +95,7 @@ def _makes_list(body: Body, spot: Spot, name: str, made: ast.expr) -> bool:
 
 def _bound(spot: Spot, name: ast.Name) -> list[ast.expr]:
     body = spot.file.project.body(spot.file.path)
-    found = (body.reaching(spot.function, name.id, body.at(name)) or []) if body is not None else []
-    values = [d.value for d in found if d.how == "assign" and d.value is not None]
-    return values if len(values) == len(found) else []
+    return body.assigned(spot.function, name.id, body.at(name)) if body is not None else []
 
 
 def _bound_on(spot: Spot, index: ast.expr) -> list[int]:

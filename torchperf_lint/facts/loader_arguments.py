@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.source import Site
 
 _POSITIONS = {
@@ -17,18 +19,13 @@ _POSITIONS = {
 """What `DataLoader` takes by position, too."""
 
 
-def unpacks(call: ast.Call) -> bool:
-    """Whether a call passes what nobody sees: `*args`, `**kwargs`."""
-    return any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
-
-
 def given(call: ast.Call, name: str) -> ast.expr | None:
     """The argument of that name that a loader is made with; None where it is left out or a literal None."""
-    found = next((k.value for k in call.keywords if k.arg == name), None)
+    found = keyword(call, name)
     position = _POSITIONS.get(name, len(call.args))
     if found is None and position < len(call.args):
         found = call.args[position]
-    return None if isinstance(found, ast.Constant) and found.value is None else found
+    return None if is_none(found) else found
 
 
 def whole_number(site: Site, node: ast.expr | None) -> int | None:

@@ -12,6 +12,7 @@ from torchperf_lint.facts.devices import is_cuda_type, target_device
 from torchperf_lint.facts.handed_out import handed_out
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.iteration import over_loader
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -53,13 +54,9 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
 def is_blocking(node: ast.Call) -> bool:
     """Whether a copy waits: no `non_blocking` (an unpacked argument may hold it)."""
     if any(k.arg is None or k.arg == "non_blocking" for k in node.keywords):
-        return any(k.arg == "non_blocking" and _is_false(k.value) for k in node.keywords)
+        return any(k.arg == "non_blocking" and is_false(k.value) for k in node.keywords)
     limit = 1 if getattr(node.func, "attr", "") in ("cuda", "type") else 2
     return len(node.args) <= limit and not any(isinstance(a, ast.Starred) for a in node.args)
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 class Loaders:

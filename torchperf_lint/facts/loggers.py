@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -72,7 +73,7 @@ def _kind(file: SourceFile, site: Site) -> str | None:
 
 def _reads(file: SourceFile, site: Site, calls: set[ast.Call]) -> Iterator[ast.expr]:
     """The reads among the arguments, in order."""
-    for argument in (*site.call.args, *(keyword.value for keyword in site.call.keywords)):
+    for argument in arguments(site.call):
         for part in _parts(argument):
             inner = next((n for n in ast.walk(part) if isinstance(n, ast.Call) and n in calls), None)
             if inner is not None:
@@ -98,7 +99,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
         elif isinstance(current, ast.JoinedStr):
             stack += reversed([part.value for part in current.values if isinstance(part, ast.FormattedValue)])
         elif isinstance(current, ast.Call) and isinstance(current.func, ast.Name) and current.func.id in _MAKERS:
-            stack += reversed([*current.args, *(keyword.value for keyword in current.keywords)])
+            stack += reversed(arguments(current))
         else:
             yield current
 

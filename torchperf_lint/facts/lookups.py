@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.patterns import pattern
 
@@ -92,7 +93,7 @@ def _changes_entry(file: SourceFile, place: Place, loop: ast.For, change: ast.st
 
 def _from_rows(file: SourceFile, place: Place, loop: ast.For, change: ast.stmt, index: str) -> bool:
     given = change.value if isinstance(change, ast.Assign | ast.AugAssign) else None
-    others = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} - {index}
+    others = names_of(loop.target) - {index}
     rows = (n for n in ast.walk(given) if isinstance(n, ast.Name) and n.id in others) if given is not None else ()
     return any(file.value(row, place).kind == "tensor" for row in rows)
 

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.syntax import names_of
 
 _UNWRAPPING = frozenset({"bool", "int", "float"})
 _SHAPING = frozenset("unsqueeze view reshape expand expand_as view_as bool to squeeze type_as repeat".split())
@@ -58,7 +60,7 @@ def _fills_by_the_same(block: Sequence[ast.stmt], test: ast.expr, known: Known) 
 
 
 def _names(node: ast.expr | None) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node is not None else set()
+    return names_of(node) if node is not None else set()
 
 
 def _does_nothing(block: Sequence[ast.stmt], mask: str, known: Known) -> bool:
@@ -184,7 +186,7 @@ def _is_picked_by_call(call: ast.Call, method: ast.Attribute, mask: str, known: 
         return _is_picked(method.value, mask, known)
     if method.attr not in _ELEMENTWISE or chain(method.value) == "torch":
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments(call)
     return all(_is_picked(part, mask, known) for part in (method.value, *given))
 
 

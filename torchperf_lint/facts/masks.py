@@ -12,6 +12,7 @@ from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.mask_uses import asked_as_masks
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import Frame
@@ -74,7 +75,7 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
 
 def _picks_one(index: ast.expr) -> bool:
     """`sizes["mask"]`: an entry of a dict; of a tuple nobody knows which."""
-    return isinstance(index, ast.Constant) and isinstance(index.value, str)
+    return is_text(index)
 
 
 def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
@@ -203,9 +204,7 @@ def _attribute(values: Values, node: ast.Attribute, frame: Frame, hops: int) -> 
     if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
         return False
     body = values.body(own.path)
-    found = [
-        (f, v) for f, v, _ in setters(values, own, node.attr) if not (isinstance(v, ast.Constant) and v.value is None)
-    ]
+    found = [(f, v) for f, v, _ in setters(values, own, node.attr) if not is_none(v)]
     if body is None or not found:
         return False
     return all(is_mask(values, value, Frame(own.path, f, body.at(value)), hops + 1) for f, value in found)

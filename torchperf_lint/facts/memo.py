@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.guards import Guard
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.once import COUNTS, attribute_asked
 from torchperf_lint.patterns import pattern
 
@@ -100,7 +101,7 @@ def _asked(test: ast.expr) -> tuple[type[ast.cmpop], str] | None:
     if isinstance(first.ops[0], ast.In):
         return ast.In, chain(first.comparators[0])
     right = first.comparators[0]
-    missing = isinstance(first.ops[0], ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
+    missing = isinstance(first.ops[0], ast.IsNot) and is_none(right)
     return (ast.IsNot, chain(first.left)) if missing else None
 
 

@@ -12,14 +12,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.put_away import is_kept
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.requests import request_of
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -87,7 +90,7 @@ def _loaded(file: SourceFile, site: Site) -> str:
     called = file.denotes(site.call.func, site)
     if called == "timm.create_model":
         wanted = site.keyword("pretrained")
-        return "model" if isinstance(wanted, ast.Constant) and wanted.value is True else ""
+        return "model" if is_true(wanted) else ""
     return "model" if called in _LOADERS else ""
 
 
@@ -197,12 +200,12 @@ def _changes(file: SourceFile, site: Site) -> bool:
     if last_part(site.record.callee) == _LOAD_STATE:
         assert isinstance(call.args[0], ast.Call)
         call = call.args[0]
-    if any(k.arg is None for k in call.keywords) and not call.args:
+    if unpacks_keywords(call) and not call.args:
         return True
     named = [k.value for k in call.keywords if k.arg in _PLACES]
     parts = [*call.args[:2], *named]
     receiver = [site.receiver] if last_part(site.record.callee) == _PRETRAINED and site.receiver is not None else []
-    names = {n.id for part in [*parts, *receiver] for n in ast.walk(part) if isinstance(n, ast.Name)}
+    names = names_of(*parts, *receiver)
     return not parts or any(_is_given(file, site.function, name, _HOPS) for name in sorted(names))
 
 
@@ -218,7 +221,7 @@ def _is_given(file: SourceFile, function: int, name: str, hops: int) -> bool:
             continue
         if definition.how != "assign" or definition.value is None or not hops:
             return True
-        names = {n.id for n in ast.walk(definition.value) if isinstance(n, ast.Name)} - {name}
+        names = names_of(definition.value) - {name}
         if any(_is_given(file, function, inner, hops - 1) for inner in names):
             return True
     return bool(not found and record.parent > 0 and _is_given(file, record.parent, name, hops))

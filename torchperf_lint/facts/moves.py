@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.computed import computed_left_behind
 from torchperf_lint.facts.devices import moves_to_device
@@ -199,7 +200,7 @@ def _made_module(site: Site, receiver: ast.expr) -> Repeated | None:
 
     Of `nn.Linear(8, 8)` and what takes variables each may be meant to be another.
     """
-    if not isinstance(receiver, ast.Call) or any(not _is_constant(argument) for argument in _arguments(receiver)):
+    if not isinstance(receiver, ast.Call) or any(not _is_constant(argument) for argument in arguments(receiver)):
         return None
     statement = site.file.enclosing(site.function).statement(site.call)
     targets = statement.targets if isinstance(statement, ast.Assign) else []
@@ -209,10 +210,6 @@ def _made_module(site: Site, receiver: ast.expr) -> Repeated | None:
     made = thing is not None and thing.kind == "class" and site.file.project.types.is_module_class(thing)
     loss = thing is not None and thing.dotted.startswith("torch.nn.") and thing.dotted.endswith("Loss")
     return Repeated("made", site.file.value(receiver, site)) if made or loss else None
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _is_constant(node: ast.expr) -> bool:

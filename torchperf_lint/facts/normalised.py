@@ -10,9 +10,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value
@@ -78,7 +80,7 @@ def _makes(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool:
     if not isinstance(node, ast.Call) or steps <= 0:
         return False
     if _is_external(values, node.func, frame, _CLASSES):
-        given = [*node.args, *(k.value for k in node.keywords)]
+        given = arguments(node)
         return bool(given) and all(values.of(part, frame).kind not in ("tensor", "batch") for part in given)
     if not _is_external(values, node.func, frame, _COMPOSED) or not node.args:
         return False
@@ -102,8 +104,8 @@ def _is_kept(values: Values, node: ast.Name | ast.Attribute, frame: Frame) -> bo
     for cls in values.index.ancestry(own):
         if cls.kind != "class":
             continue
-        found = [(cls.path, f, v) for f, v, _ in setters(values, cls, node.attr) if not _is_none(v)]
-        found += [(cls.path, 0, v) for v in assigned_in_class(values, cls, node.attr) if not _is_none(v)]
+        found = [(cls.path, f, v) for f, v, _ in setters(values, cls, node.attr) if not is_none(v)]
+        found += [(cls.path, 0, v) for v in assigned_in_class(values, cls, node.attr) if not is_none(v)]
         if found:
             return all(_made_at(values, *one) for one in found)
     return False
@@ -118,10 +120,6 @@ def _bound(values: Values, name: str, frame: Frame) -> Iterator[tuple[int, ast.e
         if reaching:
             yield from ((scope, d.value) for d in reaching if d.value is not None and d.how == "assign")
             return
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _made_at(values: Values, path: str, function: int, node: ast.expr) -> bool:

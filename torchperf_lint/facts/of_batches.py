@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.literals import is_literal, is_none, is_text
 from torchperf_lint.facts.syntax import children_of
 from torchperf_lint.patterns import pattern
 
@@ -66,7 +67,7 @@ def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
         node = stack.pop()
         if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
             return True
-        empties = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        empties = isinstance(node, ast.Assign) and is_none(node.value)
         if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]
             return True
         stack += children_of(node)
@@ -86,7 +87,7 @@ def attribute_asked(node: ast.expr) -> str:
     """The attribute that an expression is, as a chain: `self.grid`, `getattr(self, "grid", None)`; "" for others."""
     if isinstance(node, ast.Call) and chain(node.func) == "getattr" and len(node.args) > 1:
         name = node.args[1]
-        named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+        named = is_text(name)
         return f"{chain(node.args[0])}.{ast.literal_eval(name)}" if named else ""
     return chain(node) if isinstance(node, ast.Attribute) else ""
 
@@ -135,17 +136,17 @@ def _missing(test: ast.expr) -> str | None:
         inner = test.operand
         if isinstance(inner, ast.Call) and chain(inner.func) == "hasattr" and len(inner.args) == 2:
             name = inner.args[1]
-            named = isinstance(name, ast.Constant) and isinstance(name.value, str)
+            named = is_text(name)
             return f"{chain(inner.args[0])}.{ast.literal_eval(name)}" if named else None
         return attribute_asked(inner) or chain(inner)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return None
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if isinstance(operator, ast.Is) and isinstance(right, ast.Constant) and right.value is None:
+    if isinstance(operator, ast.Is) and is_none(right):
         return attribute_asked(left) or chain(left)
     if isinstance(operator, ast.NotIn):
         return chain(right)
-    empty = isinstance(right, ast.Constant) and right.value == 0
+    empty = is_literal(right, 0)
     if (
         empty
         and isinstance(operator, ast.Eq)

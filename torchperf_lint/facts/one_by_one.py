@@ -15,6 +15,7 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -94,8 +95,8 @@ def _is_one(file: SourceFile, site: Site, loop: Loop, given: ast.expr) -> bool:
     """Whether an expression is one element of what a loop goes over, and not a batch."""
     if re.search(r"\bframe\b", ast.unparse(loop.target)):  # of a video, as it comes
         return False
-    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    names = {n.id for n in ast.walk(given) if isinstance(n, ast.Name)}
+    own = names_of(loop.target)
+    names = names_of(given)
     counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) in _COUNTS
     if any(_BATCHES.search(ast.unparse(part)) for part in (loop.target, loop.iter)) or not names & own:
         return False

@@ -10,6 +10,7 @@ import ast
 
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.devices import has_a_device, is_dtype
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
@@ -17,6 +18,7 @@ from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fresh import Fresh
 from torchperf_lint.facts.listing import has_comment
 from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Edit, Fix, Safety
 
 _EXACT = frozenset(
@@ -99,10 +101,10 @@ def _takes_numbers(site: Site, method: ast.Call) -> bool:
         return True
     if _name(method).startswith("masked_fill"):
         return False
-    arguments = [*method.args, *(k.value for k in method.keywords)]
-    if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in arguments):
+    given = arguments(method)
+    if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in given):
         return False
-    return not any("Tensor" in ast.unparse(argument) for argument in arguments)
+    return not any("Tensor" in ast.unparse(argument) for argument in given)
 
 
 def _name(method: ast.Call) -> str:
@@ -190,7 +192,7 @@ def _known_before(site: Site, fresh: Fresh, device: ast.expr | None) -> bool:
         return body is not None
     if any(isinstance(node, ast.Call | ast.Subscript) for node in ast.walk(device)):
         return False
-    names = {node.id for node in ast.walk(device) if isinstance(node, ast.Name)}
+    names = names_of(device)
     made = body.at(fresh.call)
     between = [
         d for name in names for d in body.definitions(site.function).get(name, ()) if made <= d.end <= site.start

@@ -29,7 +29,7 @@ from torchperf_lint.facts.signatures import (
     on_by_default,
     parameters,
 )
-from torchperf_lint.facts.syntax import MAX_DEPTH, parse, side_by_side
+from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -206,7 +206,7 @@ class _Outliner:
     ) -> Context:
         inside = self.notes.region("loop", context, node.body, detail, iterable)
         if isinstance(node, ast.For) and self.out.functions[context.function].name in PER_STEP:
-            turned = {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+            turned = names_of(node.target)
             self.counters[context.function] = self.counters.get(context.function, frozenset()) | turned
         region = self.out.regions[inside.region]._replace(head=node.lineno)
         # A body that always leaves the loop runs once, however long the iterable.

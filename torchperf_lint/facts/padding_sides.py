@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import Place
 
 _LEAST = 2
@@ -18,10 +19,10 @@ def asks_padding_side(place: Place) -> bool:
     asked = place.expression
     if isinstance(asked, ast.Name):
         body = place.file.project.body(place.file.path)
-        bound = body.reaching(place.function, asked.id, body.at(asked)) if body is not None else None
-        if bound is None or len(bound) != 1 or bound[0].how != "assign" or bound[0].value is None:
+        only = body.assigned_once(place.function, asked.id, body.at(asked)) if body is not None else None
+        if only is None:
             return False
-        asked = bound[0].value
+        asked = only
     if isinstance(asked, ast.Compare) and len(asked.ops) == 1 and isinstance(asked.ops[0], ast.Eq):
         sides = (asked.left, asked.comparators[0])
         return any(_of_end(side, "sum") for side in sides) and any(_is_rows(place, side) for side in sides)
@@ -54,8 +55,8 @@ def _counts_rows(node: ast.expr) -> bool:
         sized = isinstance(node.func, ast.Attribute) and node.func.attr == "size"
         first = node.args[0] if len(node.args) == 1 else None
         if sized:
-            return isinstance(first, ast.Constant) and first.value == 0
+            return is_literal(first, 0)
         return isinstance(node.func, ast.Name) and node.func.id == "len"
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
         return False
-    return node.value.attr == "shape" and isinstance(node.slice, ast.Constant) and node.slice.value == 0
+    return node.value.attr == "shape" and is_literal(node.slice, 0)

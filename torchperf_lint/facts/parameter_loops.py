@@ -15,13 +15,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
-from torchperf_lint.facts.roles import COLD_NAME
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -117,8 +118,9 @@ def _asks_for_names(loop: ast.For) -> bool:
     """Whether a test in the loop asks for the name of the parameter: `if "bn" in name`."""
     if last_part(chain(loop.iter)) not in ("named_parameters", "named_buffers", "items"):
         return False
-    if not isinstance(loop.target, ast.Tuple) or not isinstance(loop.target.elts[0], ast.Name):
+    first = first_part(loop.target)
+    if first is loop.target or not isinstance(first, ast.Name):
         return False
-    name = loop.target.elts[0].id
+    name = first.id
     tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If)]
     return any(isinstance(part, ast.Name) and part.id == name for test in tests for part in ast.walk(test))

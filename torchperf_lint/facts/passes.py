@@ -35,7 +35,7 @@ def known_loader(place: Place, node: ast.expr) -> Value | None:
     written = chain(node)
     annotation = _annotation(place, node)
     silent = annotation in ("Iterable", "Any") or (not annotation and value.kind in ("loader", "unknown"))
-    if not silent or not _NAME.search(last_part(written)) or not _uses_torch(place):
+    if not silent or not _NAME.search(last_part(written)) or not place.file.outline.imports_from("torch"):
         return None
     because = f"`{written}`, a DataLoader by its name"
     return value if value.kind == "loader" else Value("loader", HOST, because, Confidence.LIKELY)
@@ -47,11 +47,6 @@ def _annotation(place: Place, node: ast.expr) -> str:
         return ""
     parameters = place.file.outline.functions[place.function].parameters
     return next((last_part(p.annotation) for p in parameters if p.name == node.id), "")
-
-
-def _uses_torch(place: Place) -> bool:
-    """Whether the file imports torch: other libraries have loaders, too."""
-    return any(name.partition(".")[0] == "torch" for name in place.file.outline.imports.values())
 
 
 def pass_for_one_batch(site: Site) -> Pass | None:

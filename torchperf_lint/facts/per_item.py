@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments, keyword, unpacks
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Site, SourceFile
@@ -164,13 +165,9 @@ class _Same:
     def _given(self, path: str, record: object, position: int, name: str, depth: int) -> bool:
         body = self.project.body(path)
         call = body.node_of(record) if body is not None else None  # type: ignore[arg-type]
-        if (
-            call is None
-            or any(isinstance(a, ast.Starred) for a in call.args)
-            or any(k.arg is None for k in call.keywords)
-        ):
+        if call is None or unpacks(call):
             return False
-        argument = next((k.value for k in call.keywords if k.arg == name), None)
+        argument = keyword(call, name)
         if argument is None and position < len(call.args):
             argument = call.args[position]
         frame = Frame(path, record.function, (record.line, record.column))  # type: ignore[attr-defined]
@@ -214,6 +211,6 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
         return [node.test, node.body, node.orelse]
     if isinstance(node, ast.Call) and last_part(chain(node.func)) in _KEEPS_A_PATH:
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        given = [*node.args, *(k.value for k in node.keywords)]
+        given = arguments(node)
         return given if receiver is None else [receiver, *given]
     return None

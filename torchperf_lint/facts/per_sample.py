@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
@@ -20,6 +21,7 @@ from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.single_rows import RowLoop, SingleRows
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, Turn
 from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
@@ -84,7 +86,7 @@ def _per_sample(file: SourceFile, spot: Spot, loop: RowLoop, rows: SingleRows) -
         return None  # a few operations: TPL651 knows how to write them for all rows
     if _CARRIES.search(name) or _LARGE.search(name) or _spares_memory(file, loop, call):
         return None
-    taken = [_taken(file, spot, rows, given) for given in (*call.args, *(k.value for k in call.keywords))]
+    taken = [_taken(file, spot, rows, given) for given in arguments(call)]
     if None in taken or any(_CARRIES.search(k.arg or "past") for k in call.keywords):
         return None
     whole = next(part for part in taken if isinstance(part, ast.expr))
@@ -131,7 +133,7 @@ def _every_turn(loop: RowLoop) -> Iterator[ast.Call]:
 
 def _turns_often(rows: SingleRows) -> bool:
     turns = literal_turns(rows.iterated)
-    variables = {node.id for node in ast.walk(rows.target) if isinstance(node, ast.Name)}
+    variables = names_of(rows.target)
     return (turns is None or turns > FEW_TURNS) and not any(HANDFUL.search(n) or _TIMES.match(n) for n in variables)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.selections import Selection, key_of
 from torchperf_lint.facts.written_into import written_into
@@ -70,7 +71,7 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
         return fits(selection, call.func.value, hops)
     if name not in ELEMENTWISE or not isinstance(call.func, ast.Attribute):
         return False
-    operands = [*call.args, *(k.value for k in call.keywords)]
+    operands = arguments(call)
     if not of_torch:
         operands.append(call.func.value)
     return all(_is_dtype(operand) or fits(selection, operand, hops) for operand in operands)

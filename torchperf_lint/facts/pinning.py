@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import keyword, unpacks
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.project import Project
@@ -56,9 +57,9 @@ def loader_call(project: Project, origin: Origin) -> ast.Call | None:
 
 def lacks(node: ast.Call, name: str, position: int) -> bool:
     """Whether a call is known not to pass an argument, or to pass a literal False, 0 or None; unpacking hides it."""
-    if any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
+    if unpacks(node):
         return False
-    given = next((k.value for k in node.keywords if k.arg == name), None)
+    given = keyword(node, name)
     if given is None and len(node.args) > position:
         given = node.args[position]
     return given is None or (isinstance(given, ast.Constant) and not given.value)

@@ -15,9 +15,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
@@ -46,7 +48,7 @@ def generated_without_cache(file: SourceFile) -> Iterator[Site]:
     """Each `generate(..., use_cache=False)` and `GenerationConfig(use_cache=False)` of more than one token."""
     for site in file.calls_among([c for c in file.outline.calls if last_part(c.callee) in _TAKES_IT]):
         off, most = site.keyword("use_cache"), site.keyword("max_new_tokens")
-        one = isinstance(most, ast.Constant) and most.value == 1
+        one = is_literal(most, 1)
         if not isinstance(off, ast.Constant) or off.value is not False or one:
             continue
         if not _NO_CACHE.search(file.source(site.call)) and "checkpointing" not in file.text:
@@ -100,7 +102,7 @@ def _speaks_of_more(file: SourceFile, site: Site, loop: Loop) -> bool:
 def _calls_with(loop: Loop, tokens: str) -> Iterator[ast.Call]:
     for node in ast.walk(loop):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            given = [*node.args, *(k.value for k in node.keywords)]
+            given = arguments(node)
             if any(isinstance(part, ast.Name) and part.id == tokens for part in given):
                 yield node
 

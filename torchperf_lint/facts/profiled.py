@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.source import Site, SourceFile
 
 PROFILERS = {
@@ -58,7 +59,7 @@ def _chosen(call: ast.Call) -> bool:
     if call.args and not isinstance(call.args[0], ast.Constant | ast.List):
         return True
     for keyword in call.keywords:
-        literal = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        literal = is_true(keyword.value)
         if keyword.arg in (None, "schedule") or (keyword.arg == "enabled" and not literal):
             return True
     return False

@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.lookups import counted, looked_up
 from torchperf_lint.facts.rows import is_cut_evenly, picked_whole
 from torchperf_lint.facts.searches import reads_one
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Raggedness:
     def _fixed(self, node: ast.expr) -> bool:
         """A bound that is the same, or as far on, each turn."""
         taken = any(isinstance(n, ast.Subscript | ast.Call) for n in ast.walk(node))
-        return not taken and not (_all_names(node) & self._set_here)
+        return not taken and not (names_of(node) & self._set_here)
 
     def _same_each_turn(self, node: ast.expr) -> bool:
         """A mask from before the loop: it selects as many of every element."""
@@ -160,7 +161,3 @@ class Raggedness:
         # An element of the tensor that the loop goes over may be a row of a mask, which its name says.
         taken = isinstance(node, ast.Name) and node.id in self.turn.variables and not _MASK_NAME.search(node.id)
         return not taken and self.turn.is_tensor(node)
-
-
-def _all_names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -14,6 +14,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -57,7 +58,7 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
 
 
 def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Value | None:
-    if not _imports_torch(file) or _otherwise(file, site, operand):
+    if not file.outline.imports_from("torch") or _otherwise(file, site, operand):
         return None
     if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
         return None  # `self.encoder.cpu()`, for what it does to a module
@@ -118,14 +119,10 @@ def _walked(node: ast.expr | None) -> ast.expr | None:
     return method.value if isinstance(method, ast.Attribute) and method.attr in ("items", "values") else None
 
 
-def _imports_torch(file: SourceFile) -> bool:
-    return any(name.partition(".")[0] == "torch" for name in file.outline.imports.values())
-
-
 def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
     """Whether a name in the operand is that of something else, or a test has shown it to be something else."""
     body = file.project.body(file.path)
-    names = {n.id for n in ast.walk(operand) if isinstance(n, ast.Name)}
+    names = names_of(operand)
     parts = chain(operand).replace("[", ".").replace("]", "").replace("()", "").split(".")
     if body is None or any(map(ON_HOST.search, parts)):
         return True

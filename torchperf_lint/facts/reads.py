@@ -14,6 +14,7 @@ from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
@@ -304,11 +305,11 @@ def _copied(site: Site) -> ast.expr | None:
     A plain `.numpy()` copies nothing: on a device tensor it raises, so the tensor is on the host already.
     """
     flag = site.keyword("non_blocking")
-    if isinstance(flag, ast.Constant) and flag.value is True:
+    if is_true(flag):
         return None
     if site.record.callee.endswith(".numpy"):
         force = site.keyword("force")
-        return site.receiver if isinstance(force, ast.Constant) and force.value is True else None
+        return site.receiver if is_true(force) else None
     if not site.record.callee.endswith(".to"):
         return site.receiver
     target = site.keyword("device") or (site.call.args[0] if site.call.args else None)
@@ -320,7 +321,7 @@ def _is_cpu(site: Site, node: ast.expr | None) -> bool:
         return _stands_for_cpu(site, node.id)
     if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute) and node.func.attr == "device":
         node = node.args[0]
-    return isinstance(node, ast.Constant) and node.value == "cpu"
+    return is_literal(node, "cpu")
 
 
 def _stands_for_cpu(site: Site, name: str) -> bool:

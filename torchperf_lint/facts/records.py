@@ -138,6 +138,10 @@ class Outline:
     mentions: list[Mention] = field(default_factory=list)
     """Functions that are named without being called there."""
 
+    def imports_from(self, *packages: str) -> bool:
+        """Whether the file imports anything of one of some packages, by their first names: `torch`."""
+        return any(name.partition(".")[0] in packages for name in self.imports.values())
+
 
 def to_json(found: Outline) -> list[object]:
     """An outline as lists and strings, for the cache."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.effects import names_in
@@ -37,7 +38,7 @@ def same_in_each_turn(site: Site, loop: Region) -> bool:
     body = file.project.body(file.path)
     if body is None or not _makes_the_same(site):
         return False
-    pending: list[ast.expr] = [*site.call.args, *(k.value for k in site.call.keywords)]
+    pending: list[ast.expr] = arguments(site.call)
     seen: set[str] = set()
     while pending:
         node = pending.pop()
@@ -107,7 +108,7 @@ def _may_change(node: ast.AST, name: str) -> bool:
         return False
     if isinstance(node.func, ast.Attribute) and chain(node.func.value) == name:
         return node.func.attr[:1].islower()
-    given = [*node.args, *(k.value for k in node.keywords)]
+    given = arguments(node)
     return not _LOOKS_ONLY.search(last_part(chain(node.func))) and any(chain(a) == name for a in given)
 
 

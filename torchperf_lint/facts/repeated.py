@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME, is_cold
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.meters import ONCE_PER_EPOCH
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME, is_cold
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, Step, changed_in, counted_in, parts_of, traced
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import ANYWHERE, Value
@@ -89,13 +90,13 @@ def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
 
 
 def _handful(loop: Loop) -> bool:
-    names = {n.id for part in (loop.target, loop.iter) for n in ast.walk(part) if isinstance(n, ast.Name)}
+    names = names_of(loop.target, loop.iter)
     return any(HANDFUL.search(name) for name in names)
 
 
 def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
     """Whether only the turn gets there in which the loop's variable is what a test names: `if key == "logits":`."""
-    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    variables = names_of(loop.target)
     node: ast.AST = place.expression
     for parent in file.enclosing(place.function).around(place.expression):
         if parent is loop:
@@ -109,7 +110,7 @@ def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
 
 def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -> Iterator[tuple[ast.expr, bool]]:
     """(what a copy would fetch, whether turns read elements of it), for what a read is made of."""
-    variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    variables = names_of(loop.target)
     for step in steps:
         if isinstance(step.node, ast.Name) and step.node.id in variables:
             whole = _walked(loop, step.node.id)
@@ -133,7 +134,7 @@ def _counts(loop: Loop) -> bool:
 
 
 def _counter(loop: Loop) -> str:
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     return first.id if isinstance(first, ast.Name) else ""
 
 

@@ -5,10 +5,10 @@ Nothing in the project calls most of them; how often they run is told by what th
 
 from __future__ import annotations
 
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern

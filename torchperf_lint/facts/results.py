@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -133,7 +134,7 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
 
 def _asked_for_host(values: Values, node: ast.Call, frame: Frame) -> bool:
     """`as_tensor_of(x, device="cpu")`: whatever the function makes, this call wants it on the host."""
-    given = next((keyword.value for keyword in node.keywords if keyword.arg == "device"), None)
+    given = keyword(node, "device")
     return given is not None and device_of(values, given, frame) == HOST
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.calls_within import calls_in
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
@@ -67,7 +68,7 @@ def _goes_on(site: Site, turn: ast.For | ast.While) -> bool:
         for key in project.types.targets(file.path, site.function, chain(call.func)):
             if project.grads.backwards(key):
                 return True
-        given = {node.id for argument in [*call.args, *(k.value for k in call.keywords)] for node in _bare(argument)}
+        given = {node.id for argument in arguments(call) for node in _bare(argument)}
         if call.lineno > site.call.lineno and given & names:
             return True
     return False

@@ -16,6 +16,7 @@ from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
@@ -131,13 +132,13 @@ def _is_tensor(file: SourceFile, caller: Site, node: ast.expr) -> bool:
 
 def _moves_on(file: SourceFile, caller: Site, loop: Loop, index: ast.expr) -> bool:
     """Whether an index is another one in each turn, and the host knows all of them without reading anything."""
-    names = {n.id for n in ast.walk(index) if isinstance(n, ast.Name)} & bound_by(file, caller.function, loop)
+    names = names_of(index) & bound_by(file, caller.function, loop)
     return bool(names) and all(_is_position(file, caller, loop, name, _HOPS) for name in sorted(names))
 
 
 def _is_position(file: SourceFile, caller: Site, loop: Loop, name: str, hops: int) -> bool:
     counted = isinstance(loop.iter, ast.Call) and last_part(chain(loop.iter.func)) in _COUNTS
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     if counted and isinstance(first, ast.Name) and first.id == name:
         return True
     body = file.project.body(file.path)
@@ -164,4 +165,4 @@ def _is_counted_up(file: SourceFile, caller: Site, loop: Loop, node: ast.expr, o
 def _in_tests(node: ast.expr) -> set[str]:
     """The names that only choose: `1 if i < n else len(ids)`."""
     tests = (part.test for part in ast.walk(node) if isinstance(part, ast.IfExp))
-    return {n.id for test in tests for n in ast.walk(test) if isinstance(n, ast.Name)}
+    return names_of(*tests)

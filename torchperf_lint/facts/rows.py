@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.syntax import first_part
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.turns import Turn
@@ -40,9 +41,7 @@ def fills_row(turn: Turn, node: ast.AST) -> ast.expr | None:
         whole, row, part = target.value.value, target.value.slice, target.slice
     else:
         return None
-    counter = turn.target
-    if isinstance(counter, ast.Tuple) and counter.elts:
-        counter = counter.elts[0]
+    counter = first_part(turn.target)
     by_turn = isinstance(row, ast.Name) and isinstance(counter, ast.Name) and row.id == counter.id
     cut = isinstance(part, ast.Slice) and part.step is None and (part.lower is not None or part.upper is not None)
     if not by_turn or not cut or not isinstance(whole, ast.Name | ast.Attribute):

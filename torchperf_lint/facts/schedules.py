@@ -10,8 +10,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.arguments import keyword, unpacks
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, PLAIN, UNKNOWN, Frame, Value, join, sequence, tensor
 from torchperf_lint.model import Confidence
@@ -70,15 +72,15 @@ def _scheduler(node: ast.Call) -> ast.expr:
 def _placed(values: Values, node: ast.Call, frame: Frame) -> Value:
     written = last_part(chain(node.func))
     position = _DEVICE_POSITION[written]
-    given = next((k.value for k in node.keywords if k.arg == "device"), None)
+    given = keyword(node, "device")
     if given is None and len(node.args) > position:
         given = node.args[position]
-    unpacked = any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args)
+    unpacked = unpacks(node)
     device: str | None
     if given is None:
         device = ANYWHERE if unpacked else HOST
     else:
-        device = HOST if isinstance(given, ast.Constant) and given.value is None else device_of(values, given, frame)
+        device = HOST if is_none(given) else device_of(values, given, frame)
     to = f"(..., device={ast.unparse(given)})" if given is not None and device == DEVICE else "(...)"
     because = f"{_WORDS}, which `{written}{to}` set (line {node.lineno})"
     return tensor(device or ANYWHERE, because, Confidence.LIKELY)

@@ -11,6 +11,7 @@ from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.patterns import pattern
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
@@ -218,6 +219,6 @@ class _Uses:
 
 def _keeps_first(index: ast.expr) -> bool:
     """`sel[:, 0]`, `sel[..., None]`: the selected elements stay one beside the other."""
-    first = index.elts[0] if isinstance(index, ast.Tuple) and index.elts else index
+    first = first_part(index)
     whole = isinstance(first, ast.Slice) and first.lower is first.upper is first.step is None
     return whole or (isinstance(first, ast.Constant) and first.value is ...)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.masks import is_mask, may_be_mask
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
@@ -135,7 +136,7 @@ def _for_the_host(spot: Spot) -> bool:
             made = [
                 d.value for d in reaching if isinstance(d.value, ast.Compare) and isinstance(d.value.ops[0], ast.Eq)
             ]
-            if any(isinstance(c, ast.Constant) and c.value == "cpu" for m in made for c in m.comparators):
+            if any(is_literal(c, "cpu") for m in made for c in m.comparators):
                 return True
         inner = parent
     return False

@@ -61,8 +61,7 @@ def _entry(place: Place, node: ast.expr, hops: int) -> ast.Subscript | None:
     body = place.file.project.body(place.file.path)
     if not isinstance(node, ast.Name) or not hops or body is None:
         return None
-    bound = body.reaching(place.function, node.id, body.at(node)) or []
-    made = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+    made = body.assigned_once(place.function, node.id, body.at(node))
     return _entry(place, made, hops - 1) if made is not None else None
 
 

@@ -18,6 +18,7 @@ from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.held import changed_in
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import names_of
 
 _MAKING = frozenset({"tensor", "as_tensor", "Tensor", "FloatTensor", "LongTensor"})
 _THROUGH = frozenset({"item", "tolist", "data", "detach", "cpu", "clone"})
@@ -132,7 +133,7 @@ def _found_unset(node: ast.AST | None, statement: ast.stmt, name: str, number: i
     """`if Z < 0: self.params[2] = ...`, of a `Z` that was read from there."""
     for branch in ast.walk(node) if node is not None else ():
         if isinstance(branch, ast.If) and statement in branch.body:
-            tested = {n.id for n in ast.walk(branch.test) if isinstance(n, ast.Name)}
+            tested = names_of(branch.test)
             reads = (n for n in ast.walk(node) if isinstance(n, ast.Assign)) if node is not None else ()
             return any(
                 isinstance(t, ast.Name) and t.id in tested and _entry(read.value) == (name, number)

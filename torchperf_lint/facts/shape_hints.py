@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_none, is_text
 
 _HOLDING = frozenset({"Tuple", "List", "Sequence", "Iterable", "Dict", "Mapping", "Callable", "Literal"})
 _ELEMENTS = frozenset({"int", "float", "bool", "complex"})
@@ -22,17 +23,9 @@ def bare_class(node: ast.expr) -> ast.expr | None:
         return None
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if name == "Union":
-        classes = [part for part in parts if not _is_none(part)]
+        classes = [part for part in parts if not is_none(part)]
         return classes[0] if len(classes) == 1 < len(parts) else None
-    if name in _ELEMENTS and all(map(_is_text, parts)):
+    if name in _ELEMENTS and all(map(is_text, parts)):
         return ast.Attribute(ast.Name("torch", ast.Load()), "Tensor", ast.Load())
-    shaped = len(parts) > 1 and (name == "Annotated" or all(map(_is_text, parts[1:])))
+    shaped = len(parts) > 1 and (name == "Annotated" or all(map(is_text, parts[1:])))
     return parts[0] if shaped and last_part(chain(parts[0])) == "Tensor" and name[:1].isupper() else None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_false, is_none
 from torchperf_lint.facts.records import Parameter
 from torchperf_lint.facts.shape_hints import bare_class
 from torchperf_lint.patterns import pattern
@@ -86,7 +87,7 @@ def annotation_chain(node: ast.expr) -> str:
         return "" if "?" in name else name
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.sub(r"^(?:\w+\.)?Optional\[(.*)\]$|\s*\|\s*None$", r"\1", node.value).strip("'\" ")
-    if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None:
+    if isinstance(node, ast.BinOp) and is_none(node.right):
         return annotation_chain(node.left)
     if isinstance(node, ast.Subscript) and last_part(chain(node.value)) == "Optional":
         return annotation_chain(node.slice)
@@ -114,7 +115,7 @@ def _plain_alternative(node: ast.expr) -> str:
             stack += [part.left, part.right]
         elif isinstance(part, ast.Subscript) and last_part(chain(part.value)) in ("Union", "Optional"):
             stack += parts_of(part)
-        elif not (isinstance(part, ast.Constant) and part.value is None):
+        elif not is_none(part):
             names.append(chain(part))
     told = [name for name in names if name in ("int", "float", "bool", "str")]
     others = {last_part(name) for name in names} - {"int", "float", "bool", "str", "dtype", "Path", "Number"}
@@ -155,7 +156,7 @@ def parts_of(node: ast.Subscript) -> list[ast.expr]:
 
 def _not_none(node: ast.expr) -> ast.expr:
     """`X` of `X | None`."""
-    none = isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant) and node.right.value is None
+    none = isinstance(node, ast.BinOp) and is_none(node.right)
     return node.left if none and isinstance(node, ast.BinOp) else node
 
 
@@ -175,12 +176,7 @@ _LABELS = pattern(r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$")
 
 def off_by_default(args: ast.arguments) -> frozenset[str]:
     """The parameters whose default is None or False, and which a training step may leave there."""
-    plain = [*args.posonlyargs, *args.args]
-    pairs = [
-        *zip(reversed(plain), reversed(args.defaults), strict=False),
-        *zip(args.kwonlyargs, args.kw_defaults, strict=True),
-    ]
-    off = (a.arg for a, d in pairs if isinstance(d, ast.Constant) and (d.value is None or d.value is False))
+    off = (name for name, default in defaulted(args) if is_none(default) or is_false(default))
     return frozenset(name for name in off if not _LABELS.search(name))
 
 

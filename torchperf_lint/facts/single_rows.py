@@ -6,6 +6,8 @@ import ast
 from functools import cached_property
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal, is_none
+from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.facts.tracing import parts_of
 
 RowLoop = ast.For | ast.ListComp | ast.GeneratorExp
@@ -32,7 +34,7 @@ class SingleRows:
             return None
         name = chain(over.func)
         if name == "enumerate" and len(over.args) == 1 and isinstance(first, ast.Tuple):
-            first = first.elts[0]
+            first = first_part(first)
         elif name not in _COUNTS or self.bound is None:
             return None
         return first.id if isinstance(first, ast.Name) else None
@@ -45,7 +47,7 @@ class SingleRows:
             over = over.args[0]
         if not isinstance(over, ast.Call) or chain(over.func) not in _COUNTS:
             return None
-        from_zero = len(over.args) == 2 and isinstance(over.args[0], ast.Constant) and over.args[0].value == 0
+        from_zero = len(over.args) == 2 and is_literal(over.args[0], 0)
         return over.args[-1] if len(over.args) == 1 or from_zero else None
 
     @cached_property
@@ -117,7 +119,7 @@ class SingleRows:
             return False
         sides = [upper.left, upper.right]
         named = any(isinstance(side, ast.Name) and side.id == self.index for side in sides)
-        return named and any(isinstance(side, ast.Constant) and side.value == 1 for side in sides)
+        return named and any(is_literal(side, 1) for side in sides)
 
 
 def _is_set(node: ast.Name) -> bool:
@@ -127,11 +129,8 @@ def _is_set(node: ast.Name) -> bool:
 def _adds_first(index: ast.expr) -> bool:
     """`None`, and `None, ...`, `None, :`: an axis before all others."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    first, *others = parts
-    if not isinstance(first, ast.Constant) or first.value is not None:
-        return False
-    return all(
+    return bool(parts and is_none(parts[0])) and all(
         (isinstance(part, ast.Constant) and part.value is Ellipsis)
         or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None)
-        for part in others
+        for part in parts[1:]
     )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -30,14 +31,14 @@ def math_only(file: SourceFile) -> Iterator[Site]:
         if site.call.args and _names_math_only(site.call.args[0]) and not chosen:
             yield site
     for site in file.calls_of(*_OLD_CONTEXT):
-        if all(_off(site.keyword(name)) for name in ("enable_flash", "enable_mem_efficient")) and _no_cudnn(site):
+        if all(is_false(site.keyword(name)) for name in ("enable_flash", "enable_mem_efficient")) and _no_cudnn(site):
             yield site
     off: dict[int, dict[str, Site]] = {}
     for site in file.calls_of(_FLASH, _EFFICIENT, _CUDNN):
         given = site.call.args[0] if site.call.args else site.keyword("enabled")
         name = file.denotes(site.call.func, site) or ""
         switched = off.setdefault(site.function, {})
-        if _off(given):
+        if is_false(given):
             switched[name] = site
         else:  # a variable, or switched on again
             switched.pop(name, None)
@@ -52,11 +53,7 @@ def _names_math_only(node: ast.expr) -> bool:
     return bool(backends) and all(last_part(chain(backend)) == "MATH" for backend in backends)
 
 
-def _off(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
 def _no_cudnn(site: Site) -> bool:
     """cuDNN's attention is one of the backends since 2.5, and on unless it is told to be off."""
     given = site.keyword("enable_cudnn")
-    return given is None or _off(given)
+    return given is None or is_false(given)

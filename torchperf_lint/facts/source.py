@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from torchperf_lint.errors import CannotCheck
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.default_lambdas import written_in
@@ -136,7 +137,7 @@ class Site:
 
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument."""
-        return next((k.value for k in self.call.keywords if k.arg == name), None)
+        return keyword(self.call, name)
 
 
 class SourceFile:

@@ -21,6 +21,7 @@ from torchperf_lint.facts.clusters import Cluster
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fractions import is_fraction
 from torchperf_lint.facts.reads import ITEM, NUMBER, Reading
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Edit, Fix, Safety
 
 _WIDTH = 100
@@ -107,7 +108,7 @@ def _names(edit: Editor, cluster: Cluster, operands: Sequence[str]) -> list[str]
     for operand in operands:
         words = [word for word in re.findall(r"[A-Za-z_]\w*", operand) if word not in _SAYS_NOTHING][-2:]
         found.append("_".join(words) if len(words) > 1 else f"{words[0] if words else 'number'}_value")
-    taken = {n.id for n in ast.walk(body.functions[0]) if isinstance(n, ast.Name)} if body is not None else set(found)
+    taken = names_of(body.functions[0]) if body is not None else set(found)
     parameters = {p.name for p in edit.file.outline.functions[cluster[0].site.function].parameters}
     if len(set(found)) < len(found) or (taken | parameters) & set(found):
         raise CannotFix("their names are taken")

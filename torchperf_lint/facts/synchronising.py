@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -64,11 +66,11 @@ def _calls(file: SourceFile, site: Site) -> Iterator[ast.Call]:
 
 def _copies_to_host(file: SourceFile, site: Site, call: ast.Call) -> bool:
     """`x.to("cpu", non_blocking=True)`, `pinned.copy_(x, non_blocking=True)`: the host must not read at once."""
-    flag = next((k.value for k in call.keywords if k.arg == "non_blocking"), None)
+    flag = keyword(call, "non_blocking")
     if flag is None or (isinstance(flag, ast.Constant) and not flag.value):
         return False
     name = last_part(chain(call.func))
     if name == "copy_":
         return True
     target = next((k.value for k in call.keywords if k.arg == "device"), call.args[0] if call.args else None)
-    return name == "to" and isinstance(target, ast.Constant) and target.value == "cpu"
+    return name == "to" and is_literal(target, "cpu")

@@ -98,6 +98,24 @@ def blocks_of(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def first_part(node: ast.expr) -> ast.expr:
+    """`a` of `a, b`; of anything else, and of the empty `()`, the expression itself."""
+    return node.elts[0] if isinstance(node, ast.Tuple) and node.elts else node
+
+
+def names_of(*nodes: ast.AST) -> set[str]:
+    """The plain names in some code, those that it binds too: `x` and `i` of `x.grad[i]`."""
+    found: set[str] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        else:
+            stack += children_of(node)
+    return found
+
+
 def expression_depth(root: ast.AST) -> int:
     """How deep the tree below `root` is, found without recursion."""
     deepest, stack = 0, [(root, 0)]

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.held import in_place
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import names_of
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -36,7 +38,7 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
     while body is not None:
         index = node.slice if isinstance(node, ast.Subscript) else None
         given = node.args if isinstance(node, ast.Call) else []
-        same = same and not any(_names(part) & bound for part in (index, *given) if part is not None)
+        same = same and not any(names_of(part) & bound for part in (index, *given) if part is not None)
         steps.append(Step(node, same and not (isinstance(node, ast.Name) and node.id in bound)))
         if isinstance(node, ast.Subscript):
             node = node.value
@@ -52,7 +54,7 @@ def traced(file: SourceFile, place: Place, node: ast.expr, loop: Loop) -> list[S
             if compared is None:
                 return []
             node, other = compared
-            same = same and not _names(other) & bound
+            same = same and not names_of(other) & bound
         elif isinstance(node, ast.Name):
             made = _made_in(body.reaching(place.function, node.id, at), bound, node.id) if hops < _MAX_HOPS else None
             if made is None or any(made is step.node for step in steps):
@@ -72,18 +74,23 @@ def _compared(file: SourceFile, place: Place, node: ast.Compare | ast.BinOp) -> 
     return (sides[plain[0] is sides[0]], plain[0]) if len(plain) == 1 else None
 
 
-def bound_by(file: SourceFile, function: int, loop: Loop) -> set[str]:
+def bound_by(file: SourceFile, function: int, loop: Loop) -> frozenset[str]:
     """The names that the turns of a loop bind, its own variables too."""
-    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    for node in _body(file, function, loop):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
+    # Asked of each read in a loop; walked again each time, a long loop would cost the square of its length.
+    known = file.once(_bound_by_loops)
+    if loop not in known:
+        stored = (n for n in _body(file, function, loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        known[loop] = frozenset({*names_of(loop.target), *(node.id for node in stored)})
+    return known[loop]
+
+
+def _bound_by_loops(_: SourceFile) -> dict[Loop, frozenset[str]]:
+    return {}
 
 
 def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> bool:
     """Whether turns of a loop may change a tensor: bind its names, write into it, train."""
-    names = _names(whole)
+    names = names_of(whole)
     if names & bound_by(file, function, loop):
         return True
     roots = {chain(n) for n in ast.walk(whole) if isinstance(n, ast.Name | ast.Attribute)}
@@ -97,7 +104,7 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
             trains = (
                 node.func.attr in _TRAINS and len(node.args) <= 1
             )  # a scheduler's `step(noise, t, x)` gives `x` back
-            if trains or (_in_place(node.func.attr) and chain(node.func.value) in roots):
+            if trains or (in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
         elif any(chain(argument) in roots for argument in _given_for_effect(node)):
             return True
@@ -143,7 +150,7 @@ def _body(file: SourceFile, function: int, loop: Loop) -> Iterator[ast.AST]:
         yield from ast.walk(root)
 
 
-def _made_in(found: list[Definition] | None, bound: set[str], name: str) -> ast.expr | None:
+def _made_in(found: list[Definition] | None, bound: frozenset[str], name: str) -> ast.expr | None:
     """What a name that the loop binds was made from there, where that is one expression."""
     if name not in bound or not found:
         return None
@@ -162,11 +169,7 @@ def _made_in(found: list[Definition] | None, bound: set[str], name: str) -> ast.
 
 def _only_looks(node: ast.Call) -> bool:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return not _in_place(name) and name not in _RANDOM
-
-
-def _in_place(name: str) -> bool:
-    return name.endswith("_") and not name.endswith("__")
+    return not in_place(name) and name not in _RANDOM
 
 
 def _given_for_effect(node: ast.AST) -> list[ast.expr]:
@@ -186,7 +189,3 @@ def _appends(call: ast.Call) -> bool:
         "info",
         "debug",
     )
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

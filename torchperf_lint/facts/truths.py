@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.repeated import may_run_often
 from torchperf_lint.facts.source import SourceFile
@@ -129,7 +130,7 @@ _HOPS = 1
 
 def _is_key(index: ast.expr) -> bool:
     """Whether an entry is one of a dict: `options["check"]`."""
-    return isinstance(index, ast.Constant) and isinstance(index.value, str)
+    return is_text(index)
 
 
 def _is_buffer(file: SourceFile, node: ast.expr) -> bool:

@@ -18,6 +18,7 @@ from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.repeated import Repeated, handles_data
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import first_part, names_of
 from torchperf_lint.facts.tracing import Loop, bound_by, changed_in, parts_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
@@ -110,7 +111,7 @@ class _Turn:
 
     def taken(self, node: ast.expr, hops: int) -> ast.expr | None:
         """What the turns take an expression's tensors from, where all of it is there before the loop; else None."""
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} & self.bound
+        names = names_of(node) & self.bound
         calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
         if not names or self._looks_up(node) or not all(map(self._only_looks, calls)):
             return None
@@ -141,14 +142,14 @@ class _Turn:
         if name in self.counters:
             return self.loop.target
         body = self.file.project.body(self.file.path)
-        found = body.reaching(self.place.function, name, self.place.frame.at) if body is not None and hops else None
-        if not found or len(found) != 1 or found[0].how != "assign" or found[0].value is None:
+        if body is None or hops <= 0:
             return None
-        return self._made(found[0].value, hops - 1)
+        only = body.assigned_once(self.place.function, name, self.place.frame.at)
+        return self._made(only, hops - 1) if only is not None else None
 
     def _made(self, value: ast.expr, hops: int) -> ast.expr | None:
         """What a name of the loop's body is made of: of counters alone, a position; else as any expression."""
-        names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} & self.bound
+        names = names_of(value) & self.bound
         if names and names <= self.counters and self.file.value(value, self.place).kind in ("plain", "unknown"):
             return self.loop.target
         return self.taken(value, hops)
@@ -203,5 +204,5 @@ def _counters(loop: Loop) -> set[str]:
     """The variable that numbers the turns."""
     if not isinstance(loop.iter, ast.Call) or last_part(chain(loop.iter.func)) not in ("range", "enumerate", "trange"):
         return set()
-    first = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) and loop.target.elts else loop.target
+    first = first_part(loop.target)
     return {first.id} if isinstance(first, ast.Name) else set()

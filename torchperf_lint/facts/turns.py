@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.searches import is_search
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
@@ -45,7 +47,7 @@ class Turn:
         self.place = place
         self.loop = loop
         self.target = target
-        self.variables = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+        self.variables = names_of(target)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -106,7 +108,7 @@ class Turn:
     def _seeks(self, node: ast.Call) -> bool:
         """Whether a call looks the element up: `self.index_of(t, schedule)`."""
         targets = self.file.project.types.targets(self.file.path, self.place.function, chain(node.func))
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        given = arguments(node)
         return bool(targets) and any(map(self.mentions, given)) and all(is_search(self.file, k) for k in targets)
 
     def works(self) -> bool:

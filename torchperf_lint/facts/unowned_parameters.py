@@ -76,8 +76,7 @@ def _owned_by(file: SourceFile, site: Site) -> _Owned | None:
     given = site.keyword("params") or (site.call.args[0] if site.call.args else None)
     if isinstance(given, ast.Name):
         body = file.project.body(file.path)
-        reaching = body.reaching(site.function, given.id, site.start) if body is not None else None
-        given = reaching[0].value if reaching and len(reaching) == 1 and reaching[0].how == "assign" else None
+        given = body.assigned_once(site.function, given.id, site.start) if body is not None else None
     chains = _chains(given)
     if not chains or given is None:
         return None

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
@@ -47,7 +48,7 @@ def unread_outputs(file: SourceFile) -> Iterator[Unread]:
     if file.mentions(_HOOKS):
         return
     for site in file.calls_among(file.outline.calls):
-        asked = tuple(k.arg for k in site.call.keywords if k.arg in (ATTENTIONS, HIDDEN) and _is_true(k.value))
+        asked = tuple(k.arg for k in site.call.keywords if k.arg in (ATTENTIONS, HIDDEN) and is_true(k.value))
         if not asked or site.hot is None or site.hot.kind == "data":
             continue
         if any(_OWN_LAYERS.search(k.arg or "") for k in site.call.keywords):
@@ -68,16 +69,12 @@ def written_out_attention(file: SourceFile) -> Iterator[Site]:
         chosen = site.keyword("attn_implementation")
         loaded = file.project.types.thing(file.path, site.function, site.record.callee)
         known = loaded is not None and loaded.dotted.startswith("transformers.")
-        if known and isinstance(chosen, ast.Constant) and chosen.value == "eager":
+        if known and is_literal(chosen, "eager"):
             yield site
 
 
 def _loads(call: Call) -> bool:
     return call.callee.endswith((".from_pretrained", ".from_config"))
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _parts_read(file: SourceFile, site: Site) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
@@ -107,7 +108,7 @@ def _says_so(call: ast.Call) -> bool:
 
 def _parameter(file: SourceFile, site: Site) -> Value | None:
     """The first parameter that is a tensor on the device."""
-    for given in [*site.call.args, *(keyword.value for keyword in site.call.keywords)]:
+    for given in arguments(site.call):
         value = on_device(file, site, given)
         if value is not None and value.kind == "tensor":
             return value

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.masking import Known, is_cheap
 
 _SMALL = 1e-3
@@ -158,5 +159,5 @@ def _is_one(node: ast.expr, names: set[str]) -> bool:
 
 def _replaces(none: Sequence[ast.expr], some: Sequence[ast.expr], names: set[str]) -> bool:
     """`d = 1 if n == 0 else n`: what the other side gives is the number itself."""
-    constant = len(none) == 1 and isinstance(none[0], ast.Constant) and none[0].value == 1
+    constant = len(none) == 1 and is_literal(none[0], 1)
     return constant and len(some) == 1 and _is_one(some[0], names)

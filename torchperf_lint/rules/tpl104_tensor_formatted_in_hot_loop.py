@@ -27,7 +27,7 @@ class TensorFormattedInHotLoop(SourceRule):
 
     ## Why it is slow
     To write a number the host needs it: formatting copies the tensor and waits until everything queued on the device
-    before it has run. Printing a whole tensor launches a dozen kernels more, to find out how wide its columns are.
+    before it has run. Printing a whole tensor launches further kernels, to find out how wide its columns are.
 
     ## Example
     ```python

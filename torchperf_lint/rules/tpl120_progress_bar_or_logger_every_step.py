@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.loggers import BAR, Logged, logged
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause
@@ -129,7 +130,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         site, hot = call.site, call.site.hot
         assert hot is not None
         refresh = site.keyword("refresh")
-        if call.kind != BAR or (isinstance(refresh, ast.Constant) and refresh.value is False):
+        if call.kind != BAR or is_false(refresh):
             return
         yield self.found(
             site,

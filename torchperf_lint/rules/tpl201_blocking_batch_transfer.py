@@ -138,4 +138,4 @@ def _may_be_a_container(file: SourceFile, site: Site) -> bool:
         return False
     if is_fed(file.project.index, FunctionKey(file.path, site.function), site.receiver.id):
         return True
-    return any(name.partition(".")[0] in _OWN_CONTAINERS for name in file.outline.imports.values())
+    return file.outline.imports_from(*_OWN_CONTAINERS)

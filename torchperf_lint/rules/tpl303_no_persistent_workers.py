@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
+from torchperf_lint.facts.arguments import unpacks
 from torchperf_lint.facts.datasets import held
-from torchperf_lint.facts.loader_arguments import given, unpacks, workers
+from torchperf_lint.facts.loader_arguments import given, workers
 from torchperf_lint.facts.passes_again import Again, read_again
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project

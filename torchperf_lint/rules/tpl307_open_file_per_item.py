@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import unpacks_keywords
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -163,7 +165,7 @@ class OpenFilePerItem(SourceRule):
 def _path(item: ItemCall, opened: str) -> ast.expr | None:
     """The path that a container is opened at for reading; None where it is none, or is written."""
     call = item.site.call
-    if opened not in _OPENS or any(k.arg is None for k in call.keywords):
+    if opened not in _OPENS or unpacks_keywords(call):
         return None
     mode = item.site.keyword("mode") or (call.args[1] if len(call.args) > 1 else None)
     if isinstance(mode, ast.Constant) and str(mode.value).startswith(_WRITES):
@@ -178,4 +180,4 @@ def _path(item: ItemCall, opened: str) -> ast.expr | None:
 def _is_mapped(item: ItemCall, call: ast.Call) -> bool:
     """Whether `np.load` maps an array, which is all that is done then; what it reads whole is TPL308's."""
     mode = item.site.keyword("mmap_mode") or (call.args[1] if len(call.args) > 1 else None)
-    return mode is not None and not (isinstance(mode, ast.Constant) and mode.value is None)
+    return mode is not None and not is_none(mode)

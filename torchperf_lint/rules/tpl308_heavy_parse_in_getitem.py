@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_the_data_set
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.per_item import ItemCall, called, item_calls, same_for_every_item, seeks, stream_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -160,7 +161,7 @@ class HeavyParseInGetitem(SourceRule):
 def _reads_the_same(item: ItemCall, name: str) -> bool:
     """Whether all that a call is given is the same for every item, and it is not asked for a part."""
     call = item.site.call
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = arguments(call)
     if not call.args or any(k.arg is None or k.arg in _PARTS for k in call.keywords):
         return False
     if name in _STREAMS:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.loader_arguments import given, unpacks
+from torchperf_lint.facts.arguments import unpacks
+from torchperf_lint.facts.loader_arguments import given
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.loader_arguments import given, unpacks, whole_number, workers
+from torchperf_lint.facts.arguments import unpacks
+from torchperf_lint.facts.loader_arguments import given, whole_number, workers
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project

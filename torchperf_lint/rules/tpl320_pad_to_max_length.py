@@ -10,6 +10,7 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.conditions import words
+from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.tokenizing import NAMES, map_around, tokenizes
@@ -137,8 +138,8 @@ def _pads(call: ast.Call) -> bool:
     """Whether a call asks for the greatest length, and that is not a short one."""
     given = {k.arg: k.value for k in call.keywords}
     padding, legacy, length = given.get("padding"), given.get("pad_to_max_length"), given.get("max_length")
-    asked = isinstance(padding, ast.Constant) and padding.value == "max_length"
-    asked = asked or (isinstance(legacy, ast.Constant) and legacy.value is True)
+    asked = is_literal(padding, "max_length")
+    asked = asked or is_true(legacy)
     if not asked or (length is not None and last_part(chain(length)) == "model_max_length"):
         return False
     return not (isinstance(length, ast.Constant) and isinstance(length.value, int) and length.value <= SHORT)

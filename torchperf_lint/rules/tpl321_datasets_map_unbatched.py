@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import unpacks
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.loader_arguments import unpacks
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
@@ -123,7 +124,7 @@ class DatasetsMapUnbatched(SourceRule):
 def _unbatched(site: Site) -> bool:
     """Whether a call is known to hand over single examples."""
     given = site.keyword(_BATCHED)
-    return not unpacks(site.call) and (given is None or (isinstance(given, ast.Constant) and given.value is False))
+    return not unpacks(site.call) and (given is None or is_false(given))
 
 
 def _is_of_the_library(file: SourceFile, site: Site) -> bool:

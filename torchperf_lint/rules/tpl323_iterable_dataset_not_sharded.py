@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import silent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import unpacks
 from torchperf_lint.facts.datasets import data_of
-from torchperf_lint.facts.loader_arguments import given, unpacks, workers
+from torchperf_lint.facts.loader_arguments import given, workers
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.sharding import Stream, undivided

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.cold import NOT_TRAINING_NAME
 from torchperf_lint.facts.passes import known_loader
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.roles import NOT_TRAINING_NAME
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict

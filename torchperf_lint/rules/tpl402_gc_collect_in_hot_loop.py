@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.left_out import left_out
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Severity, Verdict
@@ -119,5 +120,5 @@ class GcCollectInHotLoop(SourceRule):
 
 def _is_full(site: Site) -> bool:
     """Whether all generations are collected: no argument, or a literal 2; the young ones are cheap."""
-    given = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
-    return not given or (isinstance(given[0], ast.Constant) and given[0].value == 2)
+    given = arguments(site.call)
+    return not given or is_literal(given[0], 2)

@@ -9,6 +9,7 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -160,7 +161,7 @@ def _is_shown(site: Site) -> bool:
     statement = around.statement(site.call)
     if not isinstance(statement, ast.Assign):
         return isinstance(statement, ast.Expr)
-    names = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    names = names_of(*statement.targets)
     uses = [node for node in around.of_kinds((ast.Name,)) if isinstance(node, ast.Name) and node.id in names]
     return bool(names) and all(
         isinstance(around.statement(use), ast.Expr) for use in uses if isinstance(use.ctx, ast.Load)

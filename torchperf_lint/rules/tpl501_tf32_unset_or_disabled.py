@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.process_flags import explained, flags_set
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -137,5 +138,5 @@ def _switched_off(file: SourceFile) -> Iterator[Mark]:
     setters = list(file.calls_of(_SETTER))
     for site in setters:
         given = site.call.args[0] if site.call.args else site.keyword("precision")
-        if isinstance(given, ast.Constant) and given.value == "highest" and len(setters) == 1:
+        if is_literal(given, "highest") and len(setters) == 1:
             yield Mark(file, site.call, site.function, site.hot)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.literals import is_false, is_true
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for
@@ -137,7 +138,7 @@ class GradscalerWithBf16(SourceRule):
 def _is_on(call: ast.Call, name: str) -> bool:
     """Whether nothing switches a call's object off: no such keyword but a literal True, nothing unpacked."""
     given = [k.value for k in call.keywords if k.arg in (None, name)]
-    return all(isinstance(value, ast.Constant) and value.value is True for value in given)
+    return all(is_true(value) for value in given)
 
 
 def _is_bf16(file: SourceFile, site: Site) -> bool:
@@ -151,4 +152,4 @@ def _is_bf16(file: SourceFile, site: Site) -> bool:
 
 def _is_off(call: ast.Call) -> bool:
     values = [k.value for k in call.keywords if k.arg == "enabled"]
-    return bool(values) and isinstance(values[0], ast.Constant) and values[0].value is False
+    return bool(values) and is_false(values[0])

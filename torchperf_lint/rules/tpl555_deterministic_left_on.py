@@ -10,6 +10,7 @@ from torchperf_lint.confirming import by_setting
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.framework_runs import is_trial_file
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.process_flags import explained, flags_set
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -109,7 +110,7 @@ class DeterministicLeftOn(SourceRule):
         del project
         if is_trial_file(file.path):
             return
-        raced = {flag.mark.function for flag in flags_set(file, _BENCHMARK) if _is_true(flag.value)}
+        raced = {flag.mark.function for flag in flags_set(file, _BENCHMARK) if is_true(flag.value)}
         in_vain = file.mentions(_TRAINS) and "seed" not in file.text.lower()
         for asked in _asking(file):
             mark = asked.mark
@@ -152,7 +153,7 @@ class DeterministicLeftOn(SourceRule):
 
 
 def _asking(file: SourceFile) -> Iterator[_Asked]:
-    yield from (_Asked(flag.mark, flag.value, "False") for flag in flags_set(file, _CUDNN) if _is_true(flag.value))
+    yield from (_Asked(flag.mark, flag.value, "False") for flag in flags_set(file, _CUDNN) if is_true(flag.value))
     if not file.mentions(("_deterministic_",)):
         return
     sites = list(file.calls_of(_SWITCH, _MODE))
@@ -162,10 +163,6 @@ def _asking(file: SourceFile) -> Iterator[_Asked]:
         mode = site.record.callee.endswith(_MODE.rpartition(".")[2])
         if functions.count(site.function) > 1 or not isinstance(value, ast.Constant):
             continue  # taken back, or set to what it was
-        if (value.value not in _OFF_MODES) if mode else _is_true(value):
+        if (value.value not in _OFF_MODES) if mode else is_true(value):
             off = "False" if not mode else '"default"' if isinstance(value.value, str) else "0"
             yield _Asked(Mark(file, site.call, site.function), value, off)
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Edit, Finding, Safety, Severity
@@ -114,7 +115,7 @@ def _keeps_zeros(site: Site) -> bool:
     value = site.keyword("set_to_none")
     if value is None and len(site.call.args) == 1:
         value = site.call.args[0]
-    return isinstance(value, ast.Constant) and value.value is False
+    return is_false(value)
 
 
 def _by_default(edit: Editor, site: Site) -> list[Edit]:

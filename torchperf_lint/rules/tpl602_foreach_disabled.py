@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_optimizers
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -31,7 +32,8 @@ class ForeachDisabled(SourceRule):
 
     ## Why it is slow
     Without it, torch updates all parameters on a CUDA device together, with a handful of kernels for a whole list. One
-    at a time, each parameter costs about ten kernels, and most of them are too small to keep the device busy.
+    at a time, each parameter costs several kernels of its own, and those of biases and norms are too small to keep the
+    device busy.
 
     ## Example
     ```python
@@ -107,4 +109,4 @@ def _disabled(site: Site) -> bool:
     value = site.keyword("foreach")
     others = (site.keyword("fused"), site.keyword("differentiable"))
     off = all(other is None or (isinstance(other, ast.Constant) and not other.value) for other in others)
-    return isinstance(value, ast.Constant) and value.value is False and off
+    return is_false(value) and off

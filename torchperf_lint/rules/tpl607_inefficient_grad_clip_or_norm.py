@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -129,7 +131,7 @@ def _each_step(site: Site) -> bool:
 
 def _raises(site: Site) -> bool:
     value = site.keyword("error_if_nonfinite")
-    return isinstance(value, ast.Constant) and value.value is True
+    return is_true(value)
 
 
 def _is_target(site: Site, target: ast.expr) -> bool:
@@ -137,5 +139,5 @@ def _is_target(site: Site, target: ast.expr) -> bool:
     given = site.call.args[0] if site.call.args else site.keyword("parameters")
     if isinstance(given, ast.List) and len(given.elts) == 1:
         given = given.elts[0]
-    names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    names = names_of(target)
     return isinstance(given, ast.Name) and given.id in names

@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.compiling import COMPILE
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.environment import settings_of, unset
+from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.process_flags import explained, flags_set
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
@@ -104,7 +105,7 @@ class CompileDebugOrDisabledConfig(SourceRule, TextRule):
                 yield from self._set(file, variable)
         if file.mentions(("suppress_errors", "config.disable")):
             for flag in flags_set(file, *_CONFIG):
-                if isinstance(flag.value, ast.Constant) and flag.value.value is True and not _asked(flag.mark):
+                if is_true(flag.value) and not _asked(flag.mark):
                     yield self._told(
                         flag.mark, f"`{_short(flag.dotted)}` {_CONFIG[flag.dotted]}", "remove it", info=True
                     )

@@ -10,6 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.all_used import uses_all_parameters
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.literals import is_text, is_true
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -120,7 +121,7 @@ class FindUnusedParameters(SourceRule):
         """Yield a finding for each place that asks for the search without need."""
         for site in file.calls_of(*_DDP, *_OPTIONS):
             switch = _switch(site)
-            if switch is None or _is_on(site.keyword("static_graph")) or asked_for(file, site.call, site.function):
+            if switch is None or is_true(site.keyword("static_graph")) or asked_for(file, site.call, site.function):
                 continue
             known = file.denotes(site.call.func, site) in _DDP and _is_whole(file, project, site)
             if not known and file.weakest is not Confidence.POSSIBLE:
@@ -146,16 +147,12 @@ class FindUnusedParameters(SourceRule):
 def _switch(site: Site) -> ast.keyword | None:
     """The argument that turns the search on by a literal."""
     for keyword in site.call.keywords:
-        if keyword.arg in _NAMES and _is_on(keyword.value):
+        if keyword.arg in _NAMES and is_true(keyword.value):
             return keyword
-        named = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
+        named = is_text(keyword.value)
         if keyword.arg == "strategy" and named and keyword.value.value.endswith("find_unused_parameters_true"):  # type: ignore[attr-defined]
             return keyword
     return None
-
-
-def _is_on(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _is_whole(file: SourceFile, project: Project, site: Site) -> bool:

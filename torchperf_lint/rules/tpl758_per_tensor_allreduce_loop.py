@@ -28,9 +28,9 @@ class PerTensorAllreduceLoop(SourceRule):
     Gradients are exchanged after each backward pass, so such a loop is taken to run every training step.
 
     ## Why it is slow
-    Each parameter costs a collective operation of its own, most of them so small that starting it takes longer than
-    moving the data. All of them come after the backward pass, where DistributedDataParallel exchanges buckets of
-    gradients while the backward pass still computes others.
+    Each parameter costs a collective operation of its own; for biases and norms there is little to move, and what
+    starting the operation takes remains. All of them come after the backward pass, where DistributedDataParallel
+    exchanges buckets of gradients while the backward pass still computes others.
 
     ## Example
     ```python

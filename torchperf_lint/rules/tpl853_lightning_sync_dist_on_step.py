@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword, literal
 from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.framework_runs import keyword, literal
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.project import Project

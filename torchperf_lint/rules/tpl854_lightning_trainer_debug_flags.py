@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword, literal
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.edits import fix_of
-from torchperf_lint.facts.framework_runs import UNKNOWN, is_ordinary, keyword, literal, small
+from torchperf_lint.facts.framework_runs import is_ordinary, small
+from torchperf_lint.facts.literals import UNKNOWN
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile

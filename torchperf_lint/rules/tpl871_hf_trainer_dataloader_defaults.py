@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
 from torchperf_lint.facts.datasets import item_work
-from torchperf_lint.facts.framework_runs import is_ordinary, is_trial, keyword, literal
+from torchperf_lint.facts.framework_runs import is_ordinary, is_trial
 from torchperf_lint.facts.lazy_transforms import made_by, transform_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -128,7 +129,7 @@ class HfTrainerDataloaderDefaults(SourceRule):
 def _arguments(file: SourceFile, project: Project, trainer: Site) -> ast.Call | None:
     """The call that made a trainer's arguments in the same function, where it leaves the loader without workers."""
     made = made_by(project.values, keyword(trainer.call, "args"), trainer.frame)
-    if made is None or file.denotes(made.func, trainer) not in ARGUMENTS or any(k.arg is None for k in made.keywords):
+    if made is None or file.denotes(made.func, trainer) not in ARGUMENTS or unpacks_keywords(made):
         return None
     if keyword(made, _WORKERS) is None:
         return None if file.mentions((_WORKERS,)) else made

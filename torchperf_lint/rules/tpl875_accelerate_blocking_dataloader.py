@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword, literal, unpacks_keywords
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.framework_runs import is_ordinary, keyword, literal
+from torchperf_lint.facts.framework_runs import is_ordinary
 from torchperf_lint.facts.lazy_transforms import made_by
 from torchperf_lint.facts.pinning import LOADER_CLASSES
 from torchperf_lint.facts.project import Project
@@ -121,7 +122,7 @@ class AccelerateBlockingDataloader(SourceRule):
 def _blocks(project: Project, site: Site) -> bool:
     """Whether an accelerator places batches on a device, and is known not to be told to go on meanwhile."""
     call = site.call
-    if any(k.arg is None for k in call.keywords) or literal(call, "cpu") is True:
+    if unpacks_keywords(call) or literal(call, "cpu") is True:
         return False
     if keyword(call, "device_placement") is not None and literal(call, "device_placement") is not True:
         return False
@@ -131,7 +132,7 @@ def _blocks(project: Project, site: Site) -> bool:
     made = made_by(project.values, given, site.frame)
     if made is None or site.file.denotes(made.func, site) not in _CONFIGURATIONS:
         return False
-    unpacked = any(k.arg is None for k in made.keywords)
+    unpacked = unpacks_keywords(made)
     return not unpacked and (keyword(made, "non_blocking") is None or literal(made, "non_blocking") is False)
 
 

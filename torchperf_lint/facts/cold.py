@@ -1,0 +1,83 @@
+"""What runs seldom, by its name or by what it does once: constructors, exports, plots, whole evaluations."""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.meters import ONCE_PER_EPOCH, is_meter
+from torchperf_lint.facts.operations import PLAIN_BASES
+from torchperf_lint.patterns import pattern
+
+COLD_NAME = pattern(
+    r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
+    r"|^reset_parameters$|^_?pre_?alloc|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
+    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
+    r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
+    r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
+    r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
+    r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_"
+    r"|^_\w+_(?:compute|reduce)$",  # what functional metrics make of a finished state, once an epoch
+    re.IGNORECASE,
+)
+_COLD_UNLESS_CALLED = pattern(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
+"""Names of what runs once, in most programs; what hot code calls runs as often as that does."""
+_EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
+"""Files with what wraps models for other runtimes: it is traced, not trained."""
+NOT_TRAINING_NAME = pattern(
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
+    r"dry_?run|(?<!linear_)probe)(?:_|$)",
+    re.IGNORECASE,
+)
+"""Functions whose own loops are not hot either."""
+WHOLE_RUN_NAME = pattern(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
+"""Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
+
+
+def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool = False) -> bool:
+    """Whether a function is cold: by its name, as a constructor, or as what a meter does once an epoch.
+
+    `called`: whether hot code calls it. `trains`: whether it does a training step, as `warmup_actor` does.
+    """
+    function = index.function(key)
+    if not called and _EXPORTS.search(key.path):
+        return True
+    if any(_KEEPS.search(last_part(decorator)) for decorator in function.decorators):
+        return True
+    if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
+        return True
+    if COLD_NAME.search(function.name):
+        return not (trains and _WARM_UP.search(function.name))
+    if function.class_index < 0:
+        return False
+    own = Thing("class", key.path, function.class_index)
+    if function.name in ONCE_PER_EPOCH:
+        return is_meter(index, own)
+    return function.name == "render" and all(index.method(own, name) for name in _OF_AN_ENVIRONMENT)
+
+
+def _made_in_passing(index: Index, key: FunctionKey) -> bool:
+    """Whether a constructor is one of a plain object: a module, a data set or an optimizer is made once and kept."""
+    function = index.function(key)
+    if function.name != "__init__":
+        return True
+    bases = index.external_bases(Thing("class", key.path, function.class_index))
+    return all(base.startswith(PLAIN_BASES) for base in bases)
+
+
+_OF_AN_ENVIRONMENT = ("reset", "step")
+"""Methods that make a class an environment, whose pictures are for people."""
+_KEEPS = pattern(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
+"""Decorators that keep what a function gave: it runs once for each argument."""
+_EVALUATION = pattern(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
+"""Functions that go through a whole data set to judge a model."""
+_WARM_UP = pattern(r"^_?warmup_\w")
+"""A warm-up of something, as of a part of a model; a plain `warmup` is one of the machine."""
+
+
+def evaluates_all(index: Index, key: FunctionKey) -> bool:
+    """Whether a function judges a model in a loop of its own: a training loop calls it once in many steps."""
+    if not _EVALUATION.search(index.function(key).name):
+        return False
+    return any(r.kind == "loop" and r.function == key.index for r in index.outlines[key.path].regions)
