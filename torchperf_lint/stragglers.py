@@ -138,3 +138,9 @@ def _middle(ranks: Sequence[Rank], phase: str) -> float:
 
 def _without(values: Sequence[float], index: int) -> list[float]:
     return [value for number, value in enumerate(values) if number != index]
+
+
+def late_phases(run: Evidence) -> dict[int, str]:
+    """Index of the rank that is late in general -> the phase it is late in; empty where none is."""
+    late = straggler(run.ranks, run.step_ms)
+    return {run.ranks.index(late.rank): late.phase} if late is not None else {}

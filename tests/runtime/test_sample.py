@@ -113,7 +113,7 @@ def test_without_a_warm_up_the_first_step_is_whole(loop):
     loop.train(loop.begin(), 2)
     found = kept(loop)
     assert [turn.number for turn in found.turns] == [1, 2]
-    assert [s.phase for s in found.spans][:4] == ["loader start", "other", "data", "forward"]
+    assert [s.phase for s in found.spans][:4] == ["loader start", "loader start", "data", "forward"]
 
 
 def test_another_threads_events_are_not_in_it(warm):

@@ -11,7 +11,7 @@ from torchperf_lint.evidence import Evidence, Rank
 from torchperf_lint.reporters._html_tags import Markup, el, lines, table
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._words import counted, signal_name
-from torchperf_lint.stragglers import PHASES, Turns, alone, named, straggler, turns
+from torchperf_lint.stragglers import PHASES, Turns, alone, late_phases, named, turns
 
 _HEAD = ("step", "data", "forward", "after", "backward", "exchange", "late")
 _WIDTH = 9
@@ -39,12 +39,6 @@ def rows(run: Evidence) -> list[Row]:
     shown = sorted(run.ranks, key=alone, reverse=True)[:_MOST] if len(run.ranks) > _MOST else run.ranks
     each = [(run.ranks.index(rank), rank) for rank in shown]
     return [Row(named(rank), _figures(rank, index, found), late.get(index, "")) for index, rank in each]
-
-
-def late_phases(run: Evidence) -> dict[int, str]:
-    """Index of the rank that is late in general -> the phase it is late in; empty where none is."""
-    late = straggler(run.ranks, run.step_ms)
-    return {run.ranks.index(late.rank): late.phase} if late is not None else {}
 
 
 def show_ranks(sheet: Page, run: Evidence) -> None:

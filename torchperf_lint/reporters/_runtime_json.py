@@ -8,10 +8,9 @@ from dataclasses import asdict
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
-from torchperf_lint.reporters._ranks import late_phases
 from torchperf_lint.reporters._requests import requests_figures
 from torchperf_lint.run_report import RunReport
-from torchperf_lint.stragglers import turns
+from torchperf_lint.stragglers import late_phases, turns
 from torchperf_lint.verdict import named
 from torchperf_lint.window import kernels_of
 

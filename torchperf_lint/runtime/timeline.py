@@ -104,7 +104,8 @@ class Timeline:
         self._pace = Pace()
         self.left_out = 0
         """Steps under a profiler of ours, which count in no time."""
-        self._leaves_out = False
+        self.leaves_out = False
+        """Whether a profiler of ours is on."""
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self._sampling: Sample | None = self.sample.restart()
@@ -235,14 +236,14 @@ class Timeline:
 
     def leave_out(self) -> None:
         """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""
-        self._leaves_out = True
+        self.leaves_out = True
         self.recorder.scopes.steady = False
 
     def take_in(self) -> None:
         """The run is itself again; what the profiler's end took belongs to no step."""
         at = self.clock()
         with self.recorder.lock:
-            self._leaves_out = False
+            self.leaves_out = False
             self._aside.clear()
             self._pace.starts_over()
             self._closed_at = None
@@ -357,14 +358,14 @@ class Timeline:
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
         scopes = self.recorder.scopes
-        if self._leaves_out:
+        if self.leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
             pace.keep(self._histogram, now - self._closed_at)
             if self.compared:
                 self._pace.closes(self.steps)
         self._closed_at = now
-        scopes.steady = self.steps >= self.warmup and not self._leaves_out
+        scopes.steady = self.steps >= self.warmup and not self.leaves_out
         scopes.trains()
         scopes.stepped()
 

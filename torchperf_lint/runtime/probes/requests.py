@@ -2,7 +2,8 @@
 
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
 `nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back once a loader has been seen
-to feed the training: from then on its batches and steps say all. What Dynamo traces is the original.
+to feed the training: from then on its batches and steps say all. What Dynamo traces is the original;
+its tracebacks in logs name our frame.
 """
 
 from __future__ import annotations

@@ -58,9 +58,12 @@ class _Looker:
         self._now: dict[str, Any] = {}
 
     def look_at_step(self, steps: int) -> None:
-        if steps in (3, self.session.timeline.warmup) or steps % 1000 == 0:
+        timeline = self.session.timeline
+        if timeline.leaves_out:  # that profiler is ours
+            return
+        if steps in (3, timeline.warmup) or steps % 1000 == 0:
             self._now = facts(self.torch, self.session.simulated)
-            self.session.timeline.compared = "distributed" in self._now
+            timeline.compared = "distributed" in self._now
 
     def records(self) -> Iterator[Record]:
         """What has changed since it was last written."""
