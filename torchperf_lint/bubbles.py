@@ -84,8 +84,8 @@ def shared_out(
         launch = launched.get(end)
         if launch is None:
             continue
-        # Waits that were over when the next launch began, and were not when the device ran dry.
-        within = by_end[bisect_right(ends, start) : bisect_right(ends, launch)]
+        # Waits that were over when the next launch began, and were not before the device ran dry.
+        within = by_end[bisect_left(ends, start) : bisect_right(ends, launch)]
         blocked = sum(wait.blocked for wait in within)
         if blocked <= 0:
             continue
