@@ -37,7 +37,7 @@ class Listing:
     """The closing bracket."""
 
     def add(self, item: str) -> list[Edit]:
-        """Put `item` last: on a line of its own where the last one, or each from the second on, has one, else behind it."""
+        """Put `item` last, behind the one that is: on a line of its own where that, or each but the first, has one."""
         if not self.items:
             return [Edit(self.opening, self.opening, item)]
         start, end = self.items[-1]
@@ -54,8 +54,8 @@ class Listing:
             return [Edit(end, end, ","), Edit(rest.end(), rest.end(), line)]
         if len(self.items) > 2 and all(self._begins_line(other) for other, _ in self.items[1:]):
             between = _NEWLINE.search(self.text, self.items[-2][1])
-            newline = between[0] if between else "\n"
-            return [Edit(end, end, f",{newline}{self.text[self._line_start(start) : start]}{item}")]
+            line = (between[0] if between else "\n") + self.text[self._line_start(start) : start] + item
+            return [Edit(end, end, f",{line}")]
         return [Edit(end, end, f", {item}")]
 
     def drop(self, index: int) -> list[Edit]:
