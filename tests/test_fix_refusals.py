@@ -108,6 +108,12 @@ def test_a_number_that_does_more_than_add_up_is_read_where_it_is(inside, before)
     assert done.report.findings
 
 
+def test_two_sums_of_one_name_do_not_hold_each_other_up():
+    inside = "total += loss.item()\nloss = F.l1_loss(out, x)\nseen += loss.item()"
+    done = fixed(looped(inside, "total, seen = 0.0, 0.0", "return total, seen"), "TPL101")
+    assert ".item()" not in done.text
+
+
 def test_where_an_exception_may_lead_the_number_is_read():
     text = LOOP.replace("    for x", "    try:\n     for x").replace("        {inside}", "        total += loss.item()")
     text = text.format(before="total = 0.0", after="finally:\n        print(total)")

@@ -163,7 +163,7 @@ def _check_unread(around: Enclosing, loop: _Loop, statement: ast.stmt) -> None:
 
 
 def _check_waits_nowhere_else(around: Enclosing, loop: _Loop, call: ast.Call, converted: ast.expr) -> None:
-    """Nothing else in the loop may read the same number in each turn: then the host waits as before."""
+    """Nothing in the loop but another sum may read the same number in each turn: then the host waits as before."""
     read = ast.unparse(converted).removesuffix(".detach()")
     for node in ast.walk(loop):
         if not isinstance(node, ast.Call) or node is call or node.args or not isinstance(node.func, ast.Attribute):
@@ -171,7 +171,7 @@ def _check_waits_nowhere_else(around: Enclosing, loop: _Loop, call: ast.Call, co
         if node.func.attr != "item" or ast.unparse(node.func.value).removesuffix(".detach()") != read:
             continue
         inner: ast.AST = node
-        while inner is not loop and not isinstance(inner, ast.If | ast.IfExp):
+        while inner is not loop and not isinstance(inner, ast.If | ast.IfExp | ast.AugAssign):  # a sum may be moved
             inner = around.parents[inner]
         if inner is loop:
             raise CannotFix("the same number is read in each turn anyway")
