@@ -7,6 +7,7 @@ from textwrap import dedent
 import pytest
 from fixing import fixed
 
+from torchperf_lint.facts import stacking
 from torchperf_lint.model import Confidence
 
 LOOP = """\
@@ -45,6 +46,12 @@ def looped(inside, before="total = 0.0", after="return total"):
         ("total += loss.detach().item()", "total += loss.detach()", "float"),
         ("total += loss.item() * x.size(0)", "total += loss.detach() * x.size(0)", "float"),
         ("total += 0.5 * loss.item()", "total += 0.5 * loss.detach()", "float"),
+        (
+            "total += loss.item()\nif x.shape[0] > 3:\n    print(loss.item())",
+            "total += loss.detach()\nif x.shape[0] > 3:\n    print(loss.item())",
+            "float",
+        ),
+        ("total += out.mean().item()\nprint(y.item())", "total += out.mean().detach()\nprint(y.item())", "float"),
         ("total += (loss + out.mean()).item() / 2", "total += (loss + out.mean()).detach() / 2", "float"),
     ],
 )
@@ -90,6 +97,8 @@ def test_a_conversion_is_made_behind_the_loop(inside, becomes, number, begun):
         ("total[0] += loss.item()", "total = [0.0]"),
         ("model.total += loss.item()", "model.total = total = 0.0"),
         ("total += loss.item()\ntotal += loss.item()", "total = 0.0"),
+        ("total += loss.item()\nprint(loss.item())", "total = 0.0"),
+        ("total += loss.item()\nwith cuda:\n    model.log(loss.detach().item())", "total = 0.0"),
     ],
 )
 def test_a_number_that_does_more_than_add_up_is_read_where_it_is(inside, before):
@@ -97,6 +106,12 @@ def test_a_number_that_does_more_than_add_up_is_read_where_it_is(inside, before)
     done = fixed(text, "TPL101")
     assert done.text == text
     assert done.report.findings
+
+
+def test_two_sums_of_one_name_do_not_hold_each_other_up():
+    inside = "total += loss.item()\nloss = F.l1_loss(out, x)\nseen += loss.item()"
+    done = fixed(looped(inside, "total, seen = 0.0, 0.0", "return total, seen"), "TPL101")
+    assert ".item()" not in done.text
 
 
 def test_where_an_exception_may_lead_the_number_is_read():
@@ -180,6 +195,32 @@ def test_a_copy_of_which_something_is_not_known_is_unsafe(old, new):
 def test_a_loader_is_pinned_together_with_its_copies():
     text = SAFE.replace(", pin_memory=True", "")
     assert fixed(text, "TPL201").text == SAFE.replace(".to(device)", ".to(device, non_blocking=True)")
+
+
+PASSED = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def train(model: torch.nn.Module, loader, optimizer):
+    for x, y in loader:
+        x, y = x.to("cuda"), y.to("cuda")
+        model(x, y).mean().backward()
+        optimizer.step()
+
+
+def main(build, data, optimizer):
+    loaders = {"train": DataLoader(data, batch_size=8)}
+    train(build(data), loaders[build.name], optimizer)
+"""
+
+
+def test_a_copy_stays_as_it_is_where_no_loader_of_the_file_pins():
+    assert fixed(PASSED, "TPL201").text == PASSED
+    pinned = PASSED.replace("batch_size=8", "batch_size=8, pin_memory=True")
+    assert fixed(pinned, "TPL201").text == pinned.replace('("cuda")', '("cuda", non_blocking=True)')
+    elsewhere = PASSED.replace("DataLoader(data, batch_size=8)", "build.loader(data)")
+    assert fixed(elsewhere, "TPL201").text == elsewhere.replace('("cuda")', '("cuda", non_blocking=True)')
 
 
 def test_a_copy_of_what_is_made_of_the_batch_stays_as_it_is():
@@ -498,7 +539,6 @@ def test_what_may_be_no_tensor_keeps_its_graph(code, inside):
         "print([loss.item(), int(out.mean())])",
         "print([loss.item(), F.mse_loss(out, out, reduction='none').item()])",
         "print([loss.item(), F.mse_loss(out, out).item()])",
-        "total += loss.item()\nprint(loss.item())",
         "print(loss.item())\nprint(x)\nprint(out.mean().item())",
         "kept = loss.item()\nout = x\nprint(out.mean().item())",
         "kept = loss.item(); out = kept\nkept = out.mean().item()",
@@ -523,6 +563,10 @@ def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
             "loss_value = loss.item()\ntotal = max(total, loss_value)\nprint(loss_value, x)",
         ),
         (
+            "total += loss.item()\nprint(loss.item())",
+            "loss_value = loss.item()\ntotal += loss_value\nprint(loss_value)",
+        ),
+        (
             "kept = loss.item(); kept += out.norm().item()",
             "loss_value, out_norm = torch.stack([loss, out.norm()]).tolist()\nkept = loss_value; kept += out_norm",
         ),
@@ -530,3 +574,14 @@ def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
 )
 def test_numbers_of_one_kind_are_read_together(inside, becomes):
     assert fixed(looped(inside), "TPL119").text == looped(becomes)
+
+
+def test_many_numbers_are_read_on_many_lines():
+    whole = stacking._laid_out(["a", "b"], "torch.stack", ["x.mean()", "y.mean()"], 80)
+    assert whole == "a, b = torch.stack([x.mean(), y.mean()]).tolist()"
+    assert stacking._laid_out(["a", "b"], "torch.stack", ["x.mean()", "y.mean()"], 40) == (
+        "a, b = torch.stack(\n    [x.mean(), y.mean()]\n).tolist()"
+    )
+    assert stacking._laid_out(["a", "b"], "torch.stack", ["x.mean()", "y.mean()"], 18) == (
+        "(\n    a,\n    b,\n) = torch.stack(\n    [\n        x.mean(),\n        y.mean(),\n    ]\n).tolist()"
+    )

@@ -10,6 +10,7 @@ from torchperf_lint.lint import Target, lint
 from torchperf_lint.settings import Settings
 
 STEP = """\
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -56,12 +57,44 @@ def told(tmp_path, text, code):
         ("some = losses[:, [0, 2]]", "TPL111", "a buffer of the module"),
         ("some = losses[:, [1, 0]]", "TPL111", "a buffer of the module"),
         ("some = losses[:, [-1, 0]]", "TPL111", "a buffer of the module"),
+        (
+            "seen = np.zeros((4, 4), np.uint8)\n        seen = torch.from_numpy(seen).float().to(device)",
+            "TPL205",
+            "`x.to(device, non_blocking=True).float()`",
+        ),
+        (
+            "seen = np.zeros((4, 4), np.uint8)\n        seen = torch.from_numpy(seen / 255.0).float().to(device)",
+            "TPL205",
+            "`x.to(device, non_blocking=True).float() / 255`",
+        ),
         ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
     ],
 )
 def test_advice(tmp_path, line, code, instead):
     assert instead in told(tmp_path, STEP.format(line=" " * 8 + line), code)[1]
+
+
+APPENDED = """\
+import numpy as np
+import torch
+
+
+@torch.no_grad()
+def predict(model: torch.nn.Module, loader):
+    preds = None
+    for x in loader:
+        logits = model(x.to("cuda"))
+        if preds is None:
+            preds = logits.cpu().numpy()
+        else:
+            preds = np.append(preds, logits.cpu().numpy(), axis=0)
+    return preds
+"""
+
+
+def test_numpy_joins_a_list_by_another_function(tmp_path):
+    assert "call `np.concatenate` once after the loop" in told(tmp_path, APPENDED, "TPL652")[1]
 
 
 TABLE = """\

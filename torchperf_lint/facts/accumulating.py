@@ -6,8 +6,9 @@
     print(running / len(loader))               running = float(running)
                                                print(running / len(loader))
 
-Behind the loop the name is the same kind of number that it was. No fix where anything reads it in the loop, or where
-it is not known whether the number is a whole one. Unsafe: the sum is rounded as the tensor's dtype is.
+Behind the loop the name is the same kind of number that it was. No fix where anything reads it in the loop, where
+the loop reads the same number in each turn anyway, or where it is not known whether it is a whole one. Unsafe: the
+sum is rounded as the tensor's dtype is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.fractions import is_fraction
 from torchperf_lint.facts.source import Site
 from torchperf_lint.model import Edit, Fix, Safety
 
@@ -77,6 +79,7 @@ def _sum(site: Site, converted: ast.expr) -> _Sum:
         raise CannotFix("what is added may be whole or not")
     loop = _outermost(around, statement, zero)
     _check_unread(around, loop, statement)
+    _check_waits_nowhere_else(around, loop, site.call, converted)
     return _Sum(name, loop, whole)
 
 
@@ -112,13 +115,14 @@ def _is_whole(site: Site, converted: ast.expr) -> bool:
 
 
 def _is_fraction(site: Site, converted: ast.expr, begun: type) -> bool:
-    """Whether the sum is a float: it begins as one, is made one, or is a loss, of which gradients are taken."""
+    """Whether the sum is a float: it begins as one, is made one, a loss by name, or gradients are taken of it."""
     if isinstance(site.call.func, ast.Name) and site.call.func.id == "int":
         return False
     if begun is float or isinstance(site.call.func, ast.Name):
         return True
     body = site.file.project.body(site.file.path)
-    return body is not None and chain(converted) in body.backward_operands(site.function)
+    graded = body is not None and chain(converted) in body.backward_operands(site.function)
+    return graded or is_fraction(site, converted, site.start)
 
 
 # -- the loop ----------------------------------------------------------------------------------------------
@@ -156,6 +160,21 @@ def _check_unread(around: Enclosing, loop: _Loop, statement: ast.stmt) -> None:
     nested = [n for part in around.top.body for n in ast.walk(part) if isinstance(n, functions)]
     if any(_named(inner, statement) for inner in nested):
         raise CannotFix("another function reads it")
+
+
+def _check_waits_nowhere_else(around: Enclosing, loop: _Loop, call: ast.Call, converted: ast.expr) -> None:
+    """Nothing in the loop but another sum may read the same number in each turn: then the host waits as before."""
+    read = ast.unparse(converted).removesuffix(".detach()")
+    for node in ast.walk(loop):
+        if not isinstance(node, ast.Call) or node is call or node.args or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr != "item" or ast.unparse(node.func.value).removesuffix(".detach()") != read:
+            continue
+        inner: ast.AST = node
+        while inner is not loop and not isinstance(inner, ast.If | ast.IfExp | ast.AugAssign):  # a sum may be moved
+            inner = around.parents[inner]
+        if inner is loop:
+            raise CannotFix("the same number is read in each turn anyway")
 
 
 def _named(node: ast.AST, statement: ast.stmt) -> list[ast.Name]:

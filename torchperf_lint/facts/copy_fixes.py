@@ -31,7 +31,8 @@ _ALWAYS_FINE = ("torch.cuda.is_available", "torch.accelerator.is_available")
 def without_blocking(site: Site, batch: Value) -> Fix | None:
     """The fix of a blocking copy of a batch; where its loader has workers and is not pinned, of both at once.
 
-    None where the loader does not pin, would have to do so in another file, or yields what cannot be pinned.
+    None where the loader does not pin, would have to do so in another file, or yields what cannot be pinned. Of an
+    unknown loader it is asked whether any that the file makes does.
     """
     safety = Safety.SAFE if _is_proved(site, batch) else Safety.UNSAFE
     return fix_of(site, safety, lambda edit: _both(edit, site, batch))
@@ -58,6 +59,8 @@ def without_pinning(pin: ast.Call, move: Site, batch: Value) -> Fix | None:
 def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
     pinned_here = list(_pinned_loaders(site, batch))
     told = [_is_said_to_pin(site.file.project, origin) for origin in batch.origins]
+    if not told:  # a parameter: the loaders of its file are most likely what is passed
+        told = [not lacks(made.call, "pin_memory", PIN_POSITION) for made in site.file.calls_of(*LOADER_CLASSES)]
     if told and not pinned_here and not any(told):
         raise CannotFix("its loader does not pin, and the flag alone changes nothing")
     if site.receiver is None or _is_computed(site.receiver):

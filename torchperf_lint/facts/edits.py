@@ -169,7 +169,12 @@ class Editor:
         for argument in node.args:
             if argument.keyword is not None and argument.keyword.value == name:
                 return [self.replace(argument.value, value)]
-        return self._arguments(node).add(f"{name}={value}")
+        return self._arguments(node).add(f"{name}{self._equals(node)}{value}")
+
+    def _equals(self, call: cst.Call) -> str:
+        """How the call writes `=` behind a keyword: most put no blanks around it."""
+        signs = {self.text[self.span(a.keyword)[1] : self.span(a.value)[0]] for a in call.args if a.keyword is not None}
+        return " = " if signs == {" = "} else "="
 
     def set_argument(self, call: ast.Call | cst.Call, name: str, position: int, value: str) -> list[Edit]:
         """The same for what may also be passed by position (0-based). Raises CannotFix behind an unpacked `*args`."""
@@ -227,7 +232,23 @@ class Editor:
             return [Edit(start, end, "pass")]
         if not self.starts_line(start):
             raise CannotFix("it does not begin its line")
-        return [Edit(self.line_start(start), self.next_line(end), "")]
+        first, last = self.line_start(start), self._over_blank_lines(self._first_line(statement), self.next_line(end))
+        return [Edit(first, last, "")]
+
+    def _over_blank_lines(self, first: int | None, last: int) -> int:
+        """Where lines to drop end, so that the blank lines before and behind them do not add up.
+
+        `first` is where they begin, None where a block begins with them: blank lines behind go then.
+        """
+        above = 0
+        while first and not self.text[self.previous_line(first) : first].strip(" \t\r\n"):
+            first, above = self.previous_line(first), above + 1
+        while (first is None or above) and last < len(self.text):
+            following = self.next_line(last)
+            if self.text[last:following].strip(" \t\r\n"):
+                break
+            last, above = following, above - 1
+        return last
 
     def insert_before(self, node: Node, text: str) -> Edit:
         """Put statements before the one a node is, or is in, at its indentation; `text` has plain newlines."""
@@ -256,6 +277,14 @@ class Editor:
         at = self.line_end(end)
         return Edit(at, at, self.newline(at) + self._indented(text, start))
 
+    def _first_line(self, statement: Statement) -> int | None:
+        """Where the line of a statement begins; None where it is the first of its block."""
+        line = self.unit.parents[statement]
+        whole = line if isinstance(line, cst.SimpleStatementLine) else statement
+        block = self.unit.parents[whole]
+        begins = isinstance(block, cst.IndentedBlock) and block.body[0] is whole and not whole.leading_lines
+        return None if begins else self.line_start(self.span(statement)[0])
+
     def _is_alone(self, statement: Statement) -> bool:
         """Whether its block would be empty without it; a module may be."""
         line = self.unit.parents[statement]
@@ -283,6 +312,12 @@ class Editor:
         """Where the next physical line begins."""
         found = _NEWLINE.search(self.text, offset)
         return found.end() if found else len(self.text)
+
+    def previous_line(self, offset: int) -> int:
+        """Where the physical line before begins; at the first line, where that begins."""
+        start = self.line_start(offset)
+        newline = 2 if self.text.startswith("\r\n", max(start - 2, 0)) else min(start, 1)
+        return self.line_start(start - newline)
 
     def starts_line(self, offset: int) -> bool:
         """Whether nothing but blanks stands before it on its line."""

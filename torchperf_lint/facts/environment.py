@@ -105,7 +105,7 @@ def _guard_or(edit: Editor, statement: cst.CSTNode) -> cst.CSTNode:
             raise CannotFix("an `if` would be left empty")
         statement = around
     start = edit.line_start(edit.span(statement)[0])
-    above = edit.text[edit.line_start(start - 1) : start] if start else ""
+    above = edit.text[edit.previous_line(start) : start]
     if above.lstrip().startswith("#"):
         raise CannotFix("the comment above may be about it")
     return statement

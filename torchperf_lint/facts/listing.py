@@ -37,7 +37,7 @@ class Listing:
     """The closing bracket."""
 
     def add(self, item: str) -> list[Edit]:
-        """Put `item` last: on a line of its own where the last one has one, else behind it."""
+        """Put `item` last, behind the one that is: on a line of its own where that, or each but the first, has one."""
         if not self.items:
             return [Edit(self.opening, self.opening, item)]
         start, end = self.items[-1]
@@ -52,6 +52,10 @@ class Listing:
             if rest["comment"] is None:
                 return [Edit(end, end, "," + line)]
             return [Edit(end, end, ","), Edit(rest.end(), rest.end(), line)]
+        if len(self.items) > 2 and all(self._begins_line(other) for other, _ in self.items[1:]):
+            between = _NEWLINE.search(self.text, self.items[-2][1])
+            line = (between[0] if between else "\n") + self.text[self._line_start(start) : start] + item
+            return [Edit(end, end, f",{line}")]
         return [Edit(end, end, f", {item}")]
 
     def drop(self, index: int) -> list[Edit]:

@@ -1,6 +1,7 @@
 """The fix for a tensor made on the host and then moved: its device goes into the call that makes it.
 
-`torch.zeros(n).float().to(device)` becomes `torch.zeros(n, device=device).float()`. Safe where the device computes
+`torch.zeros(n).float().to(device)` becomes `torch.zeros(n, device=device).float()`, and a dtype that the move gives
+goes where the tensor is made, if that is filled with zeros or ones. Safe where the device computes
 the very same values, see `_grade`. What might then live on another device gets no fix.
 """
 
@@ -24,6 +25,8 @@ from torchperf_lint.model import Edit, Fix, Safety
 _EXACT = frozenset(
     "zeros ones empty full eye tril_indices triu_indices zeros_like ones_like empty_like full_like".split()
 )
+_ANY_DTYPE = frozenset("zeros ones empty zeros_like ones_like".split())
+"""Functions whose values are the same whether the dtype is given or what they make is converted."""
 _SAME_VALUES = frozenset(
     "float long half double int bool bfloat16 byte short to type unsqueeze squeeze unsqueeze_ squeeze_ view view_as "
     "reshape t permute transpose flatten contiguous clone detach triu tril triu_ tril_ fill_ zero_ flip roll".split()
@@ -122,9 +125,14 @@ def _edits(edit: Editor, site: Site, fresh: Fresh) -> list[Edit]:
     if device is not None and _is_a_tensor(site, device):
         if not isinstance(device, ast.Name | ast.Attribute) or isinstance(site.receiver, ast.Name):
             raise CannotFix("a tensor that gives its device is named once more")
-        return edit.set_keyword(fresh.call, "device", f"{edit.source(device)}.device")
-    made = edit.set_keyword(fresh.call, "device", '"cuda"' if device is None else edit.source(device))
-    dtype = _dtype(site, keywords)
+        like = edit.source(device)
+        if site.receiver is fresh.call and _takes_dtype(fresh):
+            return [*edit.set_keyword(fresh.call, "device", f"{like}.device, dtype={like}.dtype"), edit.unwrap(call)]
+        return edit.set_keyword(fresh.call, "device", f"{like}.device")
+    dtype, to = _dtype(site, keywords), '"cuda"' if device is None else edit.source(device)
+    if dtype is not None and site.receiver is fresh.call and _takes_dtype(fresh):
+        return [*edit.set_keyword(fresh.call, "device", f"{to}, dtype={edit.source(dtype)}"), edit.unwrap(call)]
+    made = edit.set_keyword(fresh.call, "device", to)
     if isinstance(site.receiver, ast.Name):
         if dtype is not None or not _moves_itself(edit, site) or not _known_before(site, fresh, device):
             raise CannotFix("what it moves to may not be known where it is made")
@@ -159,6 +167,11 @@ def _dtype(site: Site, keywords: dict[str | None, ast.expr]) -> ast.expr | None:
     if len(others) > 1 or (others and not is_dtype(site.file.project.values, others[0], site.frame)):
         raise CannotFix("its arguments are not known")
     return others[0] if others else keywords.get("dtype")
+
+
+def _takes_dtype(fresh: Fresh) -> bool:
+    """Whether the dtype may go into the call that makes the tensor, which gives none yet."""
+    return fresh.factory in _ANY_DTYPE and not any(k.arg in ("dtype", None) for k in fresh.call.keywords)
 
 
 def _only(edit: Editor, call: ast.Call, dtype: ast.expr) -> Edit:

@@ -25,6 +25,7 @@ from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.model import Edit, Fix, Safety
 
 _WIDTH = 100
+"""Columns that a statement takes at most before it goes on more lines."""
 _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.expr_context)
 _BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _SAYS_NOTHING = frozenset({"self", "detach", "float", "clone", "item", "data", "F", "torch", "loss_fn"})
@@ -53,10 +54,21 @@ def _edits(edit: Editor, cluster: Cluster) -> list[Edit]:
     if len(operands) == 1:
         return [edit.insert_before(statements[0], f"{names[operands[0]]} = {operands[0]}.item()"), *replaced]
     stack, imported = importing.require(edit, "torch.stack")
-    text = f"{', '.join(names.values())} = {stack}([{', '.join(operands)}]).tolist()"
-    if len(text) > _WIDTH:
-        text = text.replace("([", "(\n    [").replace("]).tolist()", "]\n).tolist()")
+    start = edit.span(statements[0])[0]
+    text = _laid_out(list(names.values()), stack, operands, _WIDTH - (start - edit.line_start(start)))
     return [edit.insert_before(statements[0], text), *replaced, *imported]
+
+
+def _laid_out(names: Sequence[str], stack: str, operands: Sequence[str], width: int) -> str:
+    """`a, b = torch.stack([x, y]).tolist()`, on as many lines as a width in columns asks for."""
+    targets, stacked = ", ".join(names), ", ".join(operands)
+    if len(whole := f"{targets} = {stack}([{stacked}]).tolist()") <= width:
+        return whole
+    if len(f"{targets} = {stack}(") > width:
+        targets = "".join(["(\n", *(f"    {name},\n" for name in names), ")"])
+    if len(f"    [{stacked}]") > width:
+        stacked = "".join(["\n", *(f"        {operand},\n" for operand in operands), "    "])
+    return f"{targets} = {stack}(\n    [{stacked}]\n).tolist()"
 
 
 def _form(reading: Reading) -> str:

@@ -50,6 +50,8 @@ class Widened(NamedTuple):
     double: bool
     because: str
     """What shows that there were bytes."""
+    scaled: bool
+    """Whether they are divided by 255."""
     confidence: Confidence
 
 
@@ -61,6 +63,7 @@ class _Seen:
         self.double: bool | None = None
         """Whether doubles cross the bus, once a cast says so."""
         self.because = ""
+        self.scaled = False
         self.on_host = False
         """Whether numpy has had a hand in it."""
 
@@ -79,7 +82,7 @@ def widened(file: SourceFile, site: Site) -> Widened | None:
         return None
     seen = _Seen()
     if _is_scaled(file, site):
-        seen.because = "divided by 255 afterwards"
+        seen.because, seen.scaled = "divided by 255 afterwards", True
     if any(_wide(part) for part in _arguments(site.call)) and not _asynchronous(site):
         seen.converts(site.call, any("64" in _dtype(p) or "double" in _dtype(p) for p in _arguments(site.call)))
     bottom = _follow(file, site, seen)
@@ -89,7 +92,8 @@ def widened(file: SourceFile, site: Site) -> Widened | None:
     if value.device == DEVICE or value.kind in ("module", "plain"):
         return None
     known = seen.on_host or (value.kind in ("tensor", "batch", "array") and not value.on_device)
-    return Widened(seen.cast, bool(seen.double), seen.because, Confidence.LIKELY if known else Confidence.POSSIBLE)
+    confidence = Confidence.LIKELY if known else Confidence.POSSIBLE
+    return Widened(seen.cast, bool(seen.double), seen.because, seen.scaled, confidence)
 
 
 def _follow(file: SourceFile, site: Site, seen: _Seen) -> ast.expr | None:
@@ -100,7 +104,7 @@ def _follow(file: SourceFile, site: Site, seen: _Seen) -> ast.expr | None:
             node = node.value
         elif isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Div) and _is_full(node.right):
-                seen.because = "divided by 255"
+                seen.because, seen.scaled = "divided by 255", True
                 seen.converts(node, None)
             elif not isinstance(node.op, ast.Sub | ast.Div | ast.Mult):
                 return None

@@ -88,7 +88,8 @@ class ItemInHotLoop(SourceRule):
     ## Fix safety
     Unsafe: `total += loss.item()` becomes `total += loss.detach()`, and the number is read once behind the loop, with
     `total = float(total)`; the sum is then rounded as the tensor's dtype is. Only where `total` begins with zero before
-    the loop and nothing else in the loop names it. Other reads have no automatic fix.
+    the loop, nothing else in the loop names it, and the loop does not read the same number in each turn anyway. Other
+    reads have no automatic fix.
 
     ## Confirmed by
     A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in

@@ -92,8 +92,8 @@ class ScalarConversionInHotLoop(SourceRule):
     ## Fix safety
     Unsafe: `running += float(loss)` becomes `running += loss.detach()`, and the number is read once behind the loop,
     with `running = float(running)`; the sum is then rounded as the tensor's dtype is. `int(...)` only of a sum of
-    truths, which is a whole number. Only where the name begins with zero before the loop and nothing else in the loop
-    names it. Other conversions have no automatic fix.
+    truths, which is a whole number. Only where the name begins with zero before the loop, nothing else in the loop
+    names it, and the loop does not read the same number in each turn anyway. Other conversions have no automatic fix.
 
     ## Confirmed by
     A synchronisation at the line in at least half of the recorded steps or evaluation batches; or several in a row, in

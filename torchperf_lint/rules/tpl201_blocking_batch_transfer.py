@@ -83,7 +83,7 @@ class BlockingBatchTransfer(SourceRule):
     `collate_fn`, has workers and is pinned, and the function writes nothing into the batch. Unsafe otherwise: other
     backends copy in other ways, and what else a batch may be need not know the argument. Where the loader has workers
     and is not pinned, `pin_memory=True` is passed to it as well, which takes page-locked memory and is unsafe; where it
-    is made in another file, there is no fix.
+    is made in another file, there is no fix; nor where it is not known which loader it is, and none of the file pins.
 
     ## Confirmed by
     A blocking copy to the device at the line in at least half of the recorded steps.

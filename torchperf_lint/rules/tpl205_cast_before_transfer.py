@@ -104,8 +104,7 @@ class CastBeforeTransfer(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` copies {times[1]} that {here} made of bytes on the host, {times[0]} "
             f"times as much, {site.hot.when}",
-            instead="copy the bytes, and convert and scale them on the device: "
-            "`x.to(device, non_blocking=True).float() / 255`",
+            instead=_instead(found),
             hot=site.hot,
             confidence=max(found.confidence, site.hot.confidence, key=lambda c: c.rank),
             severity=Severity.INFO if site.hot.kind != "step" or site.hot.optional else None,
@@ -115,3 +114,9 @@ class CastBeforeTransfer(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding.location, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+
+
+def _instead(found: Widened) -> str:
+    cast = "double()" if found.double else "float()"
+    does, scaled = ("convert and scale", " / 255") if found.scaled else ("convert", "")
+    return f"copy the bytes, and {does} them on the device: `x.to(device, non_blocking=True).{cast}{scaled}`"

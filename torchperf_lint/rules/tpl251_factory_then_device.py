@@ -88,7 +88,8 @@ class FactoryThenDevice(SourceRule):
     `_like`s, followed by nothing but conversions and views: the device fills in the very same numbers. Unsafe for
     random factories (the device's generator gives other numbers than the host's), for `linspace`, `logspace` and
     arithmetic (rounded otherwise in the last digit), after `expand` (it stays a view), and with `requires_grad`.
-    No fix where the device may be None, and for the constructors that take no `device`.
+    No fix where the device may be None, and for the constructors that take no `device`. A dtype that the move gives
+    goes into `zeros`, `ones` and `empty`, and is given behind the others.
 
     ## Confirmed by
     A copy to the device at the line in at least half of the recorded steps.

@@ -135,4 +135,6 @@ def _instead(called: str, growth: Growth) -> str:
     if growth.needed:
         return "write into a tensor of full length allocated before (`buffer[i] = ...`), and read `buffer[:i + 1]`"
     where = "when the whole is asked for" if growth.loop is None else "after the loop"
-    return f"append the new part to a list, and call `{called}` once {where}"
+    # `np.append` takes two arrays, no list of them.
+    joins = f"{called.removesuffix('append')}concatenate" if called.endswith(".append") else called
+    return f"append the new part to a list, and call `{joins}` once {where}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.arguments import keyword, literal
-from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.framework_runs import is_ordinary, small
 from torchperf_lint.facts.literals import UNKNOWN
 from torchperf_lint.facts.process_flags import explained
@@ -17,7 +17,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.training_arguments import ARGUMENTS, ONLINE
-from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
+from torchperf_lint.model import Confidence, Edit, Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _OFTEN = 4
@@ -33,8 +33,8 @@ class _Cost(NamedTuple):
     what: str
     instead: str
     severity: Severity = Severity.WARNING
-    dropped: bool = True
-    """Whether the default is what most runs want."""
+    becomes: str | None = ""
+    """What the fix passes; empty where the default is what most runs want, None where only the user knows."""
     by_step: bool = True
     """Whether it matters less the longer a step takes."""
 
@@ -92,8 +92,9 @@ class HfTrainerCadence(SourceRule):
     ```
 
     ## Fix safety
-    Unsafe: the argument is removed, so that the default holds (`logging_steps=500`, no emptying of the cache). A run
-    that only just fits into memory may then not fit; numbers that a later step reads may be missing. There is no fix
+    Unsafe: the argument is removed, so that the default holds (no emptying of the cache); `logging_steps` becomes 50,
+    for the default of 500 leaves a short run without a number. A run that only just fits into memory may then not fit;
+    numbers that a later step reads may be missing. There is no fix
     for `save_steps` and `eval_steps`: how often is right, nobody but the user knows.
 
     ## Confirmed by
@@ -133,14 +134,18 @@ class HfTrainerCadence(SourceRule):
             instead=cost.instead,
             severity=cost.severity,
             confidence=Confidence.POSSIBLE if doubtful else Confidence.LIKELY,
-            fix=fix_of(mark, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, cost.name))
-            if cost.dropped
-            else None,
+            fix=fix_of(mark, Safety.UNSAFE, lambda edit: _edits(edit, site.call, cost)),
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """No probe looks at the trainer's settings."""
         return unmeasured(run, finding.location, "no probe looks at the trainer's settings")
+
+
+def _edits(edit: Editor, call: ast.Call, cost: _Cost) -> list[Edit]:
+    if cost.becomes is None:
+        return []
+    return edit.set_keyword(call, cost.name, cost.becomes) if cost.becomes else edit.drop_argument(call, cost.name)
 
 
 def _has_long_steps(site: Site) -> bool:
@@ -191,20 +196,21 @@ def _intervals(call: ast.Call) -> Iterator[_Cost]:
             "gathers the loss, waits for it and writes a log line in every step",
             "`logging_steps=50`: the trainer logs the mean of the steps between",
             Severity.INFO,
+            becomes="50",
         )
     if small(literal(call, "save_steps"), _FEW_STEPS) and _by_steps(call, "save_strategy"):
         yield _Cost(
             "save_steps",
             "writes model and optimizer to disk every few steps, while the device waits",
             "save every few minutes, or `save_strategy='epoch'`",
-            dropped=False,
+            becomes=None,
         )
     if small(literal(call, "eval_steps"), _FEW_STEPS) and _evaluates_by_steps(call):
         yield _Cost(
             "eval_steps",
             "evaluates on the whole evaluation data every few steps",
             "evaluate every few minutes, or `eval_strategy='epoch'`",
-            dropped=False,
+            becomes=None,
         )
     if small(literal(call, "eval_accumulation_steps"), 1):
         yield _Cost(
