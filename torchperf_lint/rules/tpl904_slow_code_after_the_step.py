@@ -24,7 +24,7 @@ class SlowCodeAfterTheStep(RunRule):
     ## What it does
     Says which stretch of the loop, between which two lines, takes a share of the step worth naming without being
     forward, backward, optimizer or loader: mostly from `optimizer.step()` to the next batch, or from `backward()` to
-    `optimizer.step()`.
+    `optimizer.step()`. Where collectives that Python calls block for most of that time, their lines are named.
 
     ## Why it is slow
     The host does this before it launches the next step. Unless the device still has work queued, it idles meanwhile.
