@@ -115,7 +115,7 @@ def run(step_ms=20.0, steps=STEPS, loaders=(), shares=None, **changes):
     return Evidence(**{**values, **changes})
 
 
-def answered(count=STEPS, steady=STEADY, request_ms=20.0, **changes):
+def answered(count=STEPS, steady=STEADY, request_ms=20.0, events=(), simulated=False, **changes):
     """A run that neither trains nor reads a loader, and answers requests of four calls each."""
     values = {
         "unit": "request",
@@ -131,7 +131,8 @@ def answered(count=STEPS, steady=STEADY, request_ms=20.0, **changes):
         "between_ms": Spread(55.0, 90.0, steady) if steady else None,
         "place": ("serve.py", 12),
     }
-    evidence = run(steps=0, train_batches=0, requests=Requests(**{**values, **changes}))
+    requests = Requests(**{**values, **changes})
+    evidence = run(steps=0, train_batches=0, requests=requests, events=events, simulated=simulated)
     return replace(evidence, ranks=(Rank(None, 1, 0, None, 0.0),))
 
 

@@ -348,11 +348,39 @@ def test_a_run_that_only_evaluates_can_wait_for_data():
 
 def test_slow_code_is_named_by_the_lines_that_bound_it():
     said = only(run(shares=HOST_BUSY), "TPL904")
-    assert (
-        said.title
-        == "what follows the optimizer's step (from train.py:24 to train.py:20) takes 50 % of the step's time"
+    assert said.title == "what follows the optimizer's step (from train.py:24 to line 20) takes 50 % of the step's time"
+    assert said.evidence == "10.0 ms a step, on the host"
+    assert said.advice.endswith("or in another thread: from train.py:24 to line 20")
+
+
+def test_nobody_is_told_to_clip_gradients_rarely():
+    said = only(run(shares={"gradients": 0.3}), "TPL904")
+    assert said.title.startswith("what stands between backward and the optimizer's step (from train.py:23 to line 24)")
+    assert said.advice.startswith("clip gradients in one call for all parameters")
+
+
+def test_stretches_with_one_advice_are_one_diagnosis():
+    said = only(run(shares={"after_the_step": 0.3, "other": 0.2}), "TPL904")
+    assert said.title == "code of the loop beside model and data, in 2 stretches, takes 50 % of the step's time"
+    assert said.evidence == (
+        "on the host: what follows the optimizer's step (from train.py:24 to line 20) 6.00 ms a step; "
+        "other code of the loop (from train.py:25 to line 30) 4.00 ms a step"
     )
-    assert said.evidence == "10.0 ms a step, 10.0 ms each time, on the host"
+    assert said.advice.endswith("from train.py:24 to line 20, from train.py:25 to line 30")
+
+
+def test_collectives_between_the_marks_are_one_cause_with_their_lines():
+    shares = {"after_the_step": 0.4, "gradients": 0.3}
+    exchanges = Event("collective", "all_reduce", "train.py", 33, 110, train_turns=110, blocked_ms=900.0)
+    said = only(run(shares=shares, events=(exchanges,)), "TPL904")
+    assert said.evidence.endswith(
+        "; collectives that Python calls block 9.00 ms a step; longest: train.py:33 (all_reduce) 9.00 ms"
+    )
+    assert said.advice.endswith("begin with train.py:33")
+    few = replace(exchanges, blocked_ms=300.0)
+    both = [d for d in diagnose(run(shares=shares, events=(few,))).diagnoses if d.code == "TPL904"]
+    assert len(both) == 2
+    assert not any("collective" in d.evidence for d in both)
 
 
 def test_blocked_time_is_called_an_upper_bound():

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
 from runs import finding, report, run, sample, sync, utilisation
 from test_run_report import PAGES, SOURCE, on_gpu
 
+from torchperf_lint import bounds
 from torchperf_lint.adapters import cli
 from torchperf_lint.evidence import Moment
 from torchperf_lint.model import Diagnosis, Outcome
 from torchperf_lint.reporters import View, run_page
 from torchperf_lint.reporters._html_charts import rounded_up, thinned, ticks
-from torchperf_lint.reporters._html_style import DARK, LIGHT
+from torchperf_lint.reporters._html_style import DARK, LIGHT, PHASES
 from torchperf_lint.reporters._html_tags import code_in, el, joined
 from torchperf_lint.verdict import digest_of
 
@@ -313,6 +315,26 @@ def test_every_text_stands_out(colours):
     for part in (name for name in colours if name.startswith("p") and name != "page"):
         assert contrast(colours["ink"], colours[part]) >= 4.5, part
         assert contrast(colours[part], colours["page"]) >= 3, part
+
+
+def lab(colour):
+    """CIELAB under D65, of a six-digit colour: in it equal distances look about equal."""
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    )
+    x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
+    y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.0888
+    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_no_two_phases_look_alike(colours):
+    assert set(PHASES) == set(bounds.PHASES)
+    close = [pair for pair in combinations(PHASES.values(), 2) if math.dist(*(lab(colours[p]) for p in pair)) < 22]
+    assert not close
 
 
 def test_text_is_escaped_once_and_markup_never():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runs import GPU, STEPS, WARMUP, copy, finding, loader, report, run, sync, utilisation, waiting, worker
+from runs import GPU, STEPS, WARMUP, answered, copy, finding, loader, report, run, sync, utilisation, waiting, worker
 
 from torchperf_lint.evidence import Evidence, Rank
 from torchperf_lint.model import Outcome, Problem, Report
@@ -310,3 +310,31 @@ def test_workers_and_their_cost_make_one_screen():
     text = " ".join(page(report(evidence)).split())
     assert "1. try `num_workers=5` at train.py:9 (TPL902)" in text
     assert text.count("try `num_workers=5`") == 1
+
+
+def test_a_run_that_answers_counts_in_calls():
+    read = replace(sync(25), train_turns=0, eval_turns=4 * STEPS, count=4 * STEPS)
+    text = page(report(answered(events=(read,), simulated=True), (finding(25),), unfound=(replace(read, line=40),)))
+    assert "N/call" in text
+    assert "ev: per" not in text
+    assert "Waits and copies of every call that no finding names\n" in text
+    assert "train.py:40: synchronisation (item), 1 a call of the model" in " ".join(text.split())
+
+
+def test_the_time_between_two_requests_is_the_models_in_no_sentence():
+    text = " ".join(page(report(answered(in_calls_ms=1600.0))).split())
+    assert "between two requests median 55.0 ms, p95 90.0 ms: 75 % of the time, which counts in no request" in text
+    assert "but 75 % of the run's time lies between two requests, and counts in none" in text
+
+
+CROWDED = {"cores": 2, "cpu__main_cores": 0.21, "cpu__others_cores": 0.1, "cpu__machine_share": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({}, True), ({"cpu__others_cores": 1.2}, False), ({"cpu__machine_share": 0.5}, False), ({"cores": None}, False)],
+)
+def test_a_machine_that_others_kept_busy_is_said(changes, said):
+    text = " ".join(page(report(run(utilisation=utilisation(**{**CROWDED, **changes})))).split())
+    note = "other programs kept the machine busy (99 %, while the script used 0.31 of 2 cores)"
+    assert (note in text) is said

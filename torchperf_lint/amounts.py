@@ -26,10 +26,12 @@ def percent(share: float) -> str:
 
 
 def often(times: float) -> str:
-    """How many per step: `1`, `2.5`, `0.1`, `<0.01`."""
+    """How many per step: `1`, `2.5`, `0.1`, `13.3`, `<0.01`."""
     if 0 < times < 0.01:
         return "<0.01"
-    return f"{times:.2f}".rstrip("0").rstrip(".")
+    decimals = 2 if times < 10 else 1 if times < 100 else 0
+    text = f"{times:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
 
 
 def size(count: float) -> str:

@@ -151,6 +151,12 @@ class Requests:
     place: tuple[str, int] | None
     """(path, line) where most calls come from."""
 
+    @property
+    def idle_share(self) -> float | None:
+        """Share of the time in which none was under way; None where no time was measured."""
+        whole = self.idle_ms + self.total_ms
+        return self.idle_ms / whole if whole > 0 else None
+
 
 @dataclass(frozen=True)
 class Moment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchperf_lint.amounts import ms, percent
+from torchperf_lint.bounds import loop_of
 from torchperf_lint.comparing import Comparison
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
@@ -117,14 +118,16 @@ def _ending(run: Evidence) -> str:
 
 
 def _bounds(report: RunReport) -> Markup:
-    said = [_diagnosis(diagnosis, leads=not number) for number, diagnosis in enumerate(report.diagnoses)]
+    loop = loop_of(report.run)
+    unit = loop.unit if loop is not None else "step"
+    said = [_diagnosis(diagnosis, unit, leads=not number) for number, diagnosis in enumerate(report.diagnoses)]
     none = el("p", "Nothing was found that bounds it.", class_="card lead")
     return lines(el("h2", "What bounds it", id=_BOUNDS), *(said or [none]))
 
 
-def _diagnosis(diagnosis: Diagnosis, leads: bool) -> Markup:
+def _diagnosis(diagnosis: Diagnosis, unit: str, leads: bool) -> Markup:
     share = getattr(diagnosis, "share", None)
-    told = [joined(f"{percent(share)} of the step")] if share is not None else []
+    told = [joined(f"{percent(share)} of the {unit}")] if share is not None else []
     parts = [("share", text) for text in told]
     parts += [("measured", code_in(diagnosis.evidence)), ("advice", code_in(diagnosis.advice))]
     head = el("h3", el("span", diagnosis.code, class_="tag"), " ", code_in(diagnosis.title))

@@ -8,7 +8,15 @@ from torchperf_lint.model import Finding, Outcome
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._frame import frame
 from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined, lines, path_in, table
-from torchperf_lint.reporters._run_findings import UNNAMED, figures, said_at, site_of, summary_of, unnamed
+from torchperf_lint.reporters._run_findings import (
+    figures,
+    said_at,
+    site_of,
+    summary_of,
+    turn,
+    unnamed,
+    unnamed_heading,
+)
 from torchperf_lint.reporters._run_first import price
 from torchperf_lint.reporters._sources import Sources
 from torchperf_lint.reporters._verdicts import confirmed, why_not_measured, word
@@ -24,7 +32,7 @@ _ROOM = 450_000
 _MOST_SITES = 100
 FINDINGS = "findings"
 """What links on the page call the section."""
-_HEAD = ("where", "finding", "verdict", "a step", "blocked, ms", "bubble, ms", "share")
+_HEAD = ("blocked, ms", "bubble, ms", "share")
 
 
 def findings(report: RunReport, view: View) -> Markup:
@@ -47,7 +55,12 @@ def findings(report: RunReport, view: View) -> Markup:
     rest = [el("p", f"{counted(untold, 'more finding')}: see --report and --explain")] if untold else []
     return lines(
         el("h2", summary_of(every), id=FINDINGS),
-        table(_caption(report), _HEAD, rows[:_MOST_ROWS], numbers=4),
+        table(
+            _caption(report),
+            ("where", "finding", "verdict", f"a {turn(report.run)}", *_HEAD),
+            rows[:_MOST_ROWS],
+            numbers=4,
+        ),
         *more,
         *shown,
         *rest,
@@ -166,4 +179,6 @@ def sites(report: RunReport) -> Markup:
     ]
     left = len(hot) - _MOST_SITES
     more = [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []
-    return lines(el("h2", UNNAMED, id="sites"), table("The costliest first", ("where", "what"), rows), *more)
+    return lines(
+        el("h2", unnamed_heading(report), id="sites"), table("The costliest first", ("where", "what"), rows), *more
+    )

@@ -23,7 +23,7 @@ LIGHT = {
     "p5": "#7a4a00",
     "p6": "#5a6069",
     "p7": "#9c2a6b",
-    "p8": "#3d5a3d",
+    "p8": "#5b6b00",
 }
 """Colours by what they are for; `ink` is text on the parts of a bar, p0 to p8."""
 DARK = {
@@ -44,7 +44,7 @@ DARK = {
     "p5": "#f2c14e",
     "p6": "#a9b0ba",
     "p7": "#f5a3cf",
-    "p8": "#b9d6a8",
+    "p8": "#b8e000",
 }
 PHASES = {
     DATA: "p0",

@@ -177,7 +177,8 @@ def _charts(machine: Machine, run: Evidence, course: Sequence[Moment], end_s: fl
         (f"{'Steps' if run.steps else 'Batches'} a second", "", _rates(course, run), 0.1),
         ("Synchronisations a second", "", _syncs(course), 0.1),
     ):
-        kept = [line for line in drawn if line.points]
+        # One point is no course of anything: what it says stands among the facts.
+        kept = [line for line in drawn if len(line.points) > 1]
         if kept:
             highest = max(value for line in kept for _, value in line.points)
             yield Chart(title, unit, kept, rounded_up(max(highest, least)), end_s, passes)

@@ -11,7 +11,7 @@ from torchperf_lint.evidence import Evidence, Rank
 from torchperf_lint.reporters._html_tags import Markup, el, lines, table
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._words import counted, signal_name
-from torchperf_lint.stragglers import PHASES, Turns, alone, late_phases, named, turns
+from torchperf_lint.stragglers import PHASES, Turns, alone, comparable, late_phases, named, turns
 
 _HEAD = ("step", "data", "forward", "after", "backward", "exchange", "late")
 _WIDTH = 9
@@ -70,8 +70,13 @@ def html_ranks(run: Evidence) -> Markup:
     head = ("rank", "late in general in", *(f"{name}, ms" for name in _HEAD[:-1]), "late")
     left = len(run.ranks) - len(each)
     more = [el("p", f"and {counted(left, 'more rank')}")] if left else []
-    body = [(row.name, row.phase or NOT_MEASURED, *row.figures) for row in each]
-    return lines(el("h2", "Ranks"), table(f"{_caption(run)}; {_BACKWARD}.", head, body, numbers=len(_HEAD)), *more)
+    never = "none" if comparable(run.ranks) else NOT_MEASURED
+    body = [(row.name, row.phase or never, *row.figures) for row in each]
+    return lines(
+        el("h2", "Ranks"),
+        table(f"{_CAPTION[0].upper()}{_caption(run)[1:]}; {_BACKWARD}.", head, body, numbers=len(_HEAD)),
+        *more,
+    )
 
 
 def ended_early(run: Evidence) -> list[str]:

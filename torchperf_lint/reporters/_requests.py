@@ -13,7 +13,7 @@ def requests_said(run: Evidence) -> str | None:
         return None
     parts = [f"{_counted(found)}{f' from {line(*found.place)}' if found.place else ''}"]
     if found.unit == "request" and found.calls != found.count:
-        parts.append(f"{often(found.calls / found.count)} calls of a module in each")
+        parts.append(f"{often(found.calls / found.count)} calls of a model in each")
     reads = sum(event.count for event in run.events if event.kind == "sync")
     if reads:
         parts.append(f"{often(reads / found.count)} synchronisations in each")
@@ -29,10 +29,10 @@ def _times(found: Requests) -> list[str]:
     if found.ms is not None:
         parts.append(f"median {ms(found.ms.median)}, p95 {ms(found.ms.p95)}")
     if found.between_ms is not None:
-        free = found.idle_ms / (found.idle_ms + found.total_ms) if found.idle_ms else 0.0
+        free = found.idle_share or 0.0
         parts.append(
-            f"between two: median {ms(found.between_ms.median)}, p95 {ms(found.between_ms.p95)}, "
-            f"{percent(free)} of the time, which is counted in no {found.unit}"
+            f"between two {found.unit}s median {ms(found.between_ms.median)}, p95 {ms(found.between_ms.p95)}: "
+            f"{percent(free)} of the time, which counts in no {found.unit}"
         )
     return parts
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from torchperf_lint.amounts import ms
+from torchperf_lint.amounts import ms, percent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.machine import machine_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._page import INDENT, Page, page
@@ -24,6 +25,8 @@ _MOST_DIAGNOSES = 3
 _MOST_ENTRIES = 5
 _ROOM = 10
 """Columns of `measured` with the space after it."""
+_FULL, _LITTLE = 0.9, 0.5
+"""From this share of the machine's time on it is busy, and up to this share of the cores that is not the script."""
 _EXACT = "simulated device: counts are exact, times are not measured"
 _PARTIAL = "simulated device: counts may lack something (see below), times are not measured"
 
@@ -140,7 +143,7 @@ def _notes(sheet: Page, report: RunReport) -> None:
 
 def notes(report: RunReport) -> list[str]:
     """What limits the report, each in a line or two."""
-    notes = _unsupported(report.run) + _profiled(report.run) + _incomplete(report)
+    notes = _unsupported(report.run) + _crowded(report.run) + _profiled(report.run) + _incomplete(report)
     notes += [problem(entry) for entry in report.report.problems[:_MOST_ENTRIES]]
     if len(report.report.problems) > _MOST_ENTRIES:
         notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
@@ -164,6 +167,21 @@ def _unsupported(run: Evidence) -> list[str]:
 def _listed_notes(notes: list[str]) -> list[str]:
     left = len(notes) - _MOST_ENTRIES
     return [*notes[:_MOST_ENTRIES], f"and {left} more that the simulation cannot do"] if left > 0 else notes
+
+
+def _crowded(run: Evidence) -> list[str]:
+    """Where others had the cores, times and what follows from them are not those of a quiet machine."""
+    machine = machine_of(run.utilisation)
+    busy, main = machine.mean("cpu.machine_share"), machine.mean("cpu.main_cores")
+    if run.simulated or busy is None or main is None or machine.cores is None:
+        return []
+    used = main + (machine.mean("cpu.others_cores") or 0.0)
+    if busy < _FULL or used > _LITTLE * machine.cores:
+        return []
+    return [
+        f"other programs kept the machine busy ({percent(busy)}, while the script used {used:.2f} of "
+        f"{machine.cores:g} cores): times are longer than on a quiet machine"
+    ]
 
 
 def _profiled(run: Evidence) -> list[str]:

@@ -10,13 +10,12 @@ from rich.text import Text
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
-from torchperf_lint.rates import EVALUATION, STEP, per_step, times_of
+from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, times_of
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
 
-UNNAMED = "Waits and copies of every step that no finding names (blocked: upper bound)"
 _MOST_LINES = 12
 _MOST_PLACES = 6
 _MOST_UNFOUND = 5
@@ -24,7 +23,7 @@ _NARROW = 72
 """Below so many columns a row of the table becomes a sentence."""
 _OUTCOME = 14
 """Columns of `unobservable` with the space after it."""
-_COLUMNS = (("N/step", 8), ("blocked", 8), ("bubble", 8), ("share", 6))
+_COLUMNS = (("N", 8), ("blocked", 8), ("bubble", 8), ("share", 6))
 _VERDICT = 22
 _INSTALLED = ("site-packages/", "dist-packages/")
 
@@ -91,7 +90,7 @@ def _table(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
         numbers = sum(width for _, width in _COLUMNS)
         where = sheet.width - INDENT - len("TPL101 ") - numbers - _VERDICT
         where = min(where, max(len(_where(f)) for f in findings))
-        head = "".join(f"{name:>{width}}" for name, width in _COLUMNS)
+        head = "".join(f"{_named(name, run):>{width}}" for name, width in _COLUMNS)
         sheet.line(Text(f"{' ' * INDENT}{'code':<7}{'where':<{where}}{head}  verdict", style="dim"))
         for finding in findings:
             _row(sheet, finding, run, where)
@@ -112,7 +111,7 @@ def _row(sheet: Page, finding: Finding, run: Evidence, where: int) -> None:
 def _sentence(sheet: Page, finding: Finding, run: Evidence) -> None:
     times, blocked, bubble, share = figures(finding, run)
     sheet.paragraph("", f"{finding.code} {_where(finding)}: {_word(finding)}", "bold")
-    said = f"N/step {times}, blocked {blocked}, bubble {bubble}, share {share}"
+    said = f"{_named('N', run)} {times}, blocked {blocked}, bubble {bubble}, share {share}"
     sheet.paragraph("", said, indent=2 * INDENT)
 
 
@@ -131,11 +130,23 @@ def figures(finding: Finding, run: Evidence) -> tuple[str, str, str, str]:
     )
 
 
+def _named(column: str, run: Evidence) -> str:
+    """The column's head: how often is said per step, per batch where nothing trains, per call where no loader is."""
+    return f"N/{turn(run)}" if column == "N" else column
+
+
+def turn(run: Evidence) -> str:
+    """What is counted in: a step, a batch where nothing trains, a call where no loader is read either."""
+    if run.steps:
+        return STEP
+    return "batch" if run.eval_unit == EVALUATION else "call"
+
+
 def _times(finding: Finding, run: Evidence) -> str:
     times, unit = times_of(finding, run) or (None, STEP)
     if times is None:
         return NOT_MEASURED
-    return f"{often(times)} ev" if unit == EVALUATION else often(times)
+    return f"{often(times)} ev" if unit == EVALUATION and run.steps else often(times)
 
 
 def _figure(value: float | None) -> str:
@@ -171,11 +182,18 @@ def unfound(sheet: Page, report: RunReport) -> None:
     hot = unnamed(report)
     if not hot:
         return
-    sheet.heading(UNNAMED)
+    sheet.heading(unnamed_heading(report))
     for events in hot[:_MOST_UNFOUND]:
         sheet.paragraph("", f"{site_of(events[0])}: {said_at(events, report.run)}")
     if len(hot) > _MOST_UNFOUND:
         sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
+
+
+def unnamed_heading(report: RunReport) -> str:
+    """What the lines have in common, and what their times mean where they have any."""
+    timed = not report.run.simulated and any(e.blocked_ms for events in unnamed(report) for e in events)
+    bound = " (blocked: upper bound)" if timed else ""
+    return f"Waits and copies of every {turn(report.run)} that no finding names{bound}"
 
 
 def unnamed(report: RunReport) -> list[list[Event]]:
@@ -199,8 +217,7 @@ def site_of(event: Event) -> str:
 def said_at(events: Sequence[Event], run: Evidence) -> str:
     """What the events of one place are, how often, and what they cost."""
     what = said_of(events)
-    counts = [count for count in (per_step(event, run) for event in events) if count is not None]
-    parts = [what, f"{often(max(counts))} a step" if counts else "in evaluation"]
+    parts = [what, *_rate(events, run)]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
     if blocked and run.steady_steps and not run.simulated:
         parts.append(f"blocked {ms(blocked / run.steady_steps)} a step")
@@ -208,6 +225,15 @@ def said_at(events: Sequence[Event], run: Evidence) -> str:
     if bubble is not None:
         parts.append(f"the device idles {ms(bubble)} a step for it")
     return ", ".join(parts)
+
+
+def _rate(events: Sequence[Event], run: Evidence) -> list[str]:
+    """How often, of the kind that happens most."""
+    for unit, per in ((STEP, per_step), (run.eval_unit, per_eval_batch)):
+        counts = [count for count in (per(event, run) for event in events) if count is not None]
+        if counts:
+            return [f"{often(max(counts))} {'an' if unit[0] in 'aeiou' else 'a'} {unit}"]
+    return []
 
 
 def said_of(events: Sequence[Event]) -> str:

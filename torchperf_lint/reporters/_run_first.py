@@ -77,7 +77,9 @@ def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
     verdict = finding.verdict
     if verdict is not None:
         sheet.paragraph("seen", verdict.reason, indent=indent)
-        sheet.paragraph("price", price(verdict, run), indent=indent)
+        # Of a simulated run no price is known, which the first line says once.
+        if not run.simulated:
+            sheet.paragraph("price", price(verdict, run), indent=indent)
 
 
 def price(verdict: Verdict, run: Evidence) -> str:

@@ -78,7 +78,9 @@ def _unit(run: Evidence) -> str:
 def _seen(run: Evidence) -> str:
     if run.requests is not None:
         return _counted(run.requests.count, run.requests.unit)
-    return f"{_counted(run.steps, 'step')}, {_counted(run.train_batches + run.eval_batches, 'batch')}"
+    steps, batches = run.steps, run.train_batches + run.eval_batches
+    parts = [_counted(steps, "step")] if steps or not batches else []
+    return ", ".join([*parts, _counted(batches, "batch")] if batches or not steps else parts)
 
 
 def _counts(run: Evidence) -> str:

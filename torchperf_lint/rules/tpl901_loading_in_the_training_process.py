@@ -56,7 +56,7 @@ class LoadingInTheTrainingProcess(RunRule):
         yield Bound(
             self.code,
             self.name,
-            f"{loading.waits()}, which it makes itself, without workers",
+            f"{loading.waits()}: it makes batches itself, without workers",
             "; ".join(part for part in (_kind(loading), loading.figures()) if part),
             f"{_advice(loading)} at {loading.place}{_cheaper(loading)}",
             loading.share,

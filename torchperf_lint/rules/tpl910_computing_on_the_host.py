@@ -54,7 +54,7 @@ class ComputingOnTheHost(RunRule):
             self.code,
             self.name,
             f"compute on the CPU takes {percent(share)} of the {loop.unit}'s time; no device took part in this run",
-            f"{_parts(loop)}{_build(run)}",
+            f"{_parts(loop)}{_between(run)}{_build(run)}",
             "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one",
             share,
             actionable=False,
@@ -64,6 +64,14 @@ class ComputingOnTheHost(RunRule):
 def _parts(loop: Loop) -> str:
     parts = [(phase, loop.share(phase)) for phase in (FORWARD, BACKWARD, OPTIMIZER)]
     return ", ".join(f"{phase} {percent(share)}" for phase, share in parts if share)
+
+
+def _between(run: Evidence) -> str:
+    """Where a run that answers was not even asked, its time is not the model's."""
+    free = run.requests.idle_share if run.requests is not None else None
+    if run.requests is None or free is None or free < DEFAULT.compute:
+        return ""
+    return f"; but {percent(free)} of the run's time lies between two {run.requests.unit}s, and counts in none"
 
 
 def _build(run: Evidence) -> str:

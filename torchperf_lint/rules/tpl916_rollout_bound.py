@@ -67,8 +67,8 @@ class RolloutBound(RunRule):
             self.name,
             f"calls of the model without gradients, and what lies between, take {percent(share)} of the step's time",
             _measured(acting, loop),
-            "where it acts: step several environments at once, so that one call acts for all; where it is evaluated: "
-            f"do so less often, or on less{_where(acting)}",
+            f"{_where(acting)}if the model acts there, step several environments at once, so that one call acts for "
+            "all; if it is evaluated there, do so less often, or on less data",
             share,
         )
 
@@ -80,4 +80,4 @@ def _measured(acting: list[Segment], loop: Loop) -> str:
 
 def _where(acting: list[Segment]) -> str:
     longest = max(acting, key=lambda segment: segment.ms)
-    return f"; most of it ends at {line(*longest.end)}" if longest.end is not None else ""
+    return f"look at {line(*longest.end)}, where most of it ends: " if longest.end is not None else ""
