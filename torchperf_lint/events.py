@@ -140,6 +140,14 @@ class RawRun:
     torn: bool = False
     """Whether a line is incomplete: the process was killed while it wrote."""
 
+    @property
+    def place(self) -> tuple[int | None, int | None]:
+        """(rank, processes): what the process group says, else what the launcher said."""
+        group = self.state.get("distributed") or {}
+        if group.get("rank") is not None:
+            return group["rank"], group.get("world")
+        return self.header.get("rank"), self.header.get("world")
+
 
 def read(path: str) -> RawRun:
     """One events file. Raises UnreadableRecordError, and OSError where it cannot be opened."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchperf_lint.runtime.recorder import Counter
+    from torchperf_lint.runtime.counter import Counter
     from torchperf_lint.runtime.segments import Segments
 
 
