@@ -14,10 +14,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from torchperf_lint.activities import MARK, Activity
+from torchperf_lint.activities import MARK, PREFIX, Activity
 from torchperf_lint.intervals import Stretch
 
-SYNC = "tpl.sync:"
+SYNC = f"{PREFIX}sync:"
 """What the marks of waits begin with: `tpl.sync:<number of the site>:<what waited>`."""
 _NEXT_US = 1e6
 """A call that comes so much later than the mark is not what the mark announced."""

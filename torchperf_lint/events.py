@@ -3,19 +3,24 @@
 Every line is an object with a `record` key. Definitions (`site`, `event`, `loader`) are written once; figures are
 cumulative counters, so that the last one wins and a run that was killed is complete up to its last flush:
 
-    header      first line: version, tool, python, pid, rank, argv (redacted), settings; `run` and `host` are digests
-                of what a launcher calls the run and of the machine's name, `started` is in seconds since 1970
+    header      first line: version, tool, python, platform, pid, argv (redacted), cwd, settings; rank and world as the
+                `launcher` says, `run` and `host`, digests of what it calls the run and of the machine's name;
+                `started` is in seconds since 1970; `primary` is false in a process that a watched one started,
+                `simulated` and `in_process` (by `watch()`) say how it was watched
     source      path and SHA-256 of a file of the project that was imported
     site        id, place (path, line, columns, function), via (the project's line, for places in packages)
     event       id, kind ("sync", "copy", "collective", "empty-cache", ...), what, site, attributes; of the kind
                 "compile" what became of it ("first", "again", "limit", "failed", "backward"), `last` line of the
                 function, whether it is `resumed` after a break, the `guard` that failed and the line `at` which its
                 value is used; of the kind "graph-break" "break" or "frame" (the function is not compiled at all) and
-                the `reason`; of the kind "warning" the category and, where torch gave it, the `text` (its first line)
+                the `reason`, with the `explanation` that Dynamo gives; of the kind "collective" the `group` (where
+                somebody named it), its `processes`, and whether it was `asynchronous`; of the kind "warning" the
+                category and, where torch gave it, the `text` (its first line)
     count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
     steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
-                histogram of step times, and one for each phase that a process goes through alone (`phases`) or where it
-                meets others (`together`)
+                histogram of step times, and of a process that trains with others one for each phase that it goes
+                through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole
+                part of the logarithm of ms over `bucket`
     pace        single steps, thinned out the same way on all ranks: number, then ms in each of `phases`
     spans       the first steps after the warm-up as they ran: `at` which moment, in seconds since 1970, their times
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to
@@ -34,9 +39,11 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 many the profiler was on for), open_ms and close_ms (its own cost), sites [site, what, times, blocked
                 ms, bubble ms], copies [site, way, times, ms on the device, bytes], and for a picture, in us since
                 `at`: boundaries of the steps, tracks and names, intervals [track, name, start, duration] of the
-                device (`cut`: how many more there were), waits [site, what, start, duration] of the host
+                device (`cut`: how many more there were), waits [site, what, start, duration] of the host; `marks`: how
+                many the probes left; `kernels`: the figures, as in the state of that name, or null
     probe       what watches, what cannot and why, what failed
-    utilisation, finding, judged, ended    written by the parent after the run (`judged`: all findings are there)
+    utilisation, finding, judged, ended    written by the parent after the run (`judged`: all findings are there);
+                `ended` by the process itself where `watch()` recorded it
 
 Times are milliseconds unless a key says otherwise; lines and columns are 1-based; paths are POSIX and, inside the
 working directory of the run, relative to it.
@@ -139,6 +146,14 @@ class RawRun:
     ended: Record | None = None
     torn: bool = False
     """Whether a line is incomplete: the process was killed while it wrote."""
+
+    @property
+    def place(self) -> tuple[int | None, int | None]:
+        """(rank, processes): what the process group says, else what the launcher said."""
+        group = self.state.get("distributed") or {}
+        if group.get("rank") is not None:
+            return group["rank"], group.get("world")
+        return self.header.get("rank"), self.header.get("world")
 
 
 def read(path: str) -> RawRun:

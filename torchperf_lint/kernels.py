@@ -15,12 +15,12 @@ from statistics import median
 from typing import NamedTuple
 
 from torchperf_lint import bubbles, intervals
-from torchperf_lint.activities import COPY, KERNEL, MARK, Activity, cut_to_device, launches
+from torchperf_lint.activities import COPY, KERNEL, MARK, PREFIX, Activity, cut_to_device, launches
 from torchperf_lint.intervals import Stretch
 
 SHORT_US = 10.0
 """A kernel shorter than that is over before the host has launched the next one (nsys calls it launch-bound)."""
-COPIED = "tpl.copy:"
+COPIED = f"{PREFIX}copy:"
 """What the marks of copies begin with: `tpl.copy:<site>:<way>:<microseconds of the call>:<bytes>`, set afterwards."""
 _WAYS = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
 _WAY = re.compile(r"^Memcpy (HtoD|DtoH|DtoD)\b")

@@ -63,13 +63,6 @@ class Sample:
     rank: int | None = None
 
 
-def rank_of(run: RawRun) -> int | None:
-    """Which rank it is; None for one that is alone."""
-    group = run.state.get("distributed") or {}
-    rank = run.header.get("rank") if run.header.get("rank") is not None else group.get("rank")
-    return rank if isinstance(rank, int) else None
-
-
 def sample_of(run: RawRun) -> Sample | None:
     """None where none was kept: a run that ended in its warm-up, an earlier version's, a simulated one."""
     kept, at = run.spans, run.spans.get("at")
@@ -87,7 +80,7 @@ def sample_of(run: RawRun) -> Sample | None:
         for kind, over, us in _named(kept.get("events", ()), kinds)
         if over <= end and (us is None or us >= 0)
     )
-    return Sample(float(at), spans, instants, tuple(_turns(kept.get("turns", ()))), rank_of(run))
+    return Sample(float(at), spans, instants, tuple(_turns(kept.get("turns", ()))), run.place[0])
 
 
 def _named(

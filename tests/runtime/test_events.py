@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import HEADER, write_run
 
+from torchperf_lint import events
 from torchperf_lint.events import HIDDEN, UnreadableRecordError, Writer, read, redacted
 
 RECORDS = [
@@ -203,3 +204,9 @@ def test_damaged_bytes_never_raise_anything_else(path):
 )
 def test_redaction(given, shown):
     assert " ".join(redacted(given.split(" "))) == shown
+
+
+def test_every_kind_of_record_that_is_read_is_described():
+    described, *_ = events.__doc__.partition("Times are milliseconds")[0].rpartition("\n")
+    words = {word.strip(",") for line in described.splitlines() if line[4:5].strip() for word in line.split()}
+    assert {"header", *events._TAKERS} <= words

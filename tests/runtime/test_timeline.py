@@ -452,7 +452,7 @@ def test_nothing_is_written_where_nothing_has_changed(loop):
 def test_an_optimizer_that_replaces_the_first(loop):
     iterator = loop.begin()
     loop.train(iterator, 4)
-    loop.timeline.optimizer_gone(1)
+    loop.timeline.closing.gone(1)
     for _ in range(6):
         loop.fetch(iterator)
         loop.backward()
@@ -462,7 +462,7 @@ def test_an_optimizer_that_replaces_the_first(loop):
 
 def test_a_second_optimizer_that_is_gone_changes_nothing(loop):
     gan(loop)
-    loop.timeline.optimizer_gone(2)
+    loop.timeline.closing.gone(2)
     gan(loop)
     assert loop.record().steps["steps"] == 40
 

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from typing import Any
 
+from torchperf_lint.amounts import line
 from torchperf_lint.events import RawRun
 from torchperf_lint.machine import finite
 from torchperf_lint.reporters._words import printable
 from torchperf_lint.run_report import RunReport
-from torchperf_lint.spans import Instant, Sample, place_of, rank_of, sample_of
+from torchperf_lint.spans import Instant, Sample, place_of, sample_of
 
 Entry = dict[str, Any]
 _MACHINE = 1_000_000
@@ -78,7 +79,7 @@ def _trained(runs: Sequence[RawRun]) -> list[RawRun]:
 def _pids(runs: Sequence[RawRun]) -> list[int]:
     """A number for each: its rank, else the next that is free."""
     pids: list[int] = []
-    ranks = [rank_of(run) for run in runs]
+    ranks = [run.place[0] for run in runs]
     for rank in ranks:
         free = next(n for n in count() if n not in pids and n not in ranks)
         pids.append(free if rank is None or rank in pids else rank)
@@ -113,7 +114,7 @@ def _unit(name: str) -> tuple[str, str, float]:
 
 
 def _rank(run: RawRun, pid: int, zero: float, simulated: bool) -> Iterator[Entry]:
-    rank = rank_of(run)
+    rank = run.place[0]
     name = f"rank {rank}" if rank is not None else "the script"
     yield from _named(pid, f"{name} (process {run.header.get('pid', 'unknown')})", _THREADS)
     if simulated:
@@ -224,7 +225,7 @@ def _instant(name: str, pid: int, tid: int, ts: float, args: Mapping[str, str]) 
 
 
 def _at(place: tuple[str, int] | None) -> str:
-    return printable(f"{place[0]}:{place[1]}") if place is not None else "an unknown line"
+    return printable(line(*(place or (None, None))))
 
 
 def _us(seconds: float) -> int:

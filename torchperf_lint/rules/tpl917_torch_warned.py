@@ -82,6 +82,4 @@ def _where(events: list[Event]) -> str:
 
 
 def _place(event: Event) -> str:
-    if event.via is not None:
-        return line(*event.via)
-    return line(event.path, event.line) if event.path else line(None, None)
+    return line(*(event.via or (event.path or None, event.line)))

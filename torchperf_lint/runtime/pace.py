@@ -6,18 +6,25 @@ Torch-free, driven by the timeline. Step times do not tell ranks apart: the coll
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import floor, log
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime import phases
+from torchperf_lint.runtime.histograms import keep
 
-BUCKET = 0.02
-"""Times are kept in buckets this wide in their logarithm: 2 % apart, so memory does not grow with the run."""
 ALONE = ("data", "forward", "after the step")
 """What a process does by itself in a step. What its collectives took is not in it."""
 BACKWARD, MET = "backward", "collectives"
 """Where it meets the others: DistributedDataParallel exchanges gradients in the backward pass, out of our sight; what
 Python calls collectives stands in `collectives`, wherever it was called."""
 PHASES = (*ALONE, BACKWARD, MET)
+BY_MARK = {
+    phases.FETCHED: "data",
+    phases.BACKWARD: "forward",
+    phases.FETCH: "after the step",
+    phases.BACKWARDED: BACKWARD,
+}
+"""Phases by the mark that ends them. Collectives run in backward passes and optimizers, where each process waits for
+the latest, so step times do not tell ranks apart and these do."""
 _MOST_STEPS = 128
 """Single steps that are kept; beyond so many every second is left out, on all ranks the same ones."""
 
@@ -39,10 +46,12 @@ class Pace:
 
     def passes(self, phase: str | None, seconds: float) -> None:
         """A stretch between two marks has ended; None where its phase is not compared."""
-        met, self._met = min(self._met, seconds), 0.0
-        self._now[MET] += met
-        if phase in self._now:
-            self._now[phase] += seconds - met
+        if self._met:
+            met, self._met = min(self._met, seconds), 0.0
+            self._now[MET] += met
+            seconds -= met
+        if phase is not None:
+            self._now[phase] += seconds
 
     def skips(self) -> None:
         """What has passed so far belongs to no step that counts."""
@@ -73,9 +82,3 @@ class Pace:
         rows, self._rows = self._rows, []
         if rows:
             yield {"record": "pace", "phases": list(PHASES), "steps": rows}
-
-
-def keep(histogram: dict[int, int], seconds: float) -> None:
-    """Count a time in its bucket."""
-    bucket = floor(log(max(seconds * 1000, 1e-6)) / BUCKET)
-    histogram[bucket] = histogram.get(bucket, 0) + 1

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from math import exp
-from typing import Any
 
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
-from torchperf_lint.runtime.same_run import missing, place
-from torchperf_lint.spans import sample_of
-from torchperf_lint.stragglers import straggler
-from torchperf_lint.window import KERNELS, bubbles_by_site, copies_by_site, window_of
+from torchperf_lint.runtime.histograms import quantile, times
+from torchperf_lint.runtime.merging import merged
+from torchperf_lint.runtime.same_run import missing
+from torchperf_lint.runtime.sites import installed_package
+from torchperf_lint.spans import place_of, sample_of
+from torchperf_lint.window import bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
-_INSTALLED = ("site-packages", "dist-packages")
 _LOADER_SETTINGS = (
     "class",
     "dataset",
@@ -37,10 +35,10 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
     """
     trained = [run for run in runs if run.steps.get("steps")] or list(runs)
     singles = [_single(run) for run in sorted(trained, key=_rank_order)]
-    merged = _merged(singles) if len(singles) > 1 else singles[0]
+    whole = merged(singles) if len(singles) > 1 else singles[0]
     owner = runs[0]
     return replace(
-        merged,
+        whole,
         utilisation=owner.utilisation,
         missing_ranks=missing(runs),
         returncode=owner.ended.get("returncode") if owner.ended else None,
@@ -53,12 +51,11 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
 
 
 def _rank_order(run: RawRun) -> tuple[int, int]:
-    rank, _ = place(run)
-    return (rank if rank is not None else 0, run.header.get("pid", 0))
+    return run.place[0] or 0, run.header.get("pid", 0)
 
 
 def _single(run: RawRun) -> Evidence:
-    steps, sites = run.steps, run.sites
+    steps = run.steps
     simulated = bool(run.header.get("simulated")) and _state_of(run, _SIMULATED) == "watching"
     return Evidence(
         events=tuple(_events(run)),
@@ -69,9 +66,9 @@ def _single(run: RawRun) -> Evidence:
         eval_batches=steps.get("eval_batches", 0),
         requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
-        segments=tuple(_segments(run.time.get("train", ()), sites)),
-        eval_segments=tuple(_segments(run.time.get("eval", ()), sites)),
-        loaders=tuple(_loader(record, sites) for _, record in sorted(run.loaders.items()) if "class" in record),
+        segments=tuple(_segments(run, "train")),
+        eval_segments=tuple(_segments(run, "eval")),
+        loaders=tuple(_loader(run, record) for _, record in sorted(run.loaders.items()) if "class" in record),
         lines={path: known["ran"] for path, known in run.lines.items()},
         complete=frozenset(path for path, known in run.lines.items() if known["complete"]),
         device=_SIMULATED if simulated else _device(run),
@@ -157,27 +154,16 @@ def _events(run: RawRun) -> Iterable[Event]:
         )
 
 
-def _segments(rows: Iterable[Sequence[Any]], sites: Mapping[int, Record]) -> Iterable[Segment]:
-    for phase, start, end, ms, times in rows:
-        ends = sites.get(end)
-        yield Segment(phase, _place(sites.get(start)), _place(ends), ms, times, _package(ends))
+def _segments(run: RawRun, which: str) -> Iterable[Segment]:
+    for phase, start, end, ms, count in run.time.get(which, ()):
+        yield Segment(phase, place_of(run, start), place_of(run, end), ms, count, _package(run.sites.get(end)))
 
 
 def _package(site: Record | None) -> str | None:
     """The top-level name of the installed package a mark stands in, where the project's line only led there."""
     if site is None or not site.get("via"):
         return None
-    parts = str(site["path"]).split("/")
-    last = max((at for at, part in enumerate(parts) if part in _INSTALLED), default=None)
-    return parts[last + 1] if last is not None and last + 1 < len(parts) else None
-
-
-def _place(site: Record | None) -> tuple[str, int] | None:
-    """The project's line where a mark was set: for places in packages, the line that led there."""
-    if site is None:
-        return None
-    via = site.get("via")
-    return (via[0], via[1]) if via else (site["path"], site["line"])
+    return installed_package(str(site["path"]).split("/"))
 
 
 def _requests(run: RawRun) -> Requests | None:
@@ -200,15 +186,15 @@ def _requests(run: RawRun) -> Requests | None:
         most=chosen["most"],
         ms=spread(chosen["histogram"], bucket),
         between_ms=spread(chosen["between"], bucket),
-        place=next((_place(run.sites.get(site)) for site, _ in record["places"]), None),
+        place=next((place_of(run, site) for site, _ in record["places"]), None),
     )
 
 
-def _loader(record: Record, sites: Mapping[int, Record]) -> LoaderRun:
-    place = _place(sites.get(record.get("site") or 0))
+def _loader(run: RawRun, record: Record) -> LoaderRun:
+    made = place_of(run, record.get("site"))
     return LoaderRun(
-        path=place[0] if place else None,
-        line=place[1] if place else None,
+        path=made[0] if made else None,
+        line=made[1] if made else None,
         settings={name: record.get(name) for name in _LOADER_SETTINGS},
         batches=int(record["batches"]),
         epochs=int(record["epochs"]),
@@ -230,7 +216,7 @@ def _rank(run: RawRun) -> Rank:
     group = run.state.get("distributed") or {}
     bucket = run.steps.get("bucket", 1.0)
     return Rank(
-        rank=place(run)[0],
+        rank=run.place[0],
         pid=run.header.get("pid", 0),
         steps=run.steps.get("steps", 0),
         step_ms=spread(run.steps.get("histogram", ()), bucket),
@@ -247,7 +233,7 @@ def _rank(run: RawRun) -> Rank:
 
 def _medians(histograms: Mapping[str, Iterable[Sequence[int]]], bucket: float) -> dict[str, float]:
     found = {phase: spread(kept, bucket) for phase, kept in histograms.items()}
-    return {phase: _or_none_at_all(times.median) for phase, times in found.items() if times is not None}
+    return {phase: _or_none_at_all(known.median) for phase, known in found.items() if known is not None}
 
 
 def _or_none_at_all(ms: float) -> float:
@@ -257,85 +243,8 @@ def _or_none_at_all(ms: float) -> float:
 
 def spread(histogram: Iterable[Sequence[int]], bucket: float) -> Spread | None:
     """Median, 95th percentile and quartiles of a histogram of (logarithmic bucket, count), in ms; None if empty."""
-    rows = sorted((int(index), int(count)) for index, count in histogram)
-    total = sum(count for _, count in rows)
-    if not total:
+    rows = times(histogram)
+    if not rows:
         return None
-    median, p95, lower, upper = (_quantile(rows, total, share, bucket) for share in (0.5, 0.95, 0.25, 0.75))
-    return Spread(median, p95, total, lower, upper)
-
-
-def _quantile(rows: Sequence[tuple[int, int]], total: int, share: float, bucket: float) -> float:
-    passed = 0
-    for index, count in rows:
-        passed += count
-        if passed >= share * total:
-            return exp((index + 0.5) * bucket)
-    return exp((rows[-1][0] + 0.5) * bucket)
-
-
-def _merged(singles: Sequence[Evidence]) -> Evidence:
-    """Ranks of one run: an event's figures are those of the rank with the most, times those of the slowest rank.
-
-    Where the time goes is told of the rank that the others wait for, else of the one that waits longest for data.
-    """
-    slowest = max(singles, key=lambda e: (e.step_ms.median if e.step_ms else 0.0, -singles.index(e)))
-    waiting = _late(singles, slowest.step_ms) or max(singles, key=_waits_for_data)
-    windowed = next((e for e in singles if KERNELS in e.state), singles[0])
-    lines: dict[str, dict[int, int]] = {}
-    for single in singles:
-        for path, ran in single.lines.items():
-            known = lines.setdefault(path, {})
-            for line, times in ran.items():
-                known[line] = max(times, known.get(line, 0))
-    return replace(
-        singles[0],
-        events=tuple(_merged_events(singles)),
-        steps=max(e.steps for e in singles),
-        train_batches=max(e.train_batches for e in singles),
-        eval_batches=max(e.eval_batches for e in singles),
-        requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
-        step_ms=slowest.step_ms,
-        left_out=waiting.left_out,
-        state=windowed.state if KERNELS not in singles[0].state else singles[0].state,
-        window=windowed.window,
-        segments=waiting.segments,
-        eval_segments=waiting.eval_segments,
-        loaders=waiting.loaders,
-        lines=lines,
-        complete=frozenset.intersection(*(e.complete for e in singles)),
-        device=next((e.device for e in singles if e.device), None),
-        unwatched={name: why for e in reversed(singles) for name, why in e.unwatched.items()},
-        sources={path: digest for e in reversed(singles) for path, digest in e.sources.items()},
-        ranks=tuple(rank for e in singles for rank in e.ranks),
-        samples=tuple(sample for e in singles for sample in e.samples),
-    )
-
-
-def _late(singles: Sequence[Evidence], step_ms: Spread | None) -> Evidence | None:
-    ranks = [single.ranks[0] for single in singles]
-    late = straggler(ranks, step_ms)
-    return singles[ranks.index(late.rank)] if late is not None else None
-
-
-def _waits_for_data(single: Evidence) -> float:
-    return sum(segment.ms for segment in single.segments if segment.phase == "data")
-
-
-def _merged_events(singles: Sequence[Evidence]) -> Iterable[Event]:
-    keyed = sorted(
-        ((_event_key(event), rank, event) for rank, single in enumerate(singles) for event in single.events),
-        key=lambda entry: entry[:2],
-    )
-    for _, group in groupby(keyed, key=lambda entry: entry[0]):
-        entries = list(group)
-        counts = [0] * len(singles)
-        for _, rank, event in entries:
-            counts[rank] += event.count
-        most = max(entries, key=lambda entry: (entry[2].blocked_ms or 0.0, entry[2].count))[2]
-        yield replace(most, by_rank=tuple(counts))
-
-
-def _event_key(event: Event) -> tuple[Any, ...]:
-    attributes = tuple(sorted((k, str(v)) for k, v in event.attributes.items()))
-    return (event.path, event.line, event.column or 0, event.kind, event.what, event.via or ("", 0), attributes)
+    median, p95, lower, upper = (quantile(rows, share, bucket) for share in (0.5, 0.95, 0.25, 0.75))
+    return Spread(median, p95, sum(count for _, count in rows), lower, upper)

@@ -15,7 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from torchperf_lint.events import SUFFIX, Record, Writer
-from torchperf_lint.runtime.scopes import Scope, Scopes
+from torchperf_lint.runtime.counter import Counter
+from torchperf_lint.runtime.scopes import Scopes
 from torchperf_lint.runtime.sites import Key, Sites
 
 Attributes = tuple[tuple[str, Any], ...]
@@ -24,47 +25,6 @@ _FLUSH_EVERY_S = 1.0
 _MOST_DEFERRED = 512
 _FLUSHES_AT_FULL_RATE = 60
 """After a minute the interval grows with the run, so that a week of training writes no more than a few MB."""
-
-
-class Counter:
-    """What happened at one site, in one way."""
-
-    __slots__ = (
-        "dirty",
-        "eval_turns",
-        "id",
-        "ms",
-        "n",
-        "nbytes",
-        "scope",
-        "steady",
-        "steady_ms",
-        "train_turns",
-        "turn",
-    )
-
-    def __init__(self, number: int) -> None:
-        self.id = number
-        self.n = self.steady = self.train_turns = self.eval_turns = self.nbytes = 0
-        self.ms: float | None = None
-        self.steady_ms: float | None = None
-        self.scope: Scope | None = None
-        self.turn = -1
-        self.dirty = False
-
-    def record(self) -> Record:
-        """The cumulative figures as the events file has them: what is 0, or was not measured, is left out."""
-        figures = {
-            "n": self.n,
-            "steady": self.steady,
-            "train_turns": self.train_turns,
-            "eval_turns": self.eval_turns,
-            "ms": _rounded(self.ms),
-            "steady_ms": _rounded(self.steady_ms),
-            "bytes": self.nbytes,
-        }
-        kept = {name: value for name, value in figures.items() if value is not None and (value or "ms" in name)}
-        return {"record": "count", "id": self.id, **kept}
 
 
 class Recorder:
@@ -361,7 +321,3 @@ class Recorder:
 def path_of_child(path: str, pid: int) -> str:
     """Where a process that the watched one started writes: `run.events.jsonl` -> `run.<pid>.events.jsonl`."""
     return f"{path.removesuffix(SUFFIX)}.{pid}{SUFFIX}"
-
-
-def _rounded(ms: float | None) -> float | None:
-    return None if ms is None else round(ms, 3)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.events import Record
-from torchperf_lint.runtime.pace import BUCKET, keep
+from torchperf_lint.runtime.histograms import BUCKET, keep
 from torchperf_lint.runtime.timeline import Timeline
 
 if TYPE_CHECKING:

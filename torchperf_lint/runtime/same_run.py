@@ -30,17 +30,9 @@ def belonging(runs: Iterable[RawRun]) -> tuple[list[RawRun], list[Problem]]:
     return kept, problems
 
 
-def place(run: RawRun) -> tuple[int | None, int | None]:
-    """(rank, processes): what the process group says, else what the launcher said."""
-    group = run.state.get("distributed") or {}
-    if group.get("rank") is not None:
-        return group["rank"], group.get("world")
-    return run.header.get("rank"), run.header.get("world")
-
-
 def first_rank_first(run: RawRun) -> tuple[int, bool]:
     """A key to sort by: what stands for the whole run is the first rank's own process."""
-    return place(run)[0] or 0, not run.header.get("primary", True)
+    return run.place[0] or 0, not run.header.get("primary", True)
 
 
 def missing(runs: Iterable[RawRun]) -> tuple[int, ...]:
@@ -57,7 +49,7 @@ def missing(runs: Iterable[RawRun]) -> tuple[int, ...]:
 
 def _says(run: RawRun) -> Iterator[tuple[Any, Any]]:
     """What must be the same, or must not be there twice, by what it is."""
-    header, (rank, _) = run.header, place(run)
+    header, (rank, _) = run.header, run.place
     launcher, own = header.get("launcher"), bool(header.get("primary", True))
     trained = bool(run.steps.get("steps"))
     if header.get("rank") is not None:

@@ -13,11 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchperf_lint.runtime.recorder import Counter
-    from torchperf_lint.runtime.sites import Key
-
-Segment = tuple[str, str, "Key | None", "Key | None"]
-"""The marks that bound a stretch of time, and their sites."""
+    from torchperf_lint.runtime.counter import Counter
+    from torchperf_lint.runtime.segments import Segments
 
 
 class Scope:
@@ -52,8 +49,8 @@ class Scope:
         """Whether the iterator is no more, in the order of marks."""
         self.touched: dict[Counter, int] = {}
         """Counter -> in how many turns it counted something."""
-        self.segments: dict[Segment, list[float]] = {}
-        """Segment -> [seconds, times], after the warm-up."""
+        self.segments: Segments = {}
+        """After the warm-up."""
 
 
 class Totals:
@@ -61,7 +58,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.batches = 0
-        self.segments: dict[Segment, list[float]] = {}
+        self.segments: Segments = {}
 
     def add(self, scope: Scope) -> None:
         """Take over what the scope has gathered."""

@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -156,7 +156,7 @@ class Sites:
         path = os.path.join(self._cwd, filename)
         if path.startswith(self._internal):
             return INTERNAL
-        package = _installed_package(path)
+        package = installed_package(path.split(os.sep))
         if package is not None:
             return INTERNAL if package in _TRANSPARENT else LIBRARY
         if path.startswith(self._standard):
@@ -195,9 +195,8 @@ class Sites:
         return os.path.normpath(os.path.join(self._cwd, filename))
 
 
-def _installed_package(path: str) -> str | None:
+def installed_package(parts: Sequence[str]) -> str | None:
     """Top-level name of what lies in a directory for installed packages, of whatever environment."""
-    parts = path.split(os.sep)
     last = max((at for at, part in enumerate(parts) if part in _INSTALLED), default=None)
     return parts[last + 1] if last is not None and last + 1 < len(parts) else None
 

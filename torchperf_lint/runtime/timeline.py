@@ -11,56 +11,33 @@ from collections.abc import Callable, Iterator
 from time import perf_counter, time
 
 from torchperf_lint.events import Record
-from torchperf_lint.runtime import pace
-from torchperf_lint.runtime.pace import BUCKET, Pace
+from torchperf_lint.runtime import histograms, pace, segments
+from torchperf_lint.runtime.closing import Closing
+from torchperf_lint.runtime.pace import BY_MARK, Pace
+from torchperf_lint.runtime.phases import (
+    ACTED,
+    BACKWARD,
+    BACKWARDED,
+    COMPILE,
+    FETCH,
+    FETCHED,
+    ITER,
+    ITERED,
+    LEARN,
+    STEP,
+    STEPPED,
+    WAIT,
+    phase,
+)
 from torchperf_lint.runtime.recorder import Recorder
 from torchperf_lint.runtime.sample import Sample
-from torchperf_lint.runtime.scopes import Scope, Segment, Totals
+from torchperf_lint.runtime.scopes import Scope
 from torchperf_lint.runtime.sites import Key
 
-FETCH, FETCHED = "fetch", "fetched"
-ITER, ITERED = "iter", "itered"
-BACKWARD, BACKWARDED = "backward", "backwarded"
-STEP, STEPPED = "step", "stepped"
-ACTED, LEARN = "acted", "learn"
-_OWN = {
-    FETCHED: "data",
-    ITERED: "loader start",
-    BACKWARD: "forward",
-    BACKWARDED: "backward",
-    STEPPED: "optimizer",
-    ACTED: "rollout or evaluation",
-    LEARN: "rollout or evaluation",
-}
-"""What the time before a mark is called, whatever came before."""
-_AFTER = {
-    (STEP, BACKWARD): "backward",
-    (STEP, BACKWARDED): "gradients",
-    (STEP, STEPPED): "between optimizers",
-    (STEP, FETCHED): "forward",
-    (FETCH, STEPPED): "after the step",
-    (FETCH, BACKWARDED): "after backward",
-    (FETCH, FETCHED): "no backward",
-    (FETCH, ITERED): "loader start",
-    (ITER, STEPPED): "after the step",
-    (ITER, FETCHED): "no backward",
-}
-OTHER = "other"
-WAIT = "waiting for the device"
-COMPILE = "compiling"
-_ASIDE = (WAIT, COMPILE)
-"""What the host's time counts as, whatever it was part of."""
-_COMPARED = {FETCHED: "data", BACKWARD: "forward", FETCH: "after the step", BACKWARDED: pace.BACKWARD}
-"""What ranks are compared by, by the mark that ends it. Collectives run in backward passes and optimizers, where each
-process waits for the latest, so step times do not tell ranks apart and these do."""
 Moment = tuple[float, int]
 """When, in seconds on the timeline's clock, and on which thread."""
 _AT_ONCE = 20
 """So many steps are followed mark by mark; after them, marks may be set later than what they mark."""
-_MOST_BETWEEN = 25
-"""So many steps of other optimizers, and the first is that of an earlier stage; GANs take 5 of one for 1 of another."""
-_MOST_SEGMENTS = 200
-_MOST_WRITTEN = 40
 
 
 class Timeline:
@@ -94,9 +71,7 @@ class Timeline:
         self._aside: dict[str, float] = {}
         """Seconds since the last mark that are not what the next mark will call them."""
         self._depth = {FETCH: 0, BACKWARD: 0}
-        self._optimizers: dict[int, int] = {}
-        self._first: int | None = None
-        self._without_first = 0
+        self.closing = Closing()
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
         self.compared = False
@@ -209,12 +184,7 @@ class Timeline:
         if not self._mine(thread, trains=True):
             return
         self._mark(STEPPED, key, at)
-        self._optimizers[optimizer] = self._optimizers.get(optimizer, 0) + 1
-        self._without_first += 1
-        if self._first is None or self._without_first > _MOST_BETWEEN:
-            self._first = optimizer
-        if optimizer == self._first:
-            self._without_first = 0
+        if self.closing.closes(optimizer):
             self._close(at)
 
     def acted(self, key: Key | None, moment: Moment) -> None:
@@ -228,11 +198,6 @@ class Timeline:
         at, thread = moment
         if self._mine(thread) and self._last is not None and self._last[0] == ACTED:
             self._mark(LEARN, key, at)
-
-    def optimizer_gone(self, optimizer: int) -> None:
-        """An optimizer is no more: the next one that steps closes steps, if this one did."""
-        if optimizer == self._first:
-            self._first = None
 
     def leave_out(self) -> None:
         """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""
@@ -311,38 +276,20 @@ class Timeline:
             self._pace.skips()
             return
         with self.recorder.lock:
-            segments = (scope or scopes.current).segments
+            kept = (scope or scopes.current).segments
             spent = at - last[1]
             if self._aside:
-                spent -= self._spend_aside(segments, spent)
+                spent -= segments.spend(self._aside, kept, spent)
             segment = (last[0], name, last[2], key)
-            total = segments.get(segment)
+            total = kept.get(segment)
             if total is None:
-                total = self._new_segment(segments, segment)
+                total = segments.total_of(kept, segment)
             total[0] += spent
             total[1] += 1
             if self._sampling is not None:
                 self._sampling = self._sampling.mark(last, name, at, key, self._thread)
         if self.compared:
-            self._pace.passes(_COMPARED.get(name), spent)
-
-    def _spend_aside(self, segments: dict[Segment, list[float]], most: float) -> float:
-        """Time in which the host stood still for the device, or compiled, counts as that, whatever it was part of."""
-        spent = 0.0
-        for what, told in self._aside.items():
-            seconds = min(told, most - spent)
-            total = self._new_segment(segments, (what, what, None, None))
-            total[0] += seconds
-            total[1] += 1
-            spent += seconds
-        self._aside.clear()
-        return spent
-
-    @staticmethod
-    def _new_segment(segments: dict[Segment, list[float]], segment: Segment) -> list[float]:
-        if len(segments) >= _MOST_SEGMENTS and segment not in segments:
-            segment = (segment[0], segment[1], None, None)
-        return segments.setdefault(segment, [0.0, 0])
+            self._pace.passes(BY_MARK.get(name), spent)
 
     def _close(self, at: float) -> None:
         with self.recorder.lock:
@@ -361,7 +308,7 @@ class Timeline:
         if self.leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:
-            pace.keep(self._histogram, now - self._closed_at)
+            histograms.keep(self._histogram, now - self._closed_at)
             if self.compared:
                 self._pace.closes(self.steps)
         self._closed_at = now
@@ -371,7 +318,7 @@ class Timeline:
 
     def records(self) -> Iterator[Record]:
         """`spans`, `steps` and `time`, when they have changed."""
-        yield from self.sample.records(_phase)
+        yield from self.sample.records(phase)
         scopes = self.recorder.scopes
         shown = (self._marks, scopes.train.batches, scopes.evaluation.batches)
         if shown == self._shown:
@@ -384,37 +331,19 @@ class Timeline:
             "warmup": self.warmup,
             "left_out": self.left_out,
             "backwards": self.backwards,
-            "optimizer_calls": list(self._optimizers.values()),
+            "optimizer_calls": list(self.closing.calls.values()),
             "train_batches": scopes.train.batches,
             "eval_batches": scopes.evaluation.batches,
-            "bucket": BUCKET,
+            "bucket": histograms.BUCKET,
             "histogram": sorted(self._histogram.items()),
             "phases": self._pace.histograms(*pace.ALONE),
             "together": self._pace.histograms(pace.BACKWARD, pace.MET),
         }
         yield from self._pace.records()
+        site = self.recorder.site
         yield {
             "record": "time",
-            "train": self._segments(scopes.train),
-            "eval": self._segments(scopes.evaluation),
-            "outside": self._segments(scopes.outside),
+            "train": segments.rows(scopes.train.segments, site),
+            "eval": segments.rows(scopes.evaluation.segments, site),
+            "outside": segments.rows(scopes.outside.segments, site),
         }
-
-    def _segments(self, totals: Totals) -> list[list[object]]:
-        """[phase, from site, to site, ms, times], the longest first; what is left over has no sites."""
-        site = self.recorder.site
-        longest = sorted(totals.segments.items(), key=lambda item: -item[1][0])
-        rows: dict[tuple[str, int | None, int | None], list[float]] = {}
-        for number, ((last, name, start, end), (seconds, times)) in enumerate(longest):
-            places = (site(start), site(end)) if number < _MOST_WRITTEN else (None, None)
-            total = rows.setdefault((_phase(last, name), *places), [0.0, 0])
-            total[0] += seconds
-            total[1] += times
-        return [[*row, round(seconds * 1000, 3), times] for row, (seconds, times) in rows.items()]
-
-
-def _phase(last: str, name: str) -> str:
-    """What the time between two marks is called."""
-    if name in _ASIDE:
-        return name
-    return _AFTER.get((name, last)) or _OWN.get(name) or OTHER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchperf_lint.activities import ON_DEVICE, Activity, cut_to_device
+from torchperf_lint.activities import MARK, Activity, cut_to_device
 from torchperf_lint.bubbles import waits_of
 from torchperf_lint.events import Record
 from torchperf_lint.kernels import Figures, figures
@@ -45,7 +45,7 @@ def of(activities: Sequence[Activity], boundaries: Sequence[float], base: float,
         "waits": [[w.site, w.what, _us(w.start - start), _us(w.blocked)] for w in waits[:_MOST_WAITS]],
         "sites": _sites(found),
         "copies": [[c.site, c.way, c.times, _ms(c.us), c.nbytes] for c in found.copies] if found else [],
-        "marks": sum(activity.kind not in ON_DEVICE and activity.name.startswith("tpl.") for activity in activities),
+        "marks": sum(activity.kind == MARK for activity in activities),
         "kernels": None if found is None else _kernels(found),
     }
 

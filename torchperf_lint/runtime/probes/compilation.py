@@ -73,7 +73,7 @@ class _Watch:
         for reason, stack in self._new_breaks(utils):
             self._event("graph-break", "break", _compiled.reason_of(reason), [*_python_stack(), *stack])
         compiled = _compiled.kind_of(sheet)
-        if compiled == "failed" and getattr(sheet, "fail_user_frame_filename", None) is not None:
+        if compiled == _compiled.FAILED and getattr(sheet, "fail_user_frame_filename", None) is not None:
             at = (sheet.fail_user_frame_filename, sheet.fail_user_frame_lineno or 0, frame.function if frame else "")
             self._event("graph-break", "frame", _compiled.reason_of(sheet.fail_reason or ""), [*_python_stack(), at])
         attributes: dict[str, Any] = _compiled.why(sheet, compiled, self.session.sites.shown)

@@ -1,9 +1,9 @@
 """Outermost calls of modules, and blocks without gradients: what a run has for turns that neither trains nor loads.
 
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
-`nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back once a loader has been seen
-to feed the training: from then on its batches and steps say all. What Dynamo traces is the original;
-its tracebacks in logs name our frame.
+`nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back by the first backward pass
+after a loader's batch: from then on batches and steps say all. What Dynamo traces is the original; its tracebacks in
+logs name our frame.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 
 
 def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
-    yield _Patch(torch.nn.Module, _CALLS, _calling(torch.nn.Module.__call__, calls, _is_tracing(torch)))
+    yield _Patch(torch.nn.Module, _CALLS, _calling(torch, calls))
     for block in (torch.no_grad, torch.inference_mode):
         yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
         yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
@@ -52,11 +52,23 @@ def _is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
     return getattr(compiler, "is_dynamo_compiling", getattr(compiler, "is_compiling", bool))
 
 
-def _calling(original: Any, calls: _Calls, is_tracing: Callable[[], bool]) -> Any:  # noqa: ANN401
+def _calling(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
+    original, is_tracing, has_gradients = torch.nn.Module.__call__, _is_tracing(torch), torch.is_grad_enabled
+
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if is_tracing() or not calls.awake or calls.requests.here.inside:
+        if is_tracing() or not calls.awake:
             return original(self, *args, **kwargs)
+        here = calls.requests.here
+        if here.inside:
+            return original(self, *args, **kwargs)
+        if calls.learns and has_gradients():
+            # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
+            here.inside = True
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                here.inside = False
         calls.begins(self)
         try:
             return original(self, *args, **kwargs)
@@ -69,7 +81,7 @@ def _calling(original: Any, calls: _Calls, is_tracing: Callable[[], bool]) -> An
 def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
     @functools.wraps(original)
     def enter(self: Any) -> Any:  # noqa: ANN401
-        if calls.awake:
+        if calls.answers:
             calls.enters()
         return original(self)
 
@@ -79,7 +91,7 @@ def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
 def _leaving(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
     @functools.wraps(original)
     def leave(self: Any, *error: Any) -> Any:  # noqa: ANN401
-        if calls.awake:
+        if calls.answers:
             calls.leaves()
         return original(self, *error)
 
@@ -122,6 +134,11 @@ class _Calls:
         self.requests = Requests(session.recorder, session.timeline)
         self.patches: list[_Patch] = []
         self.awake = False
+        self.answers = False
+        """Whether calls and blocks are answers: nothing has trained."""
+        self.learns = False
+        """Whether it trains, and what is trained has not been called without gradients since the last backward pass."""
+        self._look = session.guarded(NAME, self._look_at_training)
         self.begins = session.guarded(NAME, self._begins)
         self.ends = session.guarded(NAME, self._ends)
         self.enters = session.guarded(NAME, self._enters)
@@ -131,14 +148,27 @@ class _Calls:
         """A forked child may serve, or act, where its parent trained."""
         self.requests.restart()
         self._known: dict[int, tuple[weakref.ref[Any], int, bool]] = {}
-        self._acts = False
-        self.awake = True
+        self._acts = self.learns = False
+        self.awake = self.answers = True
+        if self._look not in self._session.on_backward:
+            self._session.on_backward.append(self._look)
         for patch in self.patches:
             patch.put()
 
+    def _look_at_training(self, tensors: Any) -> None:  # noqa: ANN401
+        """At each backward pass, until there is nothing more to watch."""
+        del tensors
+        if not self._timeline.backwards:
+            return
+        self.answers, self.learns = False, not self._acts
+        if self._timeline.batches:
+            self._sleep()
+
     def _sleep(self) -> None:
         """What was compiled meanwhile has our methods in its guards, so these stay then, and do nothing."""
-        self.awake = False
+        self.awake = self.answers = False
+        if self._look in self._session.on_backward:
+            self._session.on_backward.remove(self._look)
         if not _dynamo.has_compiled():
             for patch in self.patches:
                 patch.take()
@@ -159,7 +189,7 @@ class _Calls:
         if timeline.backwards or timeline.steps:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
                 here.call = ("acts", self._key(), at, 0.0)
-                self._acts = True
+                self._acts, self.learns = True, False
             elif self._acts:
                 self._acts = False
                 self._recorder.later(timeline.learns, self._key(), (at, get_ident()))
@@ -184,7 +214,7 @@ class _Calls:
             self.requests.call_ends(began, now, waited)
 
     def _enters(self) -> None:
-        if not self._timeline.batches and not self._timeline.backwards:
+        if not self._timeline.batches:
             self.requests.block_begins(self._timeline.clock())
 
     def _leaves(self) -> None:

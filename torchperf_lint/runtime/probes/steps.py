@@ -84,8 +84,11 @@ class _Optimizers:
 
     def _number(self, optimizer: Any) -> int:  # noqa: ANN401
         number = len(self._described) + 1
-        recorder, gone = self._recorder, self.session.timeline.optimizer_gone
-        self._known[id(optimizer)] = (weakref.ref(optimizer, lambda _: recorder.later(gone, number)), number)
+        recorder, timeline = self._recorder, self.session.timeline
+        self._known[id(optimizer)] = (
+            weakref.ref(optimizer, lambda _: recorder.later(timeline.closing.gone, number)),
+            number,
+        )
         self._described.append(_description(optimizer))
         self.session.trained.update(id(p) for group in optimizer.param_groups for p in group["params"])
         recorder.state("optimizers", list(self._described))

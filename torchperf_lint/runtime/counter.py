@@ -1,0 +1,51 @@
+"""The cumulative figures of one event. Torch-free."""
+
+from __future__ import annotations
+
+from torchperf_lint.events import Record
+from torchperf_lint.runtime.scopes import Scope
+
+
+class Counter:
+    """What happened at one site, in one way."""
+
+    __slots__ = (
+        "dirty",
+        "eval_turns",
+        "id",
+        "ms",
+        "n",
+        "nbytes",
+        "scope",
+        "steady",
+        "steady_ms",
+        "train_turns",
+        "turn",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.id = number
+        self.n = self.steady = self.train_turns = self.eval_turns = self.nbytes = 0
+        self.ms: float | None = None
+        self.steady_ms: float | None = None
+        self.scope: Scope | None = None
+        self.turn = -1
+        self.dirty = False
+
+    def record(self) -> Record:
+        """The cumulative figures as the events file has them: what is 0, or was not measured, is left out."""
+        figures = {
+            "n": self.n,
+            "steady": self.steady,
+            "train_turns": self.train_turns,
+            "eval_turns": self.eval_turns,
+            "ms": _rounded(self.ms),
+            "steady_ms": _rounded(self.steady_ms),
+            "bytes": self.nbytes,
+        }
+        kept = {name: value for name, value in figures.items() if value is not None and (value or "ms" in name)}
+        return {"record": "count", "id": self.id, **kept}
+
+
+def _rounded(ms: float | None) -> float | None:
+    return None if ms is None else round(ms, 3)
