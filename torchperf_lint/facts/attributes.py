@@ -185,7 +185,7 @@ def setters(values: Values, cls: Thing, name: str) -> list[tuple[int, ast.expr, 
     found: list[tuple[int, ast.expr, bool]] = []
     record = values.index.record(cls)
     for index in record.methods.values():
-        found += [(index, value, buffer) for attr, value, buffer in body.self_assignments(index) if attr == name]
+        found += [(index, value, buffer) for value, buffer in body.self_assigned(index, name)]
     return found[:6]
 
 

@@ -1,4 +1,4 @@
-"""Bindings of one scope: every assignment of a name, with the blocks around it, and which of them reach a place."""
+"""Bindings of one scope: every assignment of a name, with the blocks around it."""
 
 from __future__ import annotations
 
@@ -51,70 +51,6 @@ class Narrowing(NamedTuple):
     line: int
     elements: bool = False
     """Whether all elements were tested: `all(isinstance(s, float) for s in sigma)`."""
-
-
-def reaching_of(found: Sequence[Definition], at: Position, block: BlockPath) -> list[Definition]:
-    """Of a name's bindings, in order, those that may hold at a place inside `block`."""
-    before = [d for d in found if d.end <= at and not _exclusive(d.block, block)]
-    kept: list[Definition] = []
-    covered: set[BlockPath] = set()
-    certain: BlockPath | None = None
-    for definition in reversed(before):
-        kept.append(definition)
-        if definition.how == "augmented":
-            continue
-        certain = definition.block if _always_before(definition, block) else _both_branches(definition, block, covered)
-        if certain is not None:
-            break
-    carried = [d for d in found if d.end > at and _shares_loop(d, block, certain) and not _exclusive(d.block, block)]
-    return [*reversed(kept), *carried]
-
-
-def _always_before(definition: Definition, block: BlockPath) -> bool:
-    """Whether whoever gets to `block` has passed the definition; what a handler handles may have come before it."""
-    if block[: len(definition.block)] != definition.block:
-        return False
-    return not any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
-
-
-def _both_branches(definition: Definition, block: BlockPath, covered: set[BlockPath]) -> BlockPath | None:
-    """The block in which a definition, with one in each other branch of its `if`s, binds a name on every way."""
-    path = () if definition.tries else definition.block
-    while path and path[-1][1] in _OTHER:
-        covered.add(path)
-        line, branch = path[-1]
-        if (*path[:-1], (line, _OTHER[branch])) not in covered:
-            return None
-        path = path[:-1]
-        if block[: len(path)] == path:
-            return path
-    return None
-
-
-_OTHER = {"body": "else", "else": "body"}
-
-
-def _exclusive(one: BlockPath, other: BlockPath) -> bool:
-    """Whether two places stand in different branches of one `if`, without a loop to carry values between them."""
-    looped = False
-    for a, b in zip(one, other, strict=False):
-        if a == b:
-            looped = looped or a[1] == "loop"
-            continue
-        return a[0] == b[0] and {a[1], b[1]} == {"body", "else"} and not looped
-    return False
-
-
-def _shares_loop(later: Definition, block: BlockPath, certain: BlockPath | None) -> bool:
-    shared = 0
-    for a, b in zip(later.block, block, strict=False):
-        if a != b:
-            break
-        shared += 1
-    loops = [i for i in range(shared) if block[i][1] == "loop"]
-    if not loops:
-        return False
-    return certain is None or len(certain) <= loops[-1]
 
 
 def _leaves(statement: ast.stmt) -> bool:

@@ -6,9 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from torchperf_lint.facts import effects
-from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, reaching_of
+from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
+from torchperf_lint.facts.nested_spans import NestedSpans
+from torchperf_lint.facts.reaching import BindingsOfName
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
@@ -30,13 +32,15 @@ class Body:
         """Line of `class` -> the class."""
         self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
-        self._blocks: dict[int, list[tuple[Position, Position, BlockPath]]] = {}
+        self._of_name: dict[tuple[int, str], BindingsOfName | None] = {}
+        self._blocks: dict[int, tuple[NestedSpans, list[BlockPath]]] = {}
         self._around: dict[tuple[int, Position], BlockPath] = {}
         self._reaching: dict[tuple[int, str, Position], list[Definition] | None] = {}
-        self._narrowed: dict[int, dict[str, list[Narrowing]]] = {}
-        self._withs: dict[int, list[tuple[Position, Position, ast.expr]]] = {}
+        self._narrowed: dict[int, dict[tuple[str, bool], tuple[NestedSpans, list[Narrowing]]]] = {}
+        self._withs: dict[int, tuple[NestedSpans, list[ast.expr]]] = {}
         self._uses: dict[int, dict[str, list[tuple[str, int]]]] = {}
         self._calls: dict[int, dict[tuple[int, int, str], ast.Call]] = {}
+        self._callees: dict[int, tuple[str, ...]] = {}
         self._passed_on: dict[int, set[str]] = {}
         self._passed: dict[int, dict[str, list[tuple[str, int, int]]]] = {}
         self._array_like: dict[int, dict[str, int]] = {}
@@ -44,6 +48,7 @@ class Body:
         self._returns: dict[int, list[ast.expr]] = {}
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
+        self._self_assigned: dict[int, dict[str, list[tuple[ast.expr, bool]]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._augmented: dict[int, list[str]] = {}
         self._decisive: dict[int, frozenset[str]] = {}
@@ -89,39 +94,39 @@ class Body:
             for found in collector.found.values():
                 found.sort(key=lambda d: (d.at, d.end))
             self._definitions[function] = collector.found
-            self._blocks[function] = collector.spans
-            narrowed = self._narrowed[function] = {}
-            for narrowing in collector.narrowed:
-                narrowed.setdefault(narrowing.name, []).append(narrowing)
-            self._withs[function] = collector.withs
+            self._blocks[function] = NestedSpans([s[:2] for s in collector.spans]), [s[2] for s in collector.spans]
+            self._withs[function] = NestedSpans([w[:2] for w in collector.withs]), [w[2] for w in collector.withs]
+            narrowed: dict[tuple[str, bool], list[Narrowing]] = {}
+            for test in collector.narrowed:
+                narrowed.setdefault((test.name, test.elements), []).append(test)
+            self._narrowed[function] = {
+                key: (NestedSpans([(n.start, n.end) for n in tests]), tests) for key, tests in narrowed.items()
+            }
         return self._definitions[function]
 
     def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
         """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
         if function not in self._narrowed:
             self.definitions(function)
-        tests = self._narrowed[function].get(name)
-        if tests is None:
+        found = self._narrowed[function].get((name, elements))
+        if found is None:
             return None
-        around = (n for n in tests if n.start <= at < n.end and n.elements is elements)
-        return max(around, key=lambda n: n.start, default=None)
+        spans, tests = found
+        return max((tests[number] for number in spans.around(at)), key=lambda n: n.start, default=None)
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:
         """The context managers of the `with` blocks of a function around a place, the innermost first."""
         self.definitions(function)
-        around = [(start, n, node) for n, (start, end, node) in enumerate(self._withs[function]) if start <= at < end]
-        return [context for _, _, context in sorted(around, key=lambda entry: entry[:2], reverse=True)]
+        spans, withs = self._withs[function]
+        return [withs[number] for number in spans.inside_out(at)]
 
     def block_of(self, function: int, at: Position) -> BlockPath:
         """The blocks around a place."""
         key = (function, at)
         if key not in self._around:
             self.definitions(function)
-            best: BlockPath = ()
-            for start, end, path in self._blocks[function]:
-                if start <= at < end and len(path) > len(best):
-                    best = path
-            self._around[key] = best
+            spans, paths = self._blocks[function]
+            self._around[key] = max((paths[number] for number in spans.around(at)), key=len, default=())
         return self._around[key]
 
     def reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
@@ -143,14 +148,15 @@ class Body:
         return values[0] if len(values) == 1 else None
 
     def _find_reaching(self, function: int, name: str, at: Position) -> list[Definition] | None:
-        found = self.definitions(function).get(name)
-        if not found:
+        key = (function, name)
+        if key not in self._of_name:
+            found = self.definitions(function).get(name)
+            self._of_name[key] = BindingsOfName(found) if found else None
+        bindings = self._of_name[key]
+        if bindings is None:
             return None
-        local = [d for d in found if d.within is not None and d.within[0] <= at < d.within[1]]
-        if local:
-            return local[-1:]
-        found = [d for d in found if d.within is None]
-        return reaching_of(found, at, self.block_of(function, at)) if found else None
+        inner = bindings.within(at)
+        return [inner] if inner is not None else bindings.reaching(at, self.block_of(function, at))
 
     # -- uses and calls ----------------------------------------------------------------------------
 
@@ -174,10 +180,12 @@ class Body:
         lines = [line for (line, _, name), call in self._calls[function].items() if name == callee and call.args]
         return min(lines, default=None)
 
-    def callees(self, function: int) -> list[str]:
-        """The chains of what a function calls, in no order, some of them several times."""
-        self._index(function)
-        return [callee for _, _, callee in self._calls[function]]
+    def callees(self, function: int) -> Sequence[str]:
+        """The chains of what a function calls, each once, in no order."""
+        if function not in self._callees:
+            self._index(function)
+            self._callees[function] = tuple(dict.fromkeys(callee for _, _, callee in self._calls[function]))
+        return self._callees[function]
 
     def _index(self, function: int) -> None:
         if function in self._uses:
@@ -298,6 +306,15 @@ class Body:
         if function not in self._self_assignments:
             self._self_assignments[function] = list(effects.self_assignments(self.functions.get(function)))
         return self._self_assignments[function]
+
+    def self_assigned(self, function: int, attribute: str) -> list[tuple[ast.expr, bool]]:
+        """(value, is registered) for each assignment of one attribute of `self`."""
+        if function not in self._self_assigned:
+            table: dict[str, list[tuple[ast.expr, bool]]] = {}
+            for name, value, registered in self.self_assignments(function):
+                table.setdefault(name, []).append((value, registered))
+            self._self_assigned[function] = table
+        return self._self_assigned[function].get(attribute, [])
 
     def augmented(self, function: int) -> list[str]:
         """The chains a function changes by `+=` and the like, each with `[` at its end."""

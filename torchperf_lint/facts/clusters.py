@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.effects import names_in
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.finite import checks
 from torchperf_lint.facts.loggers import in_logger
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, conversion_readings, copy_readings, item_readings
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence
 
@@ -81,39 +84,63 @@ def _called(call: ast.Call) -> str:
 def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
     """A block's reads, parted where a step lies between, or where one is made of another."""
     run: list[Reading] = []
+    made = _Made(file.enclosing(block[0].site.function))
     for reading in block:
-        if run and (_step_between(file, run[-1], reading) or _made_of(file, run, reading)):
+        if run and (_step_between(file, run[-1], reading) or made.holds(reading)):
             yield run
             run = []
+            made = _Made(file.enclosing(reading.site.function))
         run.append(reading)
+        made.add(reading)
     if run:
         yield run
 
 
 def _step_between(file: SourceFile, one: Reading, other: Reading) -> bool:
-    function = one.site.function
-    return any(
-        call.function == function
-        and one.site.start < (call.line, call.column) < other.site.start
-        and last_part(call.callee) in _STEPS
-        for call in file.outline.calls
-    )
+    steps = file.once(_steps).get(one.site.function, [])
+    following = bisect_right(steps, one.site.start)
+    return following < len(steps) and steps[following] < other.site.start
 
 
-def _made_of(file: SourceFile, run: list[Reading], reading: Reading) -> bool:
-    """Whether a read's operand was computed from the numbers that the run has read."""
-    enclosing = file.enclosing(reading.site.function)
-    sources = {enclosing.statement(earlier.site.call) for earlier in run}
-    own = enclosing.statement(reading.site.call)
-    assert own is not None
-    made: set[str] = set()
-    for statement in enclosing.suite(own):
-        if statement is own:
-            break
-        targets = _targets(statement)
-        if statement in sources or (targets and made and made & names_in(statement)):
-            made |= targets
-    return bool(made & names_in(reading.operand))
+def _steps(file: SourceFile) -> dict[int, list[Position]]:
+    """Function -> where it calls what ends a step, in order."""
+    found: dict[int, list[Position]] = {}
+    for call in file.outline.calls:
+        if last_part(call.callee) in _STEPS:
+            found.setdefault(call.function, []).append((call.line, call.column))
+    for places in found.values():
+        places.sort()
+    return found
+
+
+class _Made:
+    """The names that one run's numbers have been put into, as the statements of its block are passed."""
+
+    def __init__(self, enclosing: Enclosing) -> None:
+        self._enclosing = enclosing
+        self._sources: set[ast.stmt | None] = set()
+        self._names: set[str] = set()
+        self._passed = -1
+        """How many statements of the block have been passed; -1 before the first reading."""
+
+    def add(self, reading: Reading) -> None:
+        """Take a reading into the run."""
+        own = self._enclosing.statement(reading.site.call)
+        self._sources.add(own)
+        if self._passed < 0 and own is not None:
+            self._passed = self._enclosing.place_in_suite(own)
+
+    def holds(self, reading: Reading) -> bool:
+        """Whether a later read's operand was computed from the numbers that the run has read."""
+        own = self._enclosing.statement(reading.site.call)
+        assert own is not None
+        suite, place = self._enclosing.suite(own), self._enclosing.place_in_suite(own)
+        for statement in suite[self._passed : place]:
+            targets = _targets(statement)
+            if statement in self._sources or (targets and self._names and self._names & names_in(statement)):
+                self._names |= targets
+        self._passed = max(self._passed, place)
+        return not self._names.isdisjoint(names_in(reading.operand)) if self._names else False
 
 
 def _targets(statement: ast.stmt) -> set[str]:

@@ -182,8 +182,7 @@ def _rest(place: Place, branch: ast.If) -> Sequence[ast.stmt]:
     around = place.file.enclosing(place.function)
     if isinstance(branch.body[0], ast.Continue) and not isinstance(around.parents.get(branch), ast.For | ast.While):
         return ()
-    suite = around.suite(branch)
-    return suite[[statement is branch for statement in suite].index(True) + 1 :]
+    return around.suite(branch)[around.place_in_suite(branch) + 1 :]
 
 
 def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:

@@ -12,6 +12,8 @@ _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+_WITH_BLOCKS = (ast.mod, ast.stmt, ast.ExceptHandler, ast.match_case)
+_NOWHERE: tuple[Sequence[ast.stmt], int] = ((), 0)
 
 
 class Enclosing:
@@ -86,7 +88,7 @@ class Enclosing:
         inner = node
         while inner in self.parents:
             parent = self.parents[inner]
-            if isinstance(parent, ast.For | ast.AsyncFor) and any(inner is s for s in parent.body):
+            if isinstance(parent, ast.For | ast.AsyncFor) and self._suites.get(inner, _NOWHERE)[0] is parent.body:
                 yield parent
             elif isinstance(parent, _COMPREHENSIONS):
                 before = parent.generators
@@ -99,9 +101,19 @@ class Enclosing:
 
     def suite(self, statement: ast.stmt) -> Sequence[ast.stmt]:
         """The statements of the block that a statement stands in, itself included."""
-        parent = self.parents.get(statement)
-        for name in _BLOCKS:
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and any(statement is other for other in block):
-                return block
-        return (statement,)
+        return self._suites[statement][0] if statement in self._suites else (statement,)
+
+    def place_in_suite(self, statement: ast.stmt) -> int:
+        """The 0-based place of a statement among those of its `suite`."""
+        return self._suites.get(statement, _NOWHERE)[1]
+
+    @cached_property
+    def _suites(self) -> dict[ast.AST, tuple[Sequence[ast.stmt], int]]:
+        """Statement -> the block it stands in, and its 0-based place there."""
+        found: dict[ast.AST, tuple[Sequence[ast.stmt], int]] = {}
+        for parent in dict.fromkeys(self.parents.values()):
+            for name in _BLOCKS if isinstance(parent, _WITH_BLOCKS) else ():
+                block = getattr(parent, name, None)
+                if isinstance(block, list):
+                    found.update((statement, (block, place)) for place, statement in enumerate(block))
+        return found

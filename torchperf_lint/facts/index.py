@@ -67,6 +67,7 @@ class Index:
         self._found: dict[tuple[str, str], Thing | None] = {}
         self._ancestry: dict[Thing, tuple[Thing, ...]] = {}
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
+        self._set_from_outside: dict[str, frozenset[str]] = {}
 
     # -- modules and their members -----------------------------------------------------------------
 
@@ -244,6 +245,14 @@ class Index:
                 found.append(FunctionKey(cls.path, self.record(cls).methods[name]))
             queue.extend(self.subclasses.get((cls.path, cls.index), ()))
         return found
+
+    def set_from_outside(self, path: str) -> frozenset[str]:
+        """The attributes that a file sets of anything but `self`."""
+        if path not in self._set_from_outside:
+            targets = (binding.target.rpartition(".") for binding in self.outlines[path].bindings)
+            outside = (name for owner, dot, name in targets if dot and not f"{owner}.".startswith("self."))
+            self._set_from_outside[path] = frozenset(outside)
+        return self._set_from_outside[path]
 
     @cached_property
     def text_mentions_device(self) -> bool:

@@ -208,5 +208,4 @@ def _moves_its_own(values: Values, own: Thing) -> bool:
 
 def _set_from_outside(values: Values, path: str, name: str) -> bool:
     """`model.table = model.table.cuda()`, somewhere in the same file, through another name than `self`."""
-    bindings = values.index.outlines[path].bindings
-    return any(b.target.endswith(f".{name}") and not b.target.startswith("self.") for b in bindings)
+    return name in values.index.set_from_outside(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -59,14 +60,49 @@ def comes_back_at_once(file: SourceFile, site: Site) -> bool:
 def _way_back(file: SourceFile, site: Site, trip: _Trip | None = None) -> ast.Call | ast.Subscript | None:
     trip = trip or _Trip(file, site)
     own = file.enclosing(site.function).statement(site.call)
-    body = file.enclosing(site.function).top.body
-    if own is None:
-        return None
-    for statement in (s for s in statements(body) if s.lineno >= own.lineno):
-        back = trip.passes(statement)
+    ways = file.once(_ways)
+    if site.function not in ways:
+        ways[site.function] = _Way(file.enclosing(site.function).top.body)
+    way = ways[site.function]
+    number = way.numbers.get(own) if own is not None else None
+    while number is not None:
+        back = trip.passes(way.statements[number], way.parts[number])
         if back is not None:
             return back
+        number = way.next_with(trip.names, number)
     return None
+
+
+def _ways(file: SourceFile) -> dict[int, _Way]:
+    """Function -> its way, for those that were asked for."""
+    del file
+    return {}
+
+
+class _Way:
+    """The statements of one function in order, and which of them have a name in them: only those can move it on."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self.statements = list(statements(body))
+        self.numbers: dict[ast.stmt, int] = {}
+        self.parts: list[list[ast.Call | ast.Subscript]] = []
+        """The calls and subscripts of each statement, those of statements in its blocks left out."""
+        self._with: dict[str, list[int]] = {}
+        for number, statement in enumerate(self.statements):
+            self.numbers[statement] = number
+            parts = list(_own_parts(statement))
+            self.parts.append([part for part in parts if isinstance(part, ast.Call | ast.Subscript)])
+            for name in {chain(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}:
+                self._with.setdefault(name, []).append(number)
+
+    def next_with(self, names: set[str], number: int) -> int | None:
+        """The next statement that has one of some names in it."""
+        found = []
+        for name in names:
+            places = self._with.get(name, [])
+            following = bisect_right(places, number)
+            found += places[following : following + 1]
+        return min(found, default=None)
 
 
 class _Trip:
@@ -79,15 +115,15 @@ class _Trip:
         self.names: set[str] = set()
         self.through: dict[str, None] = {}
 
-    def passes(self, statement: ast.stmt) -> ast.Call | ast.Subscript | None:
-        """Go past a statement; the upload in it."""
-        for node in _own_parts(statement):
+    def passes(self, statement: ast.stmt, parts: Sequence[ast.Call | ast.Subscript]) -> ast.Call | ast.Subscript | None:
+        """Go past a statement, with its calls and subscripts; the upload in it."""
+        for node in parts:
             if node is not self.start and (self.uploads(node) if isinstance(node, ast.Call) else self.indexes(node)):
                 return node
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
-            held = {chain(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
+            bound = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+            held = {chain(part) for part in bound if isinstance(part, ast.Name | ast.Attribute)}
             self.names = self.names | held if self.holds(statement.value) else self.names - held
         elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             function, given = statement.value.func, statement.value.args
@@ -174,11 +210,10 @@ def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:
     return [argument for argument in arguments if not isinstance(argument, ast.Starred)]
 
 
-def _own_parts(statement: ast.stmt) -> Iterator[ast.Call | ast.Subscript]:
-    """The calls and subscripts of one statement, those of statements in its blocks left out."""
+def _own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
+    """A statement and its parts, those of statements in its blocks left out."""
     stack: list[ast.AST] = [statement]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Call | ast.Subscript):
-            yield node
+        yield node
         stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from torchperf_lint.facts import suppressions
 from torchperf_lint.facts.suppressions import Suppression
@@ -69,10 +70,12 @@ def added(text: str, line: int, codes: Iterable[str], reason: str = "") -> Edit 
 
 def _line(text: str, number: int) -> tuple[int, int, int]:
     """Where a 1-based line begins, where its newline does, and where the next line does."""
-    begin = 0
-    for newline in _NEWLINE.finditer(text):
-        number -= 1
-        if number == 0:
-            return begin, newline.start(), newline.end()
-        begin = newline.end()
-    return begin, len(text), len(text)
+    newlines = _newlines(text)
+    begin = newlines[min(number - 1, len(newlines)) - 1][1] if number > 1 and newlines else 0
+    return (begin, *newlines[number - 1]) if number <= len(newlines) else (begin, len(text), len(text))
+
+
+@lru_cache(maxsize=2)
+def _newlines(text: str) -> tuple[tuple[int, int], ...]:
+    """Where each line's newline begins and ends; kept for the next marker of the same text."""
+    return tuple(newline.span() for newline in _NEWLINE.finditer(text))

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from torchperf_lint.facts.text import NEWLINE, STRING, split_lines
@@ -59,10 +60,6 @@ class Suppression:
             return self.column, self.end_column
         return self.spans[self.codes.index(code)]
 
-    def covers(self, line: int, end_line: int) -> bool:
-        """Whether this speaks about a finding on these lines: by its first line or its last."""
-        return self.whole_file or any(self.first_line <= at <= self.last_line for at in (line, end_line))
-
     def entry_for(self, code: str) -> str | None:
         """What of `codes` names `code`: itself or a prefix."""
         return next((entry for entry in self.codes or () if code.startswith(entry)), None)
@@ -83,10 +80,28 @@ class Suppressions:
         return next((marker for marker, _ in self.matches(line, end_line, code)), None)
 
     def matches(self, line: int, end_line: int, code: str) -> Iterator[tuple[Suppression, str | None]]:
-        """Every marker that silences `code` on these lines, with its entry for it (None: it silences all)."""
-        for marker in self.all:
-            if marker.covers(line, end_line) and marker.silences(code):
+        """Every marker that silences `code` on these lines, with its entry for it (None: it silences all).
+
+        A marker speaks about a finding by the finding's first line or its last.
+        """
+        whole, on_line = self._places
+        for number in sorted({*whole, *on_line.get(line, ()), *on_line.get(end_line, ())}):
+            marker = self.all[number]
+            if marker.silences(code):
                 yield marker, marker.entry_for(code)
+
+    @cached_property
+    def _places(self) -> tuple[list[int], dict[int, list[int]]]:
+        """The numbers of the markers for the whole file, and, for each line, of those that speak about it."""
+        whole: list[int] = []
+        on_line: dict[int, list[int]] = {}
+        for number, marker in enumerate(self.all):
+            if marker.whole_file:
+                whole.append(number)
+                continue
+            for line in range(marker.first_line, marker.last_line + 1):
+                on_line.setdefault(line, []).append(number)
+        return whole, on_line
 
     def ours(self) -> Iterator[tuple[Suppression, str | None]]:
         """What may be reported as unused: codes of ours in any marker, and markers of ours without codes (None).

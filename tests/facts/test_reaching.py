@@ -1,0 +1,129 @@
+"""Which bindings reach a place: the quick answer against a plain one, over many made-up functions."""
+
+import ast
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from torchperf_lint.facts.bindings import HANDLER, BlockPath, Collector, Definition
+from torchperf_lint.facts.nested_spans import NestedSpans
+from torchperf_lint.facts.reaching import BindingsOfName
+from torchperf_lint.facts.records import Position
+
+_OTHER = {"body": "else", "else": "body"}
+
+
+def _at(node: ast.AST, end: bool = False) -> Position:
+    if end:
+        return node.end_lineno, node.end_col_offset + 1  # type: ignore[attr-defined]
+    return node.lineno, node.col_offset + 1  # type: ignore[attr-defined]
+
+
+def _code(random_: random.Random, depth: int = 0) -> Iterator[str]:
+    indent = "    " * depth
+    for _ in range(random_.randint(1, 4)):
+        kind = random_.choice(("assign", "assign", "augmented", "walrus", "each", "if", "elif", "for", "while", "try"))
+        if depth > 2 and kind in ("if", "elif", "for", "while", "try"):
+            kind = "assign"
+        if kind == "assign":
+            yield f"{indent}x = f(x, y)"
+        elif kind == "augmented":
+            yield f"{indent}x += 1"
+        elif kind == "walrus":
+            yield f"{indent}y = f(x := y, x)"
+        elif kind == "each":
+            yield f"{indent}y = [x for x in f(x)]"
+        elif kind == "for":
+            yield f"{indent}for {random_.choice('xy')} in f(x):"
+            yield from _code(random_, depth + 1)
+        elif kind == "try":
+            yield f"{indent}try:"
+            yield from _code(random_, depth + 1)
+            yield f"{indent}except E:"
+            yield from _code(random_, depth + 1)
+        else:
+            yield f"{indent}{'while' if kind == 'while' else 'if'} f(x):"
+            yield from _code(random_, depth + 1)
+            if kind == "elif":
+                yield f"{indent}elif y:"
+                yield from _code(random_, depth + 1)
+            if random_.random() < 0.6:
+                yield f"{indent}else:"
+                yield from _code(random_, depth + 1)
+
+
+def _shared(one: BlockPath, other: BlockPath) -> int:
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _exclusive(one: BlockPath, other: BlockPath) -> bool:
+    n = _shared(one, other)
+    if n >= min(len(one), len(other)) or any(branch == "loop" for _, branch in one[:n]):
+        return False
+    return one[n][0] == other[n][0] and {one[n][1], other[n][1]} == {"body", "else"}
+
+
+def _certain_block(definition: Definition, block: BlockPath, covered: set[BlockPath]) -> BlockPath | None:
+    after_try = any(line in definition.tries and branch.startswith(HANDLER) for line, branch in block)
+    if block[: len(definition.block)] == definition.block and not after_try:
+        return definition.block
+    path = () if definition.tries else definition.block
+    while path and path[-1][1] in _OTHER:
+        covered.add(path)
+        line, branch = path[-1]
+        if (*path[:-1], (line, _OTHER[branch])) not in covered:
+            return None
+        path = path[:-1]
+        if block[: len(path)] == path:
+            return path
+    return None
+
+
+def _plainly(found: list[Definition], at: Position, block: BlockPath) -> list[Definition]:
+    """Each binding looked at for each place: what `BindingsOfName` has to say, too."""
+    kept: list[Definition] = []
+    covered: set[BlockPath] = set()
+    certain = None
+    for definition in reversed([d for d in found if d.end <= at and not _exclusive(d.block, block)]):
+        kept.append(definition)
+        certain = None if definition.how == "augmented" else _certain_block(definition, block, covered)
+        if certain is not None:
+            break
+    carried = []
+    for later in (d for d in found if d.end > at and not _exclusive(d.block, block)):
+        loops = [n for n in range(_shared(later.block, block)) if block[n][1] == "loop"]
+        if loops and (certain is None or len(certain) <= loops[-1]):
+            carried.append(later)
+    return [*reversed(kept), *carried]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_quick_answer_is_the_plain_one(seed: int) -> None:
+    """For each name of a made-up function."""
+    tree = ast.parse("\n".join(_code(random.Random(seed))))
+    collector = Collector(_at)
+    collector.run(tree.body)
+    spans = NestedSpans([span[:2] for span in collector.spans])
+    for name, found in collector.found.items():
+        found.sort(key=lambda d: (d.at, d.end))
+        bindings = BindingsOfName(found)
+        outside = [d for d in found if d.within is None]
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.Name)):
+            at = _at(node)
+            block = max((collector.spans[n][2] for n in spans.around(at)), key=len, default=())
+            around = [s[2] for s in collector.spans if s[0] <= at < s[1]]
+            assert block == max(around, key=len, default=())
+            assert (bindings.reaching(at, block) or []) == _plainly(outside, at, block)
+            inner = [d for d in found if d.within is not None and d.within[0] <= at < d.within[1]]
+            assert bindings.within(at) == (inner[-1] if inner else None), name
+
+
+def test_spans_that_overlap_are_all_found() -> None:
+    """Python 3.11 and before give wrong places inside f-strings: nothing may rest on spans that nest."""
+    random_ = random.Random(1)
+    spans = [tuple(sorted(((random_.randint(1, 9), 1), (random_.randint(1, 9), 5)))) for _ in range(60)]
+    asked = NestedSpans(spans)
+    for line in range(11):
+        at = (line, 3)
+        assert asked.around(at) == [n for n, (start, end) in enumerate(spans) if start <= at < end]
