@@ -113,6 +113,11 @@ class _Outliner:
         if statements:
             self.blocks.append(_Block(statements, context._replace(depth=context.depth + 1), inner=True))
 
+    def raise_(self, node: ast.Raise, context: Context) -> None:
+        """What an error is told happens once, also where the statement ends a function and no block."""
+        known = self.out.regions[context.region].kind == "raise"
+        self.expressions(node, context if known else self.notes.region("raise", context, [node]))
+
     def import_(self, node: ast.Import, context: Context) -> None:
         for alias in node.names:
             if alias.asname:
@@ -342,6 +347,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.Assign: _Outliner.assign,
     ast.AnnAssign: _Outliner.annotated,
     ast.Return: _Outliner.return_,
+    ast.Raise: _Outliner.raise_,
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Outliner.try_

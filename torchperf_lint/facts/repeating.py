@@ -65,6 +65,8 @@ def _operands(file: SourceFile, site: Site) -> tuple[ast.expr | None, ast.expr |
         if keyword is not None:
             return (given[0] if given else site.keyword("input")), keyword
         return (None, given[0]) if len(given) == 1 else (given[0], given[1]) if given else (None, None)
+    if site.receiver is None or file.project.types.targets(file.path, site.function, chain(site.call.func)):
+        return None, None  # a function of the project's own by that name
     return site.receiver, keyword if keyword is not None else given[0] if given else None
 
 
