@@ -161,7 +161,7 @@ def test_returns_keep_chains():
         ("if not self.ready:\n    self.ready = f()", [("once", 2, 2)]),
         ("match x:\n    case 1:\n        a", []),
         ("if x:\n    a\n    raise E", [("raise", 2, 3)]),
-        ("a\nraise E", []),
+        ("a\nraise E", [("raise", 2, 2)]),
     ],
 )
 def test_regions(code, expected):
