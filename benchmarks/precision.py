@@ -10,12 +10,13 @@ import argparse
 import csv
 import hashlib
 import json
+import random
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,6 +98,14 @@ class Score:
     traps: int = 0
     right: int = 0
     wrong: int = 0
+    files: dict[Place, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    """For each file whether its sites worth a change were reported."""
+
+    @property
+    def each_file(self) -> float | None:
+        """Recall where each file counts once, however many sites it holds: one long file cannot decide it."""
+        shares = [sum(found) / len(found) for found in self.files.values()]
+        return sum(shares) / len(shares) if shares else None
 
     @property
     def recall(self) -> float | None:
@@ -121,6 +130,19 @@ def families_of(code: str) -> set[str]:
 def aside(place: Place) -> bool:
     """Whether a file is never looked at while rules are tuned: see `truth/README.md`."""
     return "/".join(place) in ASIDE
+
+
+def read_scripts(directories: dict[str, Path]) -> list[Site]:
+    """The labelled sites of repositories of training scripts: one reader, whole files."""
+    sites = []
+    for (name, path), line, row in _rows("scripts.tsv"):
+        place = name.rpartition("-")[0], path
+        if place[0] not in directories:
+            continue
+        if line and _digest(directories[place[0]] / path, line) != row["sha1"]:
+            raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
+        sites.append(Site(place, line, int(row["end_line"]), row["code"], row["label"], whole=True))
+    return sites
 
 
 def read_sites(directories: dict[str, Path], part: str) -> list[Site]:
@@ -242,6 +264,7 @@ def score(sites: Iterable[Site], findings: dict[str, list[Finding]]) -> tuple[Sc
             if site.label == "TP":
                 one.wanted += 1
                 one.found += reported
+                one.files[site.place].append(reported)
             elif site.label == "FP":
                 one.traps += 1
                 one.fired += reported
@@ -298,6 +321,17 @@ def _percent(share: float | None, part: int, whole: int) -> str:
     return "-" if share is None else f"{share:.2f} ({part}/{whole})"
 
 
+def interval(files: dict[Place, list[bool]], draws: int = 2000) -> tuple[float, float]:
+    """Bounds between which recall falls in 95 % of draws (with replacement) of as many files."""
+    pool, chooser = list(files.values()), random.Random(0)
+    shares = []
+    for _ in range(draws):
+        drawn = [found for sites in chooser.choices(pool, k=len(pool)) for found in sites]
+        shares.append(sum(drawn) / len(drawn))
+    shares.sort()
+    return shares[draws // 40], shares[-draws // 40]
+
+
 def line_of(name: str, score: Score) -> str:
     return "".join(
         [
@@ -323,12 +357,17 @@ def main() -> int:
     parser.add_argument("--part", choices=("tuning", "aside", "all"), default="tuning")
     parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
     parser.add_argument("--verbose", action="store_true", help="name what was missed, wrong, or a trap")
+    parser.add_argument("--scripts", action="store_true", help="score repositories instead, each in DIR/OWNER+NAME")
     options = parser.parse_args()
-    directories = packages.unpacked(options.directory)
-    every = read_sites(directories, options.part)
+    if options.scripts:
+        directories = {path.name.replace("+", "/"): path for path in options.directory.iterdir() if "+" in path.name}
+        every = read_scripts(directories)
+    else:
+        directories = packages.unpacked(options.directory)
+        every = read_sites(directories, options.part)
     # A site whose code no tool of the table claims to find counts for nobody; a finding there is still wrong.
     sites = [s for s in every if s.label != "TP" or families_of(s.code)]
-    print(f"{len(sites)} rows of part {options.part!r}: ", end="")
+    print(f"{len(sites)} rows of part {'scripts' if options.scripts else options.part!r}: ", end="")
     print(", ".join(f"{sum(s.label == label for s in sites)} {label}" for label in ("TP", "FP", "BORDERLINE")))
     unclaimed = [s.code for s in every if s not in sites]
     print(f"left out, as no rule is about them yet: {', '.join(unclaimed) or 'none'}")
@@ -344,6 +383,10 @@ def main() -> int:
             findings[package] = [_normal(f) for f in tool(directories[package], paths)]
         total, by_code, remarks = score(sites, findings)
         print(line_of(name, total), flush=True)
+        if total.each_file is not None:
+            low, high = interval(total.files)
+            print(f"  recall, each file once: {total.each_file:.2f} of {len(total.files)} files", end="; ")
+            print(f"over sites, had other files been drawn: {low:.2f} to {high:.2f} (95 %)")
         if name == "torchperf-lint":
             rules, notes = by_code, remarks
     print("\ntorchperf-lint, by code (recall and traps: of the site; precision: of the finding)")

@@ -21,6 +21,8 @@ def statement(code):
 RARE = [
     ("trainer.get_num_updates() == 0", "cadence", False),
     ("step % log_every == 0", "cadence", False),
+    ("self._state == State.PRE_VALIDATION", "cadence", False),
+    ("state is State.END_OF_EPOCH", "cadence", False),
     ("step % 10 == 0", "cadence", False),
     ("0 == step % 10", "cadence", False),
     ("(step + 1) % self.every == 0", "cadence", False),
@@ -104,6 +106,9 @@ OFTEN = [
     "step > 3",
     "step == total",
     "name == 'step'",
+    "self._state == State.STEP",
+    "self._state != State.STOPPED",
+    "self.kind == Kind.END",
     "step % 10 == 0 or wide",
     "wide or x.debugged",
     "'%d' % step",

@@ -15,6 +15,7 @@ from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
 from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
+from torchperf_lint.facts.states import is_rare_state
 from torchperf_lint.patterns import pattern
 
 
@@ -168,7 +169,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if _names_another_device(test):
         return "elsewhere"
-    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or _is_throttle(nodes):
+    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or is_rare_state(test) or _is_throttle(nodes):
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 

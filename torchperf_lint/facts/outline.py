@@ -29,6 +29,7 @@ from torchperf_lint.facts.signatures import (
     on_by_default,
     parameters,
 )
+from torchperf_lint.facts.states import is_rare_case
 from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
 
 
@@ -284,7 +285,9 @@ class _Outliner:
     def match_(self, node: ast.Match, context: Context) -> None:
         self.expressions(node.subject, context)
         for case in node.cases:
-            self.inner_block(case.body, context)
+            rare = is_rare_case(node.subject, case)
+            detail = conditions.short(conditions.words(node.subject))
+            self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
     def assign(self, node: ast.Assign, context: Context) -> None:
         value = bound_functions(node.value) or chain(node.value)
