@@ -27,6 +27,8 @@ def test_paths_of_one_process(tmp_path, monkeypatch):
         (None, {"TORCHELASTIC_RUN_ID": "job/7"}, "torchperf-job_7"),
         (None, {"TORCHELASTIC_RUN_ID": "none", "MASTER_PORT": "29500"}, "torchperf-29500"),
         (None, {"MASTER_PORT": "29500"}, "torchperf-29500"),
+        (None, {"RANK": "0", "MASTER_PORT": "29500", "SLURM_JOB_ID": "7"}, "torchperf-29500-7"),
+        (None, {"SLURM_PROCID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1", "MASTER_PORT": "1"}, "torchperf-7-1"),
     ],
 )
 def test_ranks_of_one_run_share_a_stem(tmp_path, monkeypatch, asked, environment, stem):

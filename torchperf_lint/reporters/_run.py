@@ -5,6 +5,8 @@ About a screen. Only figures that were measured are printed; `-` stands for thos
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.text import Text
 
 from torchperf_lint.amounts import ms, percent
@@ -148,8 +150,14 @@ def notes(report: RunReport) -> list[str]:
     if len(report.report.problems) > _MOST_ENTRIES:
         notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
     if report.record is not None:
-        notes.append(f"the record: {report.record} (judge it again with --report)")
+        notes.append(f"the record: {report.record}{_others(report)} (judge it again with --report)")
     return notes
+
+
+def _others(report: RunReport) -> str:
+    """Files in other places than the record, which does not stand for them."""
+    places = {Path(run.path).resolve().parent for run in report.runs}
+    return f" and those of {counted(len(places) - 1, 'other folder')}" if len(places) > 1 else ""
 
 
 def _unsupported(run: Evidence) -> list[str]:
@@ -199,9 +207,11 @@ def _incomplete(report: RunReport) -> list[str]:
     if report.changed:
         notes.append(f"changed since it ran, so not judged: {_listed(list(report.changed))}")
     if run.missing_ranks:
-        notes.append(
-            f"no record of rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
-        )
+        missing = f"rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
+        # What one node can see is not all: its ranks may wait in backward for one that is elsewhere.
+        elsewhere = any(rank.node is not None for rank in run.ranks)
+        merge = "; give --report the files of all nodes, in which who waits for whom can be seen" if elsewhere else ""
+        notes.append(f"no record of {missing}{merge}")
     notes += ended_early(run)
     if run.torn:
         notes.append("the record ends in the middle of a line: what was seen in the last second may be missing")
