@@ -106,11 +106,11 @@ def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
 
 
 def _unit(name: str) -> tuple[str, str, float]:
-    """A series' name without its unit, the unit, and what makes a number one of it."""
+    """A series' name without its unit, which readers put behind it, the unit, and what makes a number one of it."""
     for ending, unit, factor in (("_share", "%", 100.0), ("_bytes_per_s", "MB/s", 1e-6), ("_bytes", "MB", 1e-6)):
         if name.endswith(ending):
-            return f"{name.removesuffix(ending)} ({unit})", unit, factor
-    return name.replace("_cores", " (cores)"), "cores", 1.0
+            return name.removesuffix(ending), unit, factor
+    return name.removesuffix("_cores"), "cores", 1.0
 
 
 def _rank(run: RawRun, pid: int, zero: float, simulated: bool) -> Iterator[Entry]:
