@@ -5,6 +5,7 @@ About a screen. Only figures that were measured are printed; `-` stands for thos
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from rich.text import Text
@@ -21,6 +22,7 @@ from torchperf_lint.reporters._run_first import First, first, show_first
 from torchperf_lint.reporters._run_time import show_breakdown, show_utilisation
 from torchperf_lint.reporters._words import counted, printable, problem, signal_name
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.stragglers import named
 
 _BETWEEN = " | "
 _MOST_DIAGNOSES = 3
@@ -111,9 +113,17 @@ def end_of(run: Evidence) -> list[str]:
     code = run.returncode
     if code is None:
         return ["how it ended was not recorded"]
-    if code < 0:
-        return [f"killed by {signal_name(-code)}"]
-    return [f"ended with exit code {code}"] if code else []
+    return [_ended_by(code) + _elsewhere(run, code)] if code else []
+
+
+def _ended_by(code: int) -> str:
+    return f"killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+
+
+def _elsewhere(run: Evidence, code: int) -> str:
+    """The rank that failed, where this one was told to stop: so launchers end the others."""
+    failed = [r for r in run.ranks if r.returncode not in (None, 0, code)] if code == -signal.SIGTERM else []
+    return f" ({named(failed[0])}: {_ended_by(failed[0].returncode or 0)})" if failed else ""
 
 
 def _diagnoses(sheet: Page, report: RunReport, todo: list[First]) -> None:
