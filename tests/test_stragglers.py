@@ -163,6 +163,23 @@ def test_a_rank_that_ended_early_is_said_with_its_last_step(name):
     assert said in " ".join(text(ranks(rank(0), rank(1, **changes))).split())
 
 
+def test_the_headline_of_a_rank_that_was_stopped_names_the_one_that_failed():
+    dead = {"ended": True, "returncode": -9}
+    stopped = ranks(rank(0, ended=True, returncode=-15), rank(1, **dead), rank(2, ended=True, returncode=-15))
+    assert "killed by SIGTERM (rank 1: killed by SIGKILL)" in text(replace(stopped, returncode=-15))
+    assert "killed by SIGINT\n" in text(replace(stopped, returncode=-2))
+
+
+def test_ranks_of_several_nodes_are_named_with_theirs():
+    everyone = ranks(rank(0, host="h", node=0), rank(1, host="h", node=1))
+    lines = text(everyone).splitlines()
+    assert everyone.nodes == 2
+    assert [line for line in lines if line.startswith("  rank 1 (node 1)   ")]
+    assert max(map(len, lines)) <= 80
+    assert "rank 1 (node 1): step" in text(everyone, width=79)
+    assert json.loads(json.dumps(runtime(report(everyone))["ranks"]))[1]["node"] == 1
+
+
 def test_ranks_that_ended_well_are_not_spoken_of():
     assert "its last step" not in text(ranks(rank(0, ended=True, returncode=0), rank(1)))
 

@@ -79,7 +79,11 @@ def trace(*runs, script="train.py"):
 
 
 def checked(text):
-    """A trace by the rules: what each kind of event must have, times that are numbers, slices that nest."""
+    """A trace by the rules: what each kind of event must have, times that are numbers, slices that nest.
+
+    Perfetto's trace processor (55.3) drops a slice that ends after the one around it, and counts it as an error; it had
+    none, by its own account, with what passes here.
+    """
     whole = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert whole["displayTimeUnit"] in ("ms", "ns")
     slices, named, times = defaultdict(list), set(), []
@@ -112,10 +116,10 @@ def checked(text):
     assert times == sorted(times)
     for rows in slices.values():
         open_until = []
-        for start, end in rows:
-            while open_until and open_until[-1] <= start + 1e-3:
+        for start, end in ((round(1000 * start), round(1000 * end)) for start, end in rows):
+            while open_until and open_until[-1] <= start:
                 open_until.pop()
-            assert not open_until or end <= open_until[-1] + 1e-3, "a slice ends after the one around it"
+            assert not open_until or end <= open_until[-1], "a slice ends after the one around it"
             open_until.append(end)
     return whole
 
@@ -149,14 +153,25 @@ def test_waits_are_as_long_as_they_held_the_host_up(tmp_path):
     assert (copied["name"], copied["ts"] - 750_000, copied["args"]["kind"]) == ("h2d train.py:10", 410, "copy")
 
 
+def test_what_a_step_ends_in_is_shown_in_two_pieces(tmp_path):
+    spans = {**SPANS, "rows": [[0, 0, 300], [1, 300, 350], [0, 640, 160]], "events": []}
+    found = trace(written(tmp_path / "a.events.jsonl", *course(1000.0, 5), spans))
+    assert [(e["name"], e["ts"], e["dur"]) for e in of(found, "X", cat="phase")] == [
+        ("data", 250_000, 300),
+        ("forward", 250_300, 100),
+        ("forward", 250_400, 250),
+        ("data", 250_650, 150),
+    ]
+
+
 def test_the_machine_and_the_progress_are_counters(tmp_path):
     found = trace(whole(tmp_path / "a.events.jsonl"))
     rows = {e["name"]: e["args"] for e in of(found, "C", ts=1_000_000)}
     assert rows == {
-        "gpu.0.busy (%)": {"%": 25.0},
-        "gpu.0.memory (MB)": {"MB": 2000.0},
-        "disk.read (MB/s)": {"MB/s": 3.0},
-        "cpu.main (cores)": {"cores": 1},
+        "gpu.0.busy": {"%": 25.0},
+        "gpu.0.memory": {"MB": 2000.0},
+        "disk.read": {"MB/s": 3.0},
+        "cpu.main": {"cores": 1},
     }
     assert [e["args"]["since the start"] for e in of(found, "C", name="steps")] == [1, 11, 21, 31]
     assert [(e["name"], e["ts"], e["dur"]) for e in of(found, "X", cat="pass")] == [
@@ -181,15 +196,16 @@ def test_a_profilers_window_is_a_thread_for_each_track(tmp_path):
 
 
 def test_ranks_are_processes_of_their_number(tmp_path):
-    runs = [whole(tmp_path / f"{rank}.events.jsonl", rank=rank, world=2, pid=70 + rank) for rank in (0, 1)]
+    headers = ({"rank": rank, "world": 2, "pid": 70 + rank, "node": (None, 1)[rank]} for rank in (0, 1))
+    runs = [whole(tmp_path / f"{header['rank']}.events.jsonl", **header) for header in headers]
     found = trace(*runs)
     assert {e["pid"]: e["args"]["name"] for e in of(found, "M", name="process_name")} == {
         1_000_000: "the machine",
         0: "rank 0 (process 70)",
-        1: "rank 1 (process 71)",
+        1: "rank 1, node 1 (process 71)",
     }
     assert {e["pid"] for e in of(found, "X", cat="step")} == {0, 1}
-    assert {e["pid"] for e in of(found, "C", name="gpu.0.busy (%)")} == {1_000_000}
+    assert {e["pid"] for e in of(found, "C", name="gpu.0.busy")} == {1_000_000}
 
 
 def test_processes_without_a_rank_have_numbers_of_their_own(tmp_path):
@@ -236,7 +252,7 @@ def test_report_writes_it_also_of_an_earlier_versions_record(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     assert cli.main(["--report", str(RECORD), "--trace", "run.json"]) == 0
     found = checked((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert of(found, "C", name="cpu.main (cores)")
+    assert of(found, "C", name="cpu.main")
     capsys.readouterr()
     assert cli.main(["--report", str(RECORD), "--trace", "no/such/run.json"]) == 2
     assert "--trace: no/such/run.json cannot be written" in capsys.readouterr().err

@@ -4,7 +4,8 @@ Every line is an object with a `record` key. Definitions (`site`, `event`, `load
 cumulative counters, so that the last one wins and a run that was killed is complete up to its last flush:
 
     header      first line: version, tool, python, platform, pid, argv (redacted), cwd, settings; rank and world as the
-                `launcher` says, `run` and `host`, digests of what it calls the run and of the machine's name;
+                `launcher` says, `run` and `host`, digests of what it calls the run and of the machine's name, `node`
+                the machine's number where the launcher uses several (null where it uses one, or does not say);
                 `started` is in seconds since 1970; `primary` is false in a process that a watched one started,
                 `simulated` and `in_process` (by `watch()`) say how it was watched
     source      path and SHA-256 of a file of the project that was imported

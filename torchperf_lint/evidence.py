@@ -191,6 +191,8 @@ class Rank:
     """Step -> phase -> ms, of some steps after the warm-up: the same ones on all ranks, where they were kept."""
     host: str | None = None
     """A digest of its machine's name; None in records of before it was kept."""
+    node: int | None = None
+    """The launcher's number of its node, where there are several and it says which."""
     ended: bool = False
     """Whether somebody saw it end."""
     returncode: int | None = None
@@ -299,8 +301,8 @@ class Evidence:
 
     @property
     def nodes(self) -> int:
-        """How many machines the ranks ran on, as far as their records tell."""
-        return max(len({rank.host for rank in self.ranks}), 1)
+        """How many machines the ranks ran on, as far as their records tell; two agents on one machine are two nodes."""
+        return max(len({(rank.host, rank.node) for rank in self.ranks}), 1)
 
     @property
     def ranks_here(self) -> int:

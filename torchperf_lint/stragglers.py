@@ -128,8 +128,9 @@ def together(ranks: Iterable[Rank]) -> float | None:
 
 
 def named(rank: Rank) -> str:
-    """`rank 1`, or the process by its id where it has no number."""
-    return f"rank {rank.rank}" if rank.rank is not None else f"process {rank.pid}"
+    """`rank 1`, or the process by its id where it has no number; and its node, where there are several."""
+    name = f"rank {rank.rank}" if rank.rank is not None else f"process {rank.pid}"
+    return f"{name} (node {rank.node})" if rank.node is not None else name
 
 
 def _middle(ranks: Sequence[Rank], phase: str) -> float:

@@ -1,6 +1,7 @@
 """Ranks started in other ways than by torchrun around us: each has its number, and one report has them all."""
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -47,6 +48,7 @@ OF_SLURM = (
         train(int(os.environ["SLURM_PROCID"]))
 """
 )
+OF_OPEN_MPI = OF_SLURM.replace("SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 SLURM = {"SLURM_NTASKS": "2", "SLURM_NODEID": "0", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0"}
 
 
@@ -117,6 +119,20 @@ def test_processes_of_mpi_have_files_of_their_own(tmp_path, rank, world):
     assert [said[0].splitlines()[0] for said, _ in ended] == ["ran", "ran"]
     assert ended[1][0] == ("ran\n", "")
     assert [read(str(tmp_path / f"r.rank{n}{SUFFIX}")).header["world"] for n in (0, 1)] == [2, 2]
+
+
+def test_two_ranks_under_mpirun(tmp_path):
+    mpirun = shutil.which("mpirun")
+    if mpirun is None or "Open MPI" not in run([mpirun, "--version"], tmp_path).stdout:
+        pytest.skip("mpirun of Open MPI is not installed")
+    (tmp_path / "train.py").write_text(textwrap.dedent(OF_OPEN_MPI), encoding="utf-8")
+    options = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    done = run([mpirun, *options, sys.executable, "-m", "torchperf_lint", "--runtime", "train.py"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).count("2 ranks") == 1
+    runs = [read(str(path)) for path in tmp_path.glob(f"torchperf-*{SUFFIX}")]
+    assert {run.header["launcher"] for run in runs} == {"Open MPI"}
+    assert ranks_of(evidence_of(runs)) == [(0, 40, 2), (1, 40, 2)]
 
 
 ACCELERATED = """

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from builders import ENVIRONMENT, TRAIN, run, watch, write_run
+from test_trace import checked
 
 from torchperf_lint.events import SUFFIX, Writer, read
 from torchperf_lint.runtime import ranks
@@ -27,6 +28,8 @@ def test_paths_of_one_process(tmp_path, monkeypatch):
         (None, {"TORCHELASTIC_RUN_ID": "job/7"}, "torchperf-job_7"),
         (None, {"TORCHELASTIC_RUN_ID": "none", "MASTER_PORT": "29500"}, "torchperf-29500"),
         (None, {"MASTER_PORT": "29500"}, "torchperf-29500"),
+        (None, {"RANK": "0", "MASTER_PORT": "29500", "SLURM_JOB_ID": "7"}, "torchperf-29500-7"),
+        (None, {"SLURM_PROCID": "0", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1", "MASTER_PORT": "1"}, "torchperf-7-1"),
     ],
 )
 def test_ranks_of_one_run_share_a_stem(tmp_path, monkeypatch, asked, environment, stem):
@@ -114,6 +117,18 @@ def test_the_report_can_be_made_again_from_one_ranks_file(two):
     done = run(command, directory)
     assert done.returncode == 0, done.stderr
     assert "2 ranks" in done.stdout
+
+
+def test_its_trace_is_by_the_rules(two):
+    directory, _ = two
+    done = run(
+        [sys.executable, "-m", "torchperf_lint", "--report", f"two.rank0{SUFFIX}", "--trace", "t.json"], directory
+    )
+    assert done.returncode == 0, done.stderr
+    found = checked((directory / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+    for rank in (0, 1):
+        steps = [entry for entry in found if entry.get("cat") == "step" and entry["pid"] == rank]
+        assert [entry["name"] for entry in steps] == [f"step {n}" for n in range(11, 41)]
 
 
 def start_ranks(directory, which, world):

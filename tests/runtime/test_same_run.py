@@ -135,7 +135,18 @@ def test_the_report_names_nodes_missing_ranks_and_how_one_died(nodes):
     said = " ".join(done.stdout.split())
     assert "2 ranks on 2 nodes" in said
     assert "rank 1 was killed by SIGKILL: its last step on record was 20 of 40" in said
-    assert "no record of rank 2" in said
+    assert "no record of rank 2 " in said
+    assert "the record: node0/x.rank0.events.jsonl and those of 1 other folder (judge it again" in said
+
+
+def test_one_nodes_report_says_where_the_rest_is(tmp_path):
+    header = {"rank": 0, "world": 2, "run": "aa", "launcher": "torchrun", "host": "h", "node": 0}
+    steps = {"record": "steps", "steps": 40, "warmup": 10, "bucket": 0.02, "histogram": [[150, 30]]}
+    path = write_run(tmp_path / f"x.rank0{SUFFIX}", steps, **header)
+    done = start([sys.executable, "-m", "torchperf_lint", "--report", path], tmp_path)
+    said = " ".join(done.stdout.split())
+    assert "no record of rank 1; give --report the files of all nodes" in said
+    assert "other folder" not in said
 
 
 def test_a_folder_or_pattern_without_records_is_refused(tmp_path, monkeypatch):

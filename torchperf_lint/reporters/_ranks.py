@@ -15,7 +15,6 @@ from torchperf_lint.stragglers import PHASES, Turns, alone, comparable, late_pha
 
 _HEAD = ("step", "data", "forward", "after", "backward", "exchange", "late")
 _WIDTH = 9
-_NARROW = 78
 _MOST = 16
 _MOST_NAMED = 5
 _CAPTION = "medians per step in ms; after: after the step; exchange: collectives that Python calls"
@@ -48,12 +47,12 @@ def show_ranks(sheet: Page, run: Evidence) -> None:
         return
     sheet.heading("Ranks")
     sheet.paragraph("", _caption(run), "dim")
-    if sheet.width < _NARROW:
+    room = max(len(row.name) for row in each)
+    if sheet.width < INDENT + room + len(_HEAD) * _WIDTH:
         for row in each:
             said = ", ".join(f"{name} {figure}" for name, figure in zip(_HEAD, row.figures, strict=True))
             sheet.paragraph("", f"{row.name}: {said} {row.phase}".rstrip())
     else:
-        room = max(len(row.name) for row in each)
         head = "".join(f"{name:>{_WIDTH}}" for name in _HEAD)
         sheet.line(Text(f"{' ' * (INDENT + room)}{head}", style="dim"))
         for row in each:

@@ -5,6 +5,9 @@ About a screen. Only figures that were measured are printed; `-` stands for thos
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+
 from rich.text import Text
 
 from torchperf_lint.amounts import ms, percent
@@ -19,6 +22,7 @@ from torchperf_lint.reporters._run_first import First, first, show_first
 from torchperf_lint.reporters._run_time import show_breakdown, show_utilisation
 from torchperf_lint.reporters._words import counted, printable, problem, signal_name
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.stragglers import named
 
 _BETWEEN = " | "
 _MOST_DIAGNOSES = 3
@@ -109,9 +113,17 @@ def end_of(run: Evidence) -> list[str]:
     code = run.returncode
     if code is None:
         return ["how it ended was not recorded"]
-    if code < 0:
-        return [f"killed by {signal_name(-code)}"]
-    return [f"ended with exit code {code}"] if code else []
+    return [_ended_by(code) + _elsewhere(run, code)] if code else []
+
+
+def _ended_by(code: int) -> str:
+    return f"killed by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+
+
+def _elsewhere(run: Evidence, code: int) -> str:
+    """The rank that failed, where this one was told to stop: so launchers end the others."""
+    failed = [r for r in run.ranks if r.returncode not in (None, 0, code)] if code == -signal.SIGTERM else []
+    return f" ({named(failed[0])}: {_ended_by(failed[0].returncode or 0)})" if failed else ""
 
 
 def _diagnoses(sheet: Page, report: RunReport, todo: list[First]) -> None:
@@ -148,8 +160,14 @@ def notes(report: RunReport) -> list[str]:
     if len(report.report.problems) > _MOST_ENTRIES:
         notes.append(f"and {counted(len(report.report.problems) - _MOST_ENTRIES, 'more problem')}")
     if report.record is not None:
-        notes.append(f"the record: {report.record} (judge it again with --report)")
+        notes.append(f"the record: {report.record}{_others(report)} (judge it again with --report)")
     return notes
+
+
+def _others(report: RunReport) -> str:
+    """Files in other places than the record, which does not stand for them."""
+    places = {Path(run.path).resolve().parent for run in report.runs}
+    return f" and those of {counted(len(places) - 1, 'other folder')}" if len(places) > 1 else ""
 
 
 def _unsupported(run: Evidence) -> list[str]:
@@ -199,9 +217,11 @@ def _incomplete(report: RunReport) -> list[str]:
     if report.changed:
         notes.append(f"changed since it ran, so not judged: {_listed(list(report.changed))}")
     if run.missing_ranks:
-        notes.append(
-            f"no record of rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
-        )
+        missing = f"rank{'s' * (len(run.missing_ranks) > 1)} {_listed(list(map(str, run.missing_ranks)))}"
+        # What one node can see is not all: its ranks may wait in backward for one that is elsewhere.
+        elsewhere = any(rank.node is not None for rank in run.ranks)
+        merge = "; give --report the files of all nodes, in which who waits for whom can be seen" if elsewhere else ""
+        notes.append(f"no record of {missing}{merge}")
     notes += ended_early(run)
     if run.torn:
         notes.append("the record ends in the middle of a line: what was seen in the last second may be missing")

@@ -124,6 +124,7 @@ def _rank(rank: Rank, simulated: bool) -> dict[str, object]:
         "rank": rank.rank,
         "pid": rank.pid,
         "host": rank.host,
+        "node": rank.node,
         "steps": rank.steps,
         "step_ms": _spread(rank.step_ms, simulated),
         "wait_ms": rank.wait_ms if timed else None,

@@ -8,6 +8,7 @@ Times are microseconds from the first moment that the record holds; a process is
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from typing import Any
@@ -17,7 +18,7 @@ from torchperf_lint.events import RawRun
 from torchperf_lint.machine import finite
 from torchperf_lint.reporters._words import printable
 from torchperf_lint.run_report import RunReport
-from torchperf_lint.spans import Instant, Sample, place_of, sample_of
+from torchperf_lint.spans import Instant, Sample, Span, place_of, sample_of
 
 Entry = dict[str, Any]
 _MACHINE = 1_000_000
@@ -106,16 +107,17 @@ def _machine(run: RawRun, zero: float) -> Iterator[Entry]:
 
 
 def _unit(name: str) -> tuple[str, str, float]:
-    """A series' name without its unit, the unit, and what makes a number one of it."""
+    """A series' name without its unit, which readers put behind it, the unit, and what makes a number one of it."""
     for ending, unit, factor in (("_share", "%", 100.0), ("_bytes_per_s", "MB/s", 1e-6), ("_bytes", "MB", 1e-6)):
         if name.endswith(ending):
-            return f"{name.removesuffix(ending)} ({unit})", unit, factor
-    return name.replace("_cores", " (cores)"), "cores", 1.0
+            return name.removesuffix(ending), unit, factor
+    return name.removesuffix("_cores"), "cores", 1.0
 
 
 def _rank(run: RawRun, pid: int, zero: float, simulated: bool) -> Iterator[Entry]:
     rank = run.place[0]
-    name = f"rank {rank}" if rank is not None else "the script"
+    name, node = f"rank {rank}" if rank is not None else "the script", run.header.get("node")
+    name += f", node {node}" if node is not None else ""
     yield from _named(pid, f"{name} (process {run.header.get('pid', 'unknown')})", _THREADS)
     if simulated:
         return
@@ -157,14 +159,28 @@ def _progress(run: RawRun, pid: int, zero: float) -> Iterator[Entry]:
 def _sampled(sample: Sample, pid: int, start: float) -> Iterator[Entry]:
     for turn in sample.turns:
         yield _complete(f"step {turn.number}", "step", pid, _STEPS, start + turn.start_us, turn.end_us - turn.start_us)
-    for span in sample.spans:
+    for span, begins, us in _within_turns(sample):
         places = {"from": _at(span.begins), "to": _at(span.ends)}
-        yield _complete(span.phase, "phase", pid, _STEPS, start + span.start_us, span.us, places)
+        yield _complete(span.phase, "phase", pid, _STEPS, start + begins, us, places)
     over: dict[int, float] = {}
     for instant in sample.instants:
         tid = _OF_KIND.get(instant.kind, _SYNCS)
         yield _happened(instant, pid, tid, start, over.get(tid, 0.0))
         over[tid] = instant.at_us
+
+
+def _within_turns(sample: Sample) -> Iterator[tuple[Span, float, float]]:
+    """Each span from where the one before it is over, cut where a step ends: Perfetto drops slices that do not nest."""
+    ends, free = sorted(turn.end_us for turn in sample.turns), 0.0
+    for span in sorted(sample.spans, key=lambda span: span.start_us):
+        over = span.start_us + span.us
+        begins = max(span.start_us, free)
+        if begins > over:
+            continue
+        for end in (*ends[bisect_right(ends, begins) : bisect_left(ends, over)], over):
+            yield span, begins, end - begins
+            begins = end
+        free = over
 
 
 def _happened(instant: Instant, pid: int, tid: int, start: float, free: float) -> Entry:

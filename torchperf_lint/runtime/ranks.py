@@ -13,24 +13,22 @@ from torchperf_lint.errors import UsageError
 from torchperf_lint.events import SUFFIX, UnreadableRecordError, read
 from torchperf_lint.patterns import pattern
 from torchperf_lint.runtime.launch import events_files
+from torchperf_lint.runtime.placement import name_of_run
 
 PATIENCE_S = 10.0
 """How long rank 0 waits for the other ranks of its node once its own script has ended."""
-_SHARED = ("TORCHELASTIC_RUN_ID", "MASTER_PORT", "SLURM_JOB_ID", "PMIX_NAMESPACE", "PMI_JOBID")
-"""What launchers give to all ranks of a run; the first that is set names the files."""
 _RANK = pattern(rf"\.rank(\d+){re.escape(SUFFIX)}$")
 
 
 def events_path(asked: str | None, rank: int | None, environment: Mapping[str, str]) -> str:
     """Absolute path of this process's events file; ranks of one run share a stem.
 
-    Without `asked` it is `torchperf-<pid>.events.jsonl` in the working directory; under a launcher the port that all
-    ranks meet at takes the place of the pid, which they do not share.
+    Without `asked` it is `torchperf-<pid>.events.jsonl` in the working directory; under a launcher what it calls the
+    run, or the port that all ranks meet at, takes the place of the pid, which they do not share.
     """
     if rank is None:
         return os.path.abspath(asked or f"torchperf-{os.getpid()}{SUFFIX}")
-    said = (environment.get(name, "") for name in _SHARED)
-    shared = next((name for name in said if name not in ("", "none")), str(os.getppid()))
+    shared = name_of_run(environment) or str(os.getppid())
     stem = (asked or f"torchperf-{_plain(shared)}").removesuffix(SUFFIX)
     return os.path.abspath(f"{stem}.rank{rank}{SUFFIX}")
 

@@ -226,6 +226,7 @@ def _rank(run: RawRun) -> Rank:
         together_ms=_medians(run.steps.get("together", {}), bucket),
         single_steps=run.pace,
         host=run.header.get("host"),
+        node=run.header.get("node"),
         ended=run.ended is not None,
         returncode=run.ended.get("returncode") if run.ended else None,
     )
