@@ -192,7 +192,7 @@ class _Calls:
                 self._acts, self.learns = True, False
             elif self._acts:
                 self._acts = False
-                self._recorder.later(timeline.learns, self._key(), (at, get_ident()))
+                self._recorder.later(timeline.learns, self._key(), at, get_ident())
         elif not timeline.batches:
             here.call = ("answers", None, at, here.waited)
             self.requests.call_begins(at, self._key())
@@ -209,7 +209,7 @@ class _Calls:
         what, key, began, waited = call
         now = self._timeline.clock()
         if what == "acts":
-            self._recorder.later(self._timeline.acted, key, (now, get_ident()))
+            self._recorder.later(self._timeline.acted, key, now, get_ident())
         else:
             self.requests.call_ends(began, now, waited)
 
