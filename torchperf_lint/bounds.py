@@ -55,6 +55,11 @@ class Thresholds:
     """Bytes a second that one worker fetches from storage: a hard disk gives about 100 random blocks of 4 KiB."""
     faults: float = 10.0
     """Major page faults a second of one worker: mapped files that are not in memory."""
+    cheap_us: float = 50.0
+    """A sample up to which only going through samples one by one can cost: `TensorDataset` takes some 10 us for two
+    tensors and their share of `default_collate` (our measurement), decoding a small image some 300."""
+    samples: int = 8
+    """In a batch, from which on they are worth taking at once."""
     passes: int = 3
     """Passes over a loader that a statement about their starts needs."""
 

@@ -82,13 +82,21 @@ class LoaderRun:
     background: bool
     """Read by a thread other than the training one."""
     worker: Mapping[str, float | None] | None
-    """Sums over workers: batches, wall_ms, cpu_ms, queued_ms, read_bytes, faults; None without workers."""
+    """Sums over workers: batches, wall_ms, cpu_ms, queued_ms, read_bytes, faults, collate_ms, collated; None without
+    workers."""
 
     read_bytes: float | None = None
     """What the kernel fetched from storage for the waiting thread, whole run; None where it does not say."""
     queued_ms: float | None = None
     """Time the waiting thread was ready to run and had no core, within `queued_of_ms` of its waits."""
     queued_of_ms: float = 0.0
+    collate_ms: float | None = None
+    """Time in `collate_fn` within all waits; None with workers (see `worker`) and in old records."""
+    collated: float | None = None
+    """Samples that went through it."""
+    items_at: tuple[str, int] | None = None
+    """Where the project defines what gives a sample: `__getitem__` of the data set."""
+    collate_at: tuple[str, int] | None = None
     cpu_of_ms: float | None = None
     """None in records that measured it in all waits; later ones leave waits out that follow one of under 0.05 ms."""
 

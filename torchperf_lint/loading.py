@@ -14,6 +14,7 @@ from torchperf_lint.amounts import line, ms, percent, size
 from torchperf_lint.bounds import DATA, DEFAULT, Loop, Thresholds, loop_of
 from torchperf_lint.evidence import Evidence, LoaderRun
 from torchperf_lint.machine import Machine, machine_of
+from torchperf_lint.making import Making, making_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,16 @@ class Loading:
     def cpu_share(self) -> float | None:
         """CPU time / wall time where batches are made (in the waiting thread, or in the workers), together with the
         time that was ready to compute but had no core."""
-        spent, wall = self._worker("cpu_ms"), self._worker("wall_ms")
-        of_workers = spent / wall if spent is not None and wall else None
-        share = of_workers if self.workers else self.loader.cpu_share
+        share = self._computing
         # Threads of a fetch may compute side by side, and clocks differ by a little.
         return None if share is None else min(share + (self.queued_share or 0.0), 1.0)
+
+    @property
+    def _computing(self) -> float | None:
+        if not self.workers:
+            return self.loader.cpu_share
+        spent, wall = self._worker("cpu_ms"), self._worker("wall_ms")
+        return spent / wall if spent is not None and wall else None
 
     @property
     def queued_share(self) -> float | None:
@@ -128,6 +134,39 @@ class Loading:
         return self.needed is not None and self.cap is not None and self.needed > self.cap
 
     @property
+    def making(self) -> Making | None:
+        """What a batch's cost is made of; None where it was not measured."""
+        return making_of(self.loader, self.batch_ms, self._computing, self.thresholds)
+
+    @property
+    def one_by_one(self) -> Making | None:
+        """Making a batch is going through cheap samples; None where it is something else, or unknown."""
+        making = self.making
+        return making if making and making.only_overhead and self.computes and not self.storage else None
+
+    def at_once(self) -> str | None:
+        """The advice to take whole batches by index, where samples cost next to nothing."""
+        making = self.one_by_one
+        if making is None:
+            return None
+        # Only of its own data set does torch say that a sample is nothing but an index.
+        certain = making.items is not None and making.items.name.startswith("TensorDataset.")
+        where = "" if certain or making.items is None else f"if {making.items} only indexes what is in memory, "
+        return (
+            f"{where}take whole batches by index at {self.place}, not {making.samples:.0f} samples one by one: a "
+            f"`BatchSampler` as `sampler` with `batch_size=None`, or index the tensors without a loader"
+        )
+
+    def cheaper(self) -> str:
+        """What to make cheaper: the samples, or what puts them together."""
+        making = self.making
+        if making is None or making.most is None:
+            return "make samples cheaper"
+        if making.most == making.collate:
+            return f"make {making.most} cheaper, which puts samples together"
+        return f"make samples cheaper, in {making.most}"
+
+    @property
     def place(self) -> str:
         """Where the loader is made: `train.py:12`."""
         return line(self.loader.path, self.loader.line)
@@ -161,7 +200,15 @@ class Loading:
         text += (
             f"{self.thresholds.headroom:g} x {ms(self.batch_ms)} / {ms(self.rest_ms)} asks for {_workers(self.needed)}"
         )
-        return f"{text}; {self.cores_words()}"
+        return f"{text}; {self.cores_words()}{self.made_words()}"
+
+    def made_words(self) -> str:
+        """What a batch's cost is made of, where that is known: begins with a semicolon."""
+        making = self.making
+        if making is None:
+            return ""
+        each = f"; a sample takes {making.sample_us:.0f} us of CPU time in all" if making.only_overhead else ""
+        return f"; {making.said()}{each}"
 
     def cores_words(self) -> str:
         """The cores there are, in words."""

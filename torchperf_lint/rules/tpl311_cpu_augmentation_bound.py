@@ -55,10 +55,19 @@ class CpuAugmentationBound(RunRule):
             self.name,
             f"{loading.waits()}: {loading.worker_words()} compute, and the cores allow no more",
             f"a fetch computes, or waits for a core, {percent(loading.cpu_share)} of its time; {loading.figures()}",
-            f"make samples cheaper ({loading.place}): smaller stored images, transforms on the device, GPU decoding "
-            f"(DALI), or work that is the same in every pass done once and stored",
+            loading.at_once() or f"{loading.cheaper()} ({loading.place}): {_ways(loading)}",
             loading.share,
         )
+
+
+def _ways(loading: Loading) -> str:
+    making = loading.making
+    if making is not None and making.most is not None and making.most == making.collate:
+        return "whole arrays instead of loops over samples (`pad_sequence`), or on the device"
+    return (
+        "smaller stored images, transforms on the device, GPU decoding (DALI), or work that is the same in every pass "
+        "done once and stored"
+    )
 
 
 def _fills_cores(loading: Loading) -> bool:

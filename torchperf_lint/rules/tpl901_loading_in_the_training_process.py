@@ -58,7 +58,7 @@ class LoadingInTheTrainingProcess(RunRule):
             self.name,
             f"{loading.waits()}: it makes batches itself, without workers",
             "; ".join(part for part in (_kind(loading), loading.figures()) if part),
-            f"{_advice(loading)} at {loading.place}{_cheaper(loading)}",
+            loading.at_once() or f"{_advice(loading)} at {loading.place}{_cheaper(loading)}",
             loading.share,
         )
 
@@ -68,10 +68,14 @@ def _kind(loading: Loading) -> str:
         return "how much of the wait is computing was not measured"
     share = percent(loading.cpu_share)
     if loading.computes:
-        return f"it computes {share} of that time: decoding, transforms, collating"
+        return f"it computes {share} of that time{_what(loading)}"
     if loading.sleeps:
         return f"it computes only {share} of that time and waits for the rest, with no sign of local storage"
     return f"it computes {share} of that time and waits for storage or something else in the rest"
+
+
+def _what(loading: Loading) -> str:
+    return "" if loading.making is not None else ": decoding, transforms, collating"
 
 
 def _advice(loading: Loading) -> str:
@@ -81,4 +85,4 @@ def _advice(loading: Loading) -> str:
 def _cheaper(loading: Loading) -> str:
     if not loading.capped or loading.sleeps:
         return ""
-    return ", and make samples cheaper: the cores do not allow as many workers as would be needed"
+    return f", and {loading.cheaper()}: the cores do not allow as many workers as would be needed"

@@ -54,7 +54,7 @@ class TooFewLoaderWorkers(RunRule):
             self.name,
             f"{loading.waits()}: {loading.worker_words()} are too few",
             f"{_kind(loading)}; {loading.figures()}",
-            f"try `num_workers={loading.advised}` at {loading.place}",
+            loading.at_once() or f"try `num_workers={loading.advised}` at {loading.place}",
             loading.share,
         )
 

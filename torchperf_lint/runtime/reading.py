@@ -25,6 +25,8 @@ _LOADER_SETTINGS = (
     "prefetch_factor",
     "persistent_workers",
     "start_method",
+    "items",
+    "collate",
 )
 
 
@@ -209,6 +211,10 @@ def _loader(run: RawRun, record: Record) -> LoaderRun:
         read_bytes=record.get("read_bytes"),
         queued_ms=record.get("queued_ms"),
         queued_of_ms=record.get("queued_of_ms", 0.0),
+        collate_ms=record.get("collate_ms"),
+        collated=record.get("collated"),
+        items_at=place_of(run, record.get("items_site")),
+        collate_at=place_of(run, record.get("collate_site")),
         cpu_of_ms=record.get("cpu_of_ms"),
     )
 

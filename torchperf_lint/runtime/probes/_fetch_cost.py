@@ -9,11 +9,12 @@ from math import nan
 from time import perf_counter, process_time
 from typing import Any
 
-FIELDS = ("batches", "wall_ms", "cpu_ms", "queued_ms", "read_bytes", "faults")
+FIELDS = ("batches", "wall_ms", "cpu_ms", "queued_ms", "read_bytes", "faults", "collate_ms", "collated")
 """Per worker; NaN where the system does not say.
 
 `queued_ms`: ready to run but without a core, from /proc/thread-self/schedstat; `read_bytes`: what the kernel fetched
-from storage for it (getrusage: blocks of 512 bytes); `faults`: major page faults, which also read.
+from storage for it (getrusage: blocks of 512 bytes); `faults`: major page faults, which also read; `collate_ms`: the
+part of the wall time in `collate_fn`, and `collated` the samples that went through it.
 """
 _WORKER_ID = 10
 """Where torch's `_worker_loop` has the worker's number among its arguments."""
@@ -57,6 +58,12 @@ def _time_fetches(array: Any, at: int) -> None:  # noqa: ANN401
 
     create = _DatasetKind.create_fetcher
 
+    ms_at, samples_at = at + FIELDS.index("collate_ms"), at + FIELDS.index("collated")
+
+    def collated(ms: float, samples: int) -> None:
+        array[ms_at] += ms
+        array[samples_at] += samples
+
     def create_fetcher(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         fetcher = create(*args, **kwargs)
         fetch = fetcher.fetch
@@ -71,9 +78,26 @@ def _time_fetches(array: Any, at: int) -> None:  # noqa: ANN401
                     array[at + offset] += now - then
 
         fetcher.fetch = timed
+        time_collating(fetcher, collated)
         return fetcher
 
     _DatasetKind.create_fetcher = staticmethod(create_fetcher)
+
+
+def time_collating(fetcher: Any, add: Callable[[float, int], None]) -> None:  # noqa: ANN401
+    """Tell `add` of each call of the fetcher's `collate_fn`: ms, and samples. Nothing where samples are batches."""
+    if not getattr(fetcher, "auto_collation", False):
+        return
+    collate = fetcher.collate_fn
+
+    def timed(samples: Any) -> Any:  # noqa: ANN401
+        began = perf_counter()
+        batch = collate(samples)
+        # Samples may come in whatever the data set gives for a list of them.
+        add((perf_counter() - began) * 1000, len(samples) if hasattr(samples, "__len__") else 0)
+        return batch
+
+    fetcher.collate_fn = timed
 
 
 def _now() -> tuple[float, float, float, float, float]:

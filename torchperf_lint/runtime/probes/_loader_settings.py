@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from torchperf_lint.events import Record
+
+_TORCH = "torch.utils.data"
+_NESTED = 4
 
 
 def settings_of(loader: Any) -> Record:  # noqa: ANN401
@@ -22,6 +26,33 @@ def settings_of(loader: Any) -> Record:  # noqa: ANN401
         "persistent_workers": getattr(loader, "persistent_workers", None),
         "start_method": getattr(context, "_name", None),
     }
+
+
+def code_of_items(loader: Any) -> tuple[str | None, CodeType | None]:  # noqa: ANN401
+    """What gives a sample, by name, and its code; a data set of torch's own that only selects is looked through."""
+    dataset = getattr(loader, "dataset", None)
+    for _ in range(_NESTED):
+        inner = getattr(dataset, "dataset", None)
+        if inner is None or not type(dataset).__module__.startswith(_TORCH):
+            break
+        dataset = inner
+    for name in ("__getitems__", "__getitem__", "__iter__"):
+        code = getattr(getattr(type(dataset), name, None), "__code__", None)
+        if code is not None:
+            return f"{type(dataset).__name__}.{name}", code
+    return type(dataset).__name__, None
+
+
+def code_of_collate(loader: Any) -> tuple[str | None, CodeType | None]:  # noqa: ANN401
+    """What puts samples together, by name, and its code."""
+    function = getattr(loader, "collate_fn", None)
+    for _ in range(_NESTED):
+        function = getattr(function, "func", function)  # functools.partial
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None:
+        return getattr(function, "__qualname__", code.co_name), code
+    called = vars(type(function)).get("__call__")
+    return type(function).__name__, getattr(called, "__code__", None)
 
 
 def _length(dataset: Any) -> int | None:  # noqa: ANN401

@@ -16,8 +16,9 @@ from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.events import Record
-from torchperf_lint.runtime.probes._fetch_cost import queued_ms
-from torchperf_lint.runtime.probes._loader_settings import settings_of
+from torchperf_lint.runtime.probes._fetch_cost import queued_ms, time_collating
+from torchperf_lint.runtime.probes._loader_settings import code_of_collate, code_of_items, settings_of
+from torchperf_lint.runtime.sites import PROJECT, Spot
 
 try:
     import resource
@@ -34,7 +35,7 @@ _BLOCK = 512
 """Bytes in what getrusage counts as a block, on Linux."""
 _SLOTS = (
     *("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms"),
-    *("cpu_ms", "cpu_of_ms"),
+    *("cpu_ms", "cpu_of_ms", "collate_ms", "collated"),
 )
 _Asked = tuple[float, "int | None", float]
 """Answers of the kernel before a wait: ms in its queues, blocks read, seconds of CPU time."""
@@ -80,6 +81,11 @@ class Watched:
             figures["steady_wait_ms"] += ms
         self.changed = True
 
+    def collate(self, ms: float, samples: int) -> None:
+        """Samples were put together in the training process."""
+        self.figures["collate_ms"] += ms
+        self.figures["collated"] += samples
+
     def record(self) -> Record:
         """Counters, and once the settings: `wait_ms` of all batches, `first_wait_ms` of the first of each pass."""
         settings, self.settings = self.settings, {}
@@ -124,10 +130,20 @@ class Loaders:
             return entry[1]
         first = self._made_again(loader) if key is not None and key.via is not None else None
         site = self.session.recorder.site(key) if first is None else first.site
-        watched = Watched(len(self._all) + 1, settings_of(loader), site)
+        settings = settings_of(loader) | self._parts(loader)
+        watched = Watched(len(self._all) + 1, settings, site)
         self._known[id(loader)] = (weakref.ref(loader), watched)
         self._all.append(watched)
         return watched
+
+    def _parts(self, loader: Any) -> Record:  # noqa: ANN401
+        """What gives samples and what puts them together: its name, and its site where it is the project's."""
+        parts: Record = {}
+        for name, (said, code) in (("items", code_of_items(loader)), ("collate", code_of_collate(loader))):
+            is_ours = code is not None and self.session.sites.kind_of(code.co_filename) == PROJECT
+            spot = Spot(code.co_filename, code.co_firstlineno, said or "") if is_ours and code is not None else None
+            parts |= {name: said, f"{name}_site": self.session.recorder.site(spot)}
+        return parts
 
     def _made_again(self, loader: Any) -> Watched | None:  # noqa: ANN401
         """The unread loader that a package makes another from, of the same batches or data: its place is where to look.
@@ -193,6 +209,8 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
         iterator._torchperf_lint = _Reading(watched, scope)
+        # Without workers the iterator makes batches itself, and with some it has none.
+        time_collating(getattr(iterator, "_dataset_fetcher", None), watched.collate)
 
     ends = session.guarded(NAME, ended)
 
