@@ -30,7 +30,9 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     time        host time by phase and by the lines that bound it, in ms, after the warm-up
     requests    of a run that answers without a loader: requests and calls of modules (n, steady, most at once; ms, in
                 calls, waiting for the device, idle; histograms of times and of those between), places of the calls
-    loader      a DataLoader: where it was made, its settings; then its counters
+    loader      a DataLoader: where it was made, its settings; then its counters; cpu_ms is the CPU time of the
+                waiting thread in cpu_of_ms of its waits: those that follow one of under 0.05 ms are left out (in all of
+                them where there is no cpu_of_ms)
     lines       how often lines of one file ran (counting stops at `cap`); complete or not
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
                 `allocations` what the allocator asked for; `kernels` are the figures of a profiler's window: steps,

@@ -38,14 +38,11 @@ class Loading:
     def cpu_share(self) -> float | None:
         """CPU time / wall time where batches are made (in the waiting thread, or in the workers), together with the
         time that was ready to compute but had no core."""
-        loader = self.loader
-        spent, wall = (
-            (self._worker("cpu_ms"), self._worker("wall_ms")) if self.workers else (loader.cpu_ms, loader.wait_ms)
-        )
-        if spent is None or not wall:
-            return None
+        spent, wall = self._worker("cpu_ms"), self._worker("wall_ms")
+        of_workers = spent / wall if spent is not None and wall else None
+        share = of_workers if self.workers else self.loader.cpu_share
         # Threads of a fetch may compute side by side, and clocks differ by a little.
-        return min(spent / wall + (self.queued_share or 0.0), 1.0)
+        return None if share is None else min(share + (self.queued_share or 0.0), 1.0)
 
     @property
     def queued_share(self) -> float | None:

@@ -224,6 +224,7 @@ def test_the_wait_is_what_the_data_costs(loaders):
 def test_cpu_time_tells_computing_from_sleeping(loaders):
     asleep, busy = loaders["sleeps"][0], loaders["computes"][0]
     assert asleep["cpu_ms"] < 0.2 * asleep["wait_ms"]
+    assert asleep["cpu_of_ms"] == pytest.approx(asleep["wait_ms"], rel=0.01)
     assert busy["cpu_ms"] == pytest.approx(16 * 20, rel=0.3)
 
 

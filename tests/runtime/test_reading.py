@@ -287,3 +287,9 @@ def test_torn_is_kept(make, tmp_path):
         file.write('{"rec')
     assert not evidence_of([run]).torn
     assert evidence_of([read(run.path)]).torn
+
+
+@pytest.mark.parametrize(("more", "share"), [({}, 0.25), ({"cpu_of_ms": 2.0}, 0.5), ({"cpu_of_ms": 0.0}, None)])
+def test_the_share_that_a_wait_computes_is_of_the_waits_that_were_asked_about(make, more, share):
+    run = make(site(1), loader(1, 1, wait_ms=4.0, cpu_ms=1.0, **more), steps(3))
+    assert evidence_of([run]).loaders[0].cpu_share == share

@@ -76,7 +76,7 @@ def test_eight_threads_lose_nothing(tmp_path):
         for _ in range(2000):
             made.event("sync", "shared", nbytes=1)
             made.event("sync", f"own {number}", ms=0.5)
-            made._next_flush = 0.0 if _ % 100 == 0 else made._next_flush
+            made.next_flush = 0.0 if _ % 100 == 0 else made.next_flush
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     try:

@@ -340,3 +340,15 @@ def test_the_same_text_in_a_package_and_in_the_project(world):
     mine, theirs = map(world.sites.resolve, world.seen)
     assert (mine.place.path, mine.via) == ("copied.py", None)
     assert (theirs.place.path.endswith("timm/x.py"), theirs.via.path) == (True, "train.py")
+
+
+def test_a_site_is_remembered_by_its_code_only_where_nobody_further_up_decides(world):
+    frames = {"frame": lambda: world.seen.append(world.sites.remembered(sys._getframe(1)))}
+    mine = world.define("pkg/mine.py", "def mine(call=frame):\n    call()\n", **frames)["mine"]
+    mine()
+    code, lasti, key = world.seen.pop()
+    assert (code, key.code, world.sites.place(code, lasti).line) == (mine.__code__, mine.__code__, 2)
+    library = world.define(f"{PURELIB}/lib/theirs.py", "def theirs(call=frame):\n    call()\n", **frames)["theirs"]
+    mine(library)
+    code, _, key = world.seen.pop()
+    assert (code, key.code, key.via) == (None, library.__code__, mine.__code__)

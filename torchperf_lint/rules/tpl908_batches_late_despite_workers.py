@@ -74,5 +74,5 @@ def _unknown(loading: Loading) -> str | None:
 
 
 def _handing_over(loading: Loading) -> str:
-    wait = loading.loader.wait_ms
-    return f"; the training process computes {percent(loading.loader.cpu_ms / wait)} of its waits" if wait else ""
+    share = loading.loader.cpu_share
+    return f"; the training process computes {percent(share)} of its waits" if share is not None else ""

@@ -209,6 +209,7 @@ def _loader(run: RawRun, record: Record) -> LoaderRun:
         read_bytes=record.get("read_bytes"),
         queued_ms=record.get("queued_ms"),
         queued_of_ms=record.get("queued_of_ms", 0.0),
+        cpu_of_ms=record.get("cpu_of_ms"),
     )
 
 

@@ -77,7 +77,8 @@ class Recorder:
         """Whether `later` means later; the timeline says so once the run is steady."""
         self._flushes = 0
         self._started = perf_counter()
-        self._next_flush = self._started + _FLUSH_EVERY_S
+        self.next_flush = self._started + _FLUSH_EVERY_S
+        """When `tick` writes, in seconds of `perf_counter`."""
 
     def event(
         self,
@@ -129,8 +130,10 @@ class Recorder:
                 return
             self._draining = True
             try:
-                while self._log:
-                    function, args = self._log.popleft()
+                # One lock and one look-up for all of them; what they put off in turn comes last.
+                log, next_one = self._log, self._log.popleft
+                while log:
+                    function, args = next_one()
                     function(*args)
             finally:
                 self._draining = False
@@ -201,7 +204,7 @@ class Recorder:
         """Flush when it is time to, or catch up with what was put off."""
         if self.muted:
             return
-        if perf_counter() >= self._next_flush:
+        if perf_counter() >= self.next_flush:
             self.flush()
         elif len(self._log) >= _MOST_DEFERRED:
             self.drain()
@@ -285,7 +288,7 @@ class Recorder:
         interval = _FLUSH_EVERY_S
         if self._flushes > _FLUSHES_AT_FULL_RATE:
             interval = max(interval, (now - self._started) / _FLUSHES_AT_FULL_RATE)
-        self._next_flush = now + interval
+        self.next_flush = now + interval
 
     def forked(self, restart: Iterable[Callable[[], None]] = ()) -> None:
         """In a forked child: what the parent counted is the parent's; this process has a file of its own."""

@@ -132,12 +132,13 @@ class Scopes:
 
     def trains(self) -> None:
         """A backward pass, or an optimizer step: the passes whose batches came since the last one are fed by it."""
-        fed = [scope for scope in self._open.values() if scope.fetched_since_backward and self._goes_on(scope)]
-        for scope in fed:
-            scope.training = scope.training or scope.fed or scope is self.current
-            scope.fed = True
-            scope.fetched_since_backward = False
-        if not fed:
+        feeds = False
+        for scope in self._open.values():
+            if scope.fetched_since_backward and self._goes_on(scope):
+                scope.training = scope.training or scope.fed or scope is self.current
+                scope.fed = feeds = True
+                scope.fetched_since_backward = False
+        if not feeds:
             self._trains_outside()
 
     def warm_up_again(self) -> None:

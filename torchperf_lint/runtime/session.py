@@ -88,9 +88,11 @@ class Session:
     def guarded(self, probe: str, callback: Callable[..., Answer]) -> Callable[..., Answer | None]:
         """`callback`, with its exceptions noted in place of raised; None is returned then."""
 
+        failures = self._failures
+
         @functools.wraps(callback)
         def safe(*args: Any, **kwargs: Any) -> Answer | None:  # noqa: ANN401
-            if self._failures.get(probe, 0) >= _PATIENCE:
+            if failures and failures.get(probe, 0) >= _PATIENCE:
                 return None
             try:
                 return callback(*args, **kwargs)

@@ -41,6 +41,10 @@ class Key:
         self.via_lasti = via_lasti
 
 
+Remembered = tuple["CodeType | None", int, "Key | None"]
+"""A site, with the code and the instruction that it is the site of; no code where it holds for this once."""
+
+
 class Spot(Key):
     """A site that somebody else has found, known by its line alone; equal to every other one of the same place."""
 
@@ -110,11 +114,21 @@ class Sites:
             frame = sys._getframe(depth)
         except ValueError:  # nobody's code is that far up
             return None
-        found = self._walk(frame)
-        if found is None and _is_foreign(threading.get_ident()):
-            asking = behind if behind is not None else threading.main_thread().ident
-            found = self._walk(sys._current_frames().get(asking) if asking is not None else None)
-        return found
+        return self._walk(frame) or self._behind(behind)
+
+    def _behind(self, thread: int | None) -> Key | None:
+        """For autograd's own threads: where this one stands, the main thread if that is None."""
+        if not _is_foreign(threading.get_ident()):
+            return None
+        asking = thread if thread is not None else threading.main_thread().ident
+        return self._walk(sys._current_frames().get(asking) if asking is not None else None)
+
+    def remembered(self, frame: FrameType) -> Remembered:
+        """The site of what this frame calls, which holds again whenever the same instruction of its code calls."""
+        key = self._walk(frame) or self._behind(None)
+        code = frame.f_code
+        # The site of a library's line, or of torch's, depends on who has called that.
+        return (code if self._kinds.get(code.co_filename) == PROJECT else None), frame.f_lasti, key
 
     def _walk(self, frame: FrameType | None) -> Key | None:
         kinds = self._kinds

@@ -34,8 +34,7 @@ from torchperf_lint.runtime.sample import Sample
 from torchperf_lint.runtime.scopes import Scope
 from torchperf_lint.runtime.sites import Key
 
-Moment = tuple[float, int]
-"""When, in seconds on the timeline's clock, and on which thread."""
+_THIRD, _OFTEN = 3, 1000
 _AT_ONCE = 20
 """So many steps are followed mark by mark; after them, marks may be set later than what they mark."""
 
@@ -46,9 +45,12 @@ class Timeline:
     def __init__(self, recorder: Recorder, warmup: int, clock: Callable[[], float] = perf_counter) -> None:
         """`warmup`: how many steps (batches, where nothing trains) are left out of times."""
         self.recorder = recorder
+        self._scopes = recorder.scopes
         self.warmup = warmup
         self.on_step: list[Callable[[int], None]] = []
         """Called with the number of steps after each that closes."""
+        self.on_milestone: list[Callable[[int], None]] = []
+        """The same, for what need not know of each: at the third step, the warm-up's last, and every thousandth."""
         self.may_defer = True
         """False where somebody must hear of each step when it closes."""
         self.on_first_mark: list[Callable[[], None]] = []
@@ -87,17 +89,19 @@ class Timeline:
         """The sample, until it is full."""
         self.recorder.scopes.steady = self.warmup == 0
 
-    def now(self) -> Moment:
-        """For a mark that is set later than what it marks."""
+    def now(self) -> tuple[float, int]:
+        """When, in seconds on the timeline's clock, and on which thread: what a mark that is set later takes along."""
         return self.clock(), threading.get_ident()
 
-    def fetch_begins(self, key: Key | None, moment: Moment | None = None) -> bool:
+    def fetch_begins(self, key: Key | None, at: float | None = None, thread: int = 0) -> bool:
         """A loader is asked for a batch; False where it is not what training waits for."""
-        at, thread = moment or self.now()
-        if not self._mine(thread):
+        if at is None:
+            at, thread = self.now()
+        if (thread != self._thread or self.recorder.muted) and not self._mine(thread):
             return False
-        self._depth[FETCH] += 1
-        if self._depth[FETCH] == 1:
+        depth = self._depth
+        depth[FETCH] += 1
+        if depth[FETCH] == 1:
             self._mark(FETCH, key, at)
         return True
 
@@ -106,12 +110,17 @@ class Timeline:
         with self.recorder.lock:
             return self.recorder.scopes.of(iterator)
 
-    def fetch_ends(self, key: Key | None, iterator: object, got: bool, moment: Moment | None = None) -> None:
+    def fetch_ends(
+        self, key: Key | None, iterator: object, got: bool, at: float | None = None, thread: int = 0
+    ) -> None:
         """The batch is there, or (`got` False) there is none."""
-        at, thread = moment or self.now()
-        if not self._mine(thread) or self._left(FETCH):
+        if at is None:
+            at, thread = self.now()
+        if (thread != self._thread or self.recorder.muted) and not self._mine(thread):
             return
-        scopes = self.recorder.scopes
+        if self._left(FETCH):
+            return
+        scopes = self._scopes
         with self.recorder.lock:
             scope = iterator if isinstance(iterator, Scope) else scopes.of(iterator)
             self._mark(FETCHED, key, at, scope)
@@ -143,10 +152,11 @@ class Timeline:
                 self._mark(ITERED, key, at, scope)
         return scope
 
-    def backward_begins(self, key: Key | None, moment: Moment | None = None) -> None:
+    def backward_begins(self, key: Key | None, at: float | None = None, thread: int = 0) -> None:
         """A backward pass begins."""
-        at, thread = moment or self.now()
-        if not self._mine(thread, trains=True):
+        if at is None:
+            at, thread = self.now()
+        if (thread != self._thread or self.recorder.muted) and not self._mine(thread, True):
             return
         self._depth[BACKWARD] += 1
         if self._depth[BACKWARD] > 1:
@@ -155,7 +165,7 @@ class Timeline:
         with self.recorder.lock:
             if self.backwards == 1 and not self.steps:
                 self._first_backward()
-            self.recorder.scopes.trains()
+            self._scopes.trains()
             self._mark(BACKWARD, key, at)
 
     def _first_backward(self) -> None:
@@ -166,36 +176,39 @@ class Timeline:
         else:
             self.sample.trains()
 
-    def backward_ends(self, key: Key | None, moment: Moment | None = None) -> None:
+    def backward_ends(self, key: Key | None, at: float | None = None, thread: int = 0) -> None:
         """A backward pass has been queued, or run where there is no device."""
-        at, thread = moment or self.now()
-        if self._mine(thread) and not self._left(BACKWARD):
+        if at is None:
+            at, thread = self.now()
+        if (thread != self._thread or self.recorder.muted) and not self._mine(thread):
+            return
+        if not self._left(BACKWARD):
             self._mark(BACKWARDED, key, at)
 
-    def step_begins(self, key: Key | None, moment: Moment | None = None) -> None:
+    def step_begins(self, key: Key | None, at: float | None = None, thread: int = 0) -> None:
         """An optimizer begins its step."""
-        at, thread = moment or self.now()
-        if self._mine(thread, trains=True):
+        if at is None:
+            at, thread = self.now()
+        if (thread == self._thread and not self.recorder.muted) or self._mine(thread, True):
             self._mark(STEP, key, at)
 
-    def step_ends(self, key: Key | None, optimizer: int, moment: Moment | None = None) -> None:
+    def step_ends(self, key: Key | None, optimizer: int, at: float | None = None, thread: int = 0) -> None:
         """An optimizer has stepped; the one seen first closes a step of the run, until another has taken its place."""
-        at, thread = moment or self.now()
-        if not self._mine(thread, trains=True):
+        if at is None:
+            at, thread = self.now()
+        if (thread != self._thread or self.recorder.muted) and not self._mine(thread, True):
             return
         self._mark(STEPPED, key, at)
         if self.closing.closes(optimizer):
             self._close(at)
 
-    def acted(self, key: Key | None, moment: Moment) -> None:
+    def acted(self, key: Key | None, at: float, thread: int) -> None:
         """Outside of every loader, what is trained has been called without gradients: to act, or to be evaluated."""
-        at, thread = moment
         if self._mine(thread) and self.recorder.scopes.is_outside():
             self._mark(ACTED, key, at)
 
-    def learns(self, key: Key | None, moment: Moment) -> None:
+    def learns(self, key: Key | None, at: float, thread: int) -> None:
         """The first call with gradients after such calls begins."""
-        at, thread = moment
         if self._mine(thread) and self._last is not None and self._last[0] == ACTED:
             self._mark(LEARN, key, at)
 
@@ -259,21 +272,18 @@ class Timeline:
 
     def _left(self, what: str) -> int:
         """How deep it still is; what began before we took over or listened does not count."""
-        self._depth[what] = max(self._depth[what] - 1, 0)
-        return self._depth[what]
+        depth = self._depth[what]
+        if depth:
+            depth = self._depth[what] = depth - 1
+        return depth
 
     def _mark(self, name: str, key: Key | None, at: float, scope: Scope | None = None) -> None:
         """The time since the last mark goes to `scope`, else to the current one."""
-        last = self._last
-        if last is None:
-            for callback in self.on_first_mark:
-                callback()
-        self._last = (name, at, key)
+        last, self._last = self._last, (name, at, key)
         self._marks += 1
-        scopes = self.recorder.scopes
+        scopes = self._scopes
         if last is None or not scopes.steady:
-            self._aside.clear()
-            self._pace.skips()
+            self._skip(first=last is None)
             return
         with self.recorder.lock:
             kept = (scope or scopes.current).segments
@@ -291,20 +301,34 @@ class Timeline:
         if self.compared:
             self._pace.passes(BY_MARK.get(name), spent)
 
+    def _skip(self, *, first: bool) -> None:
+        """What has passed before this mark counts in no time."""
+        if first:
+            for callback in self.on_first_mark:
+                callback()
+        self._aside.clear()
+        self._pace.skips()
+
     def _close(self, at: float) -> None:
-        with self.recorder.lock:
+        recorder = self.recorder
+        with recorder.lock:
             self._count(at)
-        self.recorder.deferring = self.may_defer and self.steps > max(self.warmup, _AT_ONCE)
-        self.recorder.matters()
+        late = recorder.deferring
+        recorder.deferring = self.may_defer and self.steps > max(self.warmup, _AT_ONCE)
+        recorder.matters()
         for callback in self.on_step:
             callback(self.steps)
-        self.recorder.tick()
+        if self.steps in (_THIRD, self.warmup) or self.steps % _OFTEN == 0:
+            for callback in self.on_milestone:
+                callback(self.steps)
+        if not late:  # what is made later is written later, too: whoever put it off asks for that
+            recorder.tick()
 
     def _count(self, now: float) -> None:
         self.steps += 1
         if self._sampling is not None:
             self._sampling = self._sampling.turn(self.steps, now)
-        scopes = self.recorder.scopes
+        scopes = self._scopes
         if self.leaves_out:
             self.left_out += 1
         elif self._closed_at is not None and self.steps > self.warmup:

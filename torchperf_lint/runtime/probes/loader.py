@@ -10,6 +10,7 @@ import functools
 import weakref
 from collections.abc import Iterator
 from math import isnan, nan
+from sys import _getframe
 from threading import get_ident
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
@@ -26,18 +27,23 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from torchperf_lint.runtime.scopes import Scope
     from torchperf_lint.runtime.session import Session
-    from torchperf_lint.runtime.sites import Key
-    from torchperf_lint.runtime.timeline import Moment
+    from torchperf_lint.runtime.sites import Key, Remembered
 
 NAME = "loader"
 _BLOCK = 512
 """Bytes in what getrusage counts as a block, on Linux."""
-_SLOTS = ("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms", "cpu_ms")
-
-
-_Began = tuple["Watched | None", "Key | None", float, float, "int | None", float]
-_LONG_MS = 0.5
-"""Asking the kernel what a thread waited for costs some 10 us, so it is asked only after waits as long as this."""
+_SLOTS = (
+    *("batches", "epochs", "wait_ms", "steady_batches", "steady_wait_ms", "first_wait_ms", "start_ms"),
+    *("cpu_ms", "cpu_of_ms"),
+)
+_Asked = tuple[float, "int | None", float]
+"""Answers of the kernel before a wait: ms in its queues, blocks read, seconds of CPU time."""
+_Wait = tuple["Watched | None", float, "float | None", bool]
+"""The loader that a batch came from, if it is known, the ms it took, ms of CPU time in them, and whether it is the
+first of its pass."""
+_SHORT_MS, _LONG_MS = 0.05, 0.5
+"""Asking the kernel what a thread has computed costs 2 us, and what it waited for some 10: asked only after waits as
+long as these, so that it is little beside the wait."""
 _COUNTS_BLOCKS = resource is not None and hasattr(resource, "RUSAGE_THREAD")
 
 
@@ -54,9 +60,24 @@ class Watched:
         self.queued_ms: float | None = None
         """Time the waiting thread was ready and had no core, within `queued_of_ms` of its waits."""
         self.queued_of_ms = 0.0
-        self.last_wait_ms = 0.0
+        self.last_wait_ms = _SHORT_MS
         self.background = False
         """Whether a thread other than the training one reads it."""
+        self.changed = True
+
+    def count(self, ms: float, cpu_ms: float | None, first: bool, steady: bool) -> None:
+        """A batch has come after so many ms; `cpu_ms`: None where nobody asked; `first` of its pass."""
+        figures = self.figures
+        figures["batches"] += 1
+        figures["wait_ms"] += ms
+        if cpu_ms is not None:
+            figures["cpu_ms"] += cpu_ms
+            figures["cpu_of_ms"] += ms
+        if first:
+            figures["first_wait_ms"] += ms
+        elif steady:
+            figures["steady_batches"] += 1
+            figures["steady_wait_ms"] += ms
         self.changed = True
 
     def record(self) -> Record:
@@ -70,6 +91,18 @@ class Watched:
             "background": self.background,
         }
         return {"record": "loader", "id": self.number, **settings, **figures, **rest}
+
+
+class _Reading:
+    """One pass over a loader, kept on its iterator."""
+
+    __slots__ = ("first", "scope", "watched")
+
+    def __init__(self, watched: Watched, scope: Scope) -> None:
+        self.watched = watched
+        self.scope = scope
+        self.first = True
+        """Whether its next batch is its first."""
 
 
 class Loaders:
@@ -133,7 +166,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 def _watch(session: Session, loaders: Loaders, module: Any) -> None:  # noqa: ANN401
     _watch_construction(session, loaders, module.DataLoader)
     _watch_iter(session, loaders, module.DataLoader)
-    _watch_next(session, loaders, module._BaseDataLoaderIter)
+    _watch_next(session, module._BaseDataLoaderIter)
 
 
 def _watch_construction(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
@@ -155,12 +188,11 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
-        iterator._torchperf_lint_scope = timeline.iter_ends(session.sites.key(), iterator)
+        scope = timeline.iter_ends(session.sites.key(), iterator)
         watched = loaders.of(loader)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
-        iterator._torchperf_lint = watched
-        iterator._torchperf_lint_first = True
+        iterator._torchperf_lint = _Reading(watched, scope)
 
     ends = session.guarded(NAME, ended)
 
@@ -175,15 +207,31 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     cls.__iter__ = iter_
 
 
-def _watch_next(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: ANN401
+def _watch_next(session: Session, cls: Any) -> None:  # noqa: ANN401
+    """What is within runs for every batch: it makes no call that can be made later, or left out."""
     original = cls.__next__
-    fetches = _Fetches(session, loaders)
+    recorder, clock, sites = session.recorder, session.timeline.clock, session.sites
+    put_off, ends = recorder.put_off, _Ends(session).at
+    begins = session.guarded(NAME, session.timeline.fetch_begins)
+    site: Remembered = (None, 0, None)
 
     @functools.wraps(original)
     def next_(self: Any) -> Any:  # noqa: ANN401
+        nonlocal site
         began, got = None, False
         try:
-            began = fetches.begins(self)
+            frame = _getframe(1)
+            known = site
+            if frame.f_code is not known[0] or frame.f_lasti != known[1]:
+                site = known = sites.remembered(frame)
+            del frame
+            reading = getattr(self, "_torchperf_lint", None)
+            asked = _ask(reading) if reading is not None and reading.watched.last_wait_ms >= _SHORT_MS else None
+            began = clock()
+            if recorder.deferring:
+                put_off((begins, (known[2], began, get_ident())))
+            else:
+                begins(known[2], began, get_ident())
         except Exception as error:
             if not session.is_blamed(NAME, error):
                 raise
@@ -193,86 +241,76 @@ def _watch_next(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
             return batch
         finally:
             if began is not None:
-                _guarded_end(session, fetches, self, began, got)
+                try:
+                    ends(self, reading, known[2], got, began, asked)
+                except Exception as error:
+                    if not session.is_blamed(NAME, error):
+                        raise
 
     cls.__next__ = next_
 
 
-def _guarded_end(session: Session, fetches: _Fetches, iterator: Any, began: _Began, got: bool) -> None:  # noqa: ANN401
-    try:
-        fetches.ends(iterator, began, got)
-    except Exception as error:
-        if not session.is_blamed(NAME, error):
-            raise
+class _Ends:
+    """The ends of `next()`: each batch's wait."""
 
+    def __init__(self, session: Session) -> None:
+        self._recorder, self._timeline, self._clock = session.recorder, session.timeline, session.timeline.clock
+        self._mark = session.guarded(NAME, self._marks)
 
-class _Fetches:
-    """One `next()`: its wait, and the thread's CPU time in it."""
-
-    def __init__(self, session: Session, loaders: Loaders) -> None:
-        self.session = session
-        self.loaders = loaders
-        self._later, self._sites, self._clock = session.recorder.later, session.sites, session.timeline.clock
-        self._mark_begin = session.guarded(NAME, session.timeline.fetch_begins)
-        self._mark_end = session.guarded(NAME, self._ended)
-
-    def begins(self, iterator: Any) -> _Began:  # noqa: ANN401
-        watched = getattr(iterator, "_torchperf_lint", None)
-        queued, blocks = nan, None
-        if watched is not None and watched.last_wait_ms >= _LONG_MS:
-            queued, blocks = queued_ms(), _blocks_read()
-        key, thread = self._sites.key(), get_ident()
-        cpu = thread_time()
-        started = self._clock()
-        self._later(self._mark_begin, key, (started, thread))
-        return watched, key, started, cpu, blocks, queued
-
-    def ends(self, iterator: Any, began: _Began, got: bool) -> None:  # noqa: ANN401
-        watched, key, started, cpu, blocks, queued = began
-        now = self._clock()
-        wait_ms, cpu_ms = (now - started) * 1000, (thread_time() - cpu) * 1000
-        first = False
-        if watched is not None and got:
-            _look(watched, wait_ms, blocks, queued)
-            first, iterator._torchperf_lint_first = iterator._torchperf_lint_first, False
-        scope = getattr(iterator, "_torchperf_lint_scope", None) or self.session.timeline.scope_of(iterator)
-        self._later(self._mark_end, watched, scope, (key, got, first), (wait_ms, cpu_ms), (now, get_ident()))
-
-    def _ended(
+    def at(
         self,
-        watched: Watched | None,
-        scope: Scope,
-        what: tuple[Key | None, bool, bool],
-        spent: tuple[float, float],
-        moment: Moment,
+        iterator: Any,  # noqa: ANN401
+        reading: _Reading | None,
+        key: Key | None,
+        got: bool,
+        began: float,
+        asked: _Asked | None,
     ) -> None:
-        key, got, first = what
-        timeline = self.session.timeline
-        if watched is not None and got:
-            watched.background = not timeline.is_training(moment[1])
-            self._count(watched, first, *spent)
-        timeline.fetch_ends(key, scope, got, moment)
+        """Called for each batch: what can be is put off."""
+        now, watched = self._clock(), None
+        first, cpu_ms = False, None
+        if reading is None:
+            scope = self._timeline.scope_of(iterator)
+        else:
+            scope = reading.scope
+            if got:
+                watched = reading.watched
+                watched.last_wait_ms = (now - began) * 1000
+                if asked is not None:
+                    cpu_ms = _answers(watched, asked)
+                first, reading.first = reading.first, False
+        wait = (watched, (now - began) * 1000, cpu_ms, first)
+        arguments = (wait, scope, key, got, now, get_ident())
+        if self._recorder.deferring:
+            self._recorder.put_off((self._mark, arguments))
+        else:
+            self._mark(*arguments)
 
-    def _count(self, watched: Watched, first: bool, ms: float, cpu_ms: float) -> None:
-        figures = watched.figures
-        figures["batches"] += 1
-        figures["wait_ms"] += ms
-        figures["cpu_ms"] += cpu_ms
-        if first:
-            figures["first_wait_ms"] += ms
-        elif self.session.recorder.scopes.steady:
-            figures["steady_batches"] += 1
-            figures["steady_wait_ms"] += ms
-        watched.changed = True
+    def _marks(self, wait: _Wait, scope: Scope, key: Key | None, got: bool, at: float, thread: int) -> None:
+        watched, ms, cpu_ms, first = wait
+        if watched is not None:
+            watched.background = not self._timeline.is_training(thread)
+            watched.count(ms, cpu_ms, first, self._recorder.scopes.steady)
+        self._timeline.fetch_ends(key, scope, got, at, thread)
 
 
-def _look(watched: Watched, ms: float, blocks: int | None, queued: float) -> None:
-    """What the kernel says of a long wait."""
-    watched.last_wait_ms = ms
+def _ask(reading: _Reading) -> _Asked:
+    """The kernel, before a wait: what the thread has waited for a core, has read, and has computed."""
+    if reading.watched.last_wait_ms < _LONG_MS:
+        return nan, None, thread_time()
+    queued, blocks = queued_ms(), _blocks_read()
+    return queued, blocks, thread_time()
+
+
+def _answers(watched: Watched, asked: _Asked) -> float:
+    """What the kernel says of the wait that is over; returns the CPU time in it, in ms."""
+    queued, blocks, cpu = asked
+    cpu_ms = (thread_time() - cpu) * 1000
     if not isnan(queued):
-        _count_queue(watched, ms, queued)
+        _count_queue(watched, watched.last_wait_ms, queued)
     if blocks is not None:
         watched.read_bytes = (watched.read_bytes or 0) + ((_blocks_read() or blocks) - blocks) * _BLOCK
+    return cpu_ms
 
 
 def _count_queue(watched: Watched, ms: float, before: float) -> None:

@@ -1,9 +1,9 @@
 """Outermost calls of modules, and blocks without gradients: what a run has for turns that neither trains nor loads.
 
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
-`nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back by the first backward pass
-after a loader's batch: from then on batches and steps say all. What Dynamo traces is the original; its tracebacks in
-logs name our frame.
+`nn.Module.__call__` (or that of a few classes, see `_outermost`) and the blocks' `__enter__` and `__exit__` are
+replaced, and given back by the first backward pass after a loader's batch: from then on batches and steps say all.
+What Dynamo traces is the original; its tracebacks in logs name our frame.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.runtime.probes import _dynamo
+from torchperf_lint.runtime.probes import _dynamo, _outermost
 from torchperf_lint.runtime.requests import Requests
 
 if TYPE_CHECKING:
@@ -32,15 +32,20 @@ _KEPT_BY_DYNAMO = "unpatched_nn_module_call"
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     """Watch calls and blocks until a loader feeds training."""
     calls = _Calls(session, torch)
-    calls.patches = list(_patches(torch, calls))
+    original = torch.nn.Module.__call__
+    everywhere = _Patch(torch.nn.Module, _CALLS, _calling(torch, calls, original))
+    there = _calling(torch, calls, _current_call(torch.nn.Module))
+    calls.outermost = _outermost.Outermost(torch.nn.Module, everywhere, there)
+    calls.patches = [everywhere, *_patches(torch, calls)]
     calls.restart()
+    for pickler in _outermost.BY_VALUE:
+        session.after_import(pickler, _outermost.widening(session, calls.outermost))
     session.restarts.append(calls.restart)
     session.recorder.sources.append(calls.records)
     return None
 
 
 def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
-    yield _Patch(torch.nn.Module, _CALLS, _calling(torch, calls))
     for block in (torch.no_grad, torch.inference_mode):
         yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
         yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
@@ -52,16 +57,26 @@ def _is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
     return getattr(compiler, "is_dynamo_compiling", getattr(compiler, "is_compiling", bool))
 
 
-def _calling(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
-    original, is_tracing, has_gradients = torch.nn.Module.__call__, _is_tracing(torch), torch.is_grad_enabled
+def _current_call(module_class: Any) -> Any:  # noqa: ANN401
+    """What calls modules at the time: somebody may replace it while ours is at their classes."""
 
-    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        return module_class.__call__(self, *args, **kwargs)
+
+    return call
+
+
+def _calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
+    is_tracing, has_gradients = _is_tracing(torch), torch.is_grad_enabled
+
+    @functools.wraps(torch.nn.Module.__call__)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         if is_tracing() or not calls.awake:
             return original(self, *args, **kwargs)
         here = calls.requests.here
         if here.inside:
             return original(self, *args, **kwargs)
+        calls.seen(type(self))
         if calls.learns and has_gradients():
             # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
             here.inside = True
@@ -105,6 +120,10 @@ class _Patch:
         self.owner, self.name, self.ours = owner, name, ours
         self.original = vars(owner).get(name)
 
+    def is_there(self) -> bool:
+        """Whether ours is, and nobody has replaced it."""
+        return vars(self.owner).get(self.name) is self.ours
+
     def put(self) -> None:
         """Ours in place of the original."""
         if vars(self.owner).get(self.name) is self.original:
@@ -139,6 +158,8 @@ class _Calls:
         self.learns = False
         """Whether it trains, and what is trained has not been called without gradients since the last backward pass."""
         self._look = session.guarded(NAME, self._look_at_training)
+        self.outermost: _outermost.Outermost | None = None
+        self.seen = session.guarded(NAME, self._seen)
         self.begins = session.guarded(NAME, self._begins)
         self.ends = session.guarded(NAME, self._ends)
         self.enters = session.guarded(NAME, self._enters)
@@ -152,6 +173,8 @@ class _Calls:
         self.awake = self.answers = True
         if self._look not in self._session.on_backward:
             self._session.on_backward.append(self._look)
+        if self.outermost is not None and not self.outermost.wide:
+            self.outermost.widen()
         for patch in self.patches:
             patch.put()
 
@@ -170,6 +193,8 @@ class _Calls:
         if self._look in self._session.on_backward:
             self._session.on_backward.remove(self._look)
         if not _dynamo.has_compiled():
+            if self.outermost is not None:
+                self.outermost.give_back()
             for patch in self.patches:
                 patch.take()
 
@@ -177,7 +202,13 @@ class _Calls:
         """`requests`; and the time to look whether there is anything to watch."""
         if self.awake and self._timeline.batches and self._timeline.backwards:
             self._sleep()
+        elif self.awake and self.outermost is not None:
+            self.outermost.look()
         return list(self.requests.records())
+
+    def _seen(self, kind: type) -> None:
+        if self.outermost is not None:
+            self.outermost.seen(kind)
 
     def _begins(self, module: Any) -> None:  # noqa: ANN401
         here, timeline = self.requests.here, self._timeline
@@ -192,7 +223,7 @@ class _Calls:
                 self._acts, self.learns = True, False
             elif self._acts:
                 self._acts = False
-                self._recorder.later(timeline.learns, self._key(), (at, get_ident()))
+                self._recorder.later(timeline.learns, self._key(), at, get_ident())
         elif not timeline.batches:
             here.call = ("answers", None, at, here.waited)
             self.requests.call_begins(at, self._key())
@@ -209,7 +240,7 @@ class _Calls:
         what, key, began, waited = call
         now = self._timeline.clock()
         if what == "acts":
-            self._recorder.later(self._timeline.acted, key, (now, get_ident()))
+            self._recorder.later(self._timeline.acted, key, now, get_ident())
         else:
             self.requests.call_ends(began, now, waited)
 

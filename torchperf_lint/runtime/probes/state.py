@@ -41,7 +41,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     looker = _Looker(session, torch)
     session.recorder.sources.append(looker.records)
     session.restarts.append(looker.restart)
-    session.timeline.on_step.append(session.guarded(NAME, looker.look_at_step))
+    session.timeline.on_milestone.append(session.guarded(NAME, looker.look_at_step))
     session.recorder.state("build", _build(torch))
     return None
 
@@ -58,10 +58,9 @@ class _Looker:
         self._now: dict[str, Any] = {}
 
     def look_at_step(self, steps: int) -> None:
+        del steps
         timeline = self.session.timeline
-        if timeline.leaves_out:  # that profiler is ours
-            return
-        if steps in (3, timeline.warmup) or steps % 1000 == 0:
+        if not timeline.leaves_out:  # else there is a profiler, and it is ours
             self._now = facts(self.torch, self.session.simulated)
             timeline.compared = "distributed" in self._now
 

@@ -8,15 +8,19 @@ optimizer seen first closes a step of the run, so that the two optimizers of a G
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
+from importlib import import_module
+from sys import _getframe
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
-    from torchperf_lint.runtime.sites import Key
+    from torchperf_lint.runtime.sites import Remembered
 
 NAME = "steps"
+_HOOKED = "torch.optim.optimizer"
 _RETAIN = 2
 """Position of `retain_graph`."""
 
@@ -24,7 +28,7 @@ _RETAIN = 2
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     """Mark optimizer steps and backward passes on the timeline."""
     _watch_backward(session, torch)
-    from torch.optim import optimizer
+    optimizer = import_module(_HOOKED)
 
     if not hasattr(optimizer, "register_optimizer_step_post_hook"):
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
@@ -41,6 +45,8 @@ class _Optimizers:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._recorder, self._sites, self._clock = session.recorder, session.sites, session.timeline.clock
+        self._torchs = sys.modules[_HOOKED].__file__
+        """The file of the wrapper that calls the hooks."""
         self._step_begins = session.guarded(NAME, session.timeline.step_begins)
         self._step_ends = session.guarded(NAME, session.timeline.step_ends)
         self.restart()
@@ -49,17 +55,23 @@ class _Optimizers:
         """A forked child has seen none."""
         self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._described: list[dict[str, Any]] = []
-        self._key: Key | None = None
+        self._site: Remembered = (None, 0, None)
         """Where the step that is under way was called; walking the stack again would cost as much."""
 
     def begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
         """Called in every step: as little as can be; the rest is put off."""
         del optimizer, args, kwargs
         try:
-            self._key = key = self._sites.key()
-            arguments = (key, (self._clock(), get_ident()))
-            if self._recorder.deferring:
-                self._recorder.put_off((self._step_begins, arguments))
+            frame = _getframe(1)
+            if frame.f_code.co_filename == self._torchs:
+                frame = frame.f_back or frame
+            site = self._site
+            if frame.f_code is not site[0] or frame.f_lasti != site[1]:
+                site = self._site = self._sites.remembered(frame)
+            arguments = (site[2], self._clock(), get_ident())
+            recorder = self._recorder
+            if recorder.deferring:
+                recorder.put_off((self._step_begins, arguments))
             else:
                 self._step_begins(*arguments)
         except Exception as error:
@@ -72,12 +84,14 @@ class _Optimizers:
         try:
             known = self._known.get(id(optimizer))
             number = known[1] if known is not None and known[0]() is optimizer else self._number(optimizer)
-            arguments = (self._key, number, (self._clock(), get_ident()))
-            if self._recorder.deferring:
-                self._recorder.put_off((self._step_ends, arguments))
+            now = self._clock()
+            arguments = (self._site[2], number, now, get_ident())
+            recorder = self._recorder
+            if recorder.deferring:
+                recorder.put_off((self._step_ends, arguments))
             else:
                 self._step_ends(*arguments)
-            self._recorder.tick()
+            recorder.tick()
         except Exception as error:
             if not self.session.is_blamed(NAME, error):
                 raise
@@ -121,24 +135,41 @@ def _watch_backward(session: Session, torch: Any) -> None:  # noqa: ANN401
     recorder, sites, clock = session.recorder, session.sites, session.timeline.clock
     begins = session.guarded(NAME, session.timeline.backward_begins)
     ends = session.guarded(NAME, session.timeline.backward_ends)
-    looks = session.on_backward
+    put_off, looks = recorder.put_off, session.on_backward
+    of_tensor = torch.Tensor.backward.__code__
+    site: Remembered = (None, 0, None)
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        nonlocal site
         key = None
         try:
-            key = sites.key()
-            recorder.later(begins, key, (clock(), get_ident()))
+            frame = _getframe(1)
+            if frame.f_code is of_tensor:
+                frame = frame.f_back or frame
+            known = site
+            if frame.f_code is not known[0] or frame.f_lasti != known[1]:
+                site = known = sites.remembered(frame)
+            key = known[2]
+            del frame
+            if recorder.deferring:
+                put_off((begins, (key, clock(), get_ident())))
+            else:
+                begins(key, clock(), get_ident())
             if _keeps_graph(args, kwargs):
                 recorder.event("kept-graph", "backward", key=key)
-            for look in tuple(looks):
-                look(args[0] if args else kwargs.get("tensors"))
+            if looks:
+                for look in tuple(looks):
+                    look(args[0] if args else kwargs.get("tensors"))
         except Exception as error:
             if not session.is_blamed(NAME, error):
                 raise
         try:
             return original(*args, **kwargs)
         finally:
-            recorder.later(ends, key, (clock(), get_ident()))
+            if recorder.deferring:
+                put_off((ends, (key, clock(), get_ident())))
+            else:
+                ends(key, clock(), get_ident())
 
     torch.autograd.backward = backward
