@@ -321,12 +321,15 @@ _CANONICAL = {
 }
 
 
+_LIGHTNING = ("pytorch_lightning.", "lightning.pytorch.", "lightning.")
+
+
 def canonical(dotted: str) -> str:
     """The public spelling of a torch name that can be imported in several ways."""
     found = _CANONICAL.get(dotted)
     if found or "()" in dotted:
         return found or dotted
-    for prefix in ("pytorch_lightning.", "lightning.pytorch.", "lightning."):
+    for prefix in _LIGHTNING if dotted.startswith(_LIGHTNING) else ():
         if dotted.startswith(prefix) and dotted.count(".") <= prefix.count(".") + 2:
             return "lightning." + dotted.rpartition(".")[2]
     return dotted
