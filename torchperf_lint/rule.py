@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from torchperf_lint.errors import RuleContractError
@@ -56,8 +55,13 @@ _FENCE = pattern(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 class _Docs:
     """Reads a rule's documentation when it is asked for: a run that only lints needs none."""
 
+    def __init__(self) -> None:
+        self._read: dict[type[Rule], dict[str, str]] = {}
+
     def __get__(self, _rule: Rule | None, cls: type[Rule]) -> dict[str, str]:
-        return docstring_sections(cls)
+        if cls not in self._read:
+            self._read[cls] = docstring_sections(cls)
+        return self._read[cls]
 
 
 class Rule:
@@ -193,7 +197,6 @@ class RunRule(Rule, abstract=True):
         raise NotImplementedError
 
 
-@lru_cache(None)
 def docstring_sections(cls: type[Rule]) -> dict[str, str]:
     """Section title -> body of a rule's docstring, in order."""
     parts = _SECTION.split(inspect.cleandoc(cls.__doc__ or ""))

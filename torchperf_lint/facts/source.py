@@ -203,7 +203,7 @@ class SourceFile:
 
     @cached_property
     def _parts(self) -> str:
-        """What stands between blanks in the text, each once: less than half of it, for some 300 triggers to be sought."""
+        """What stands between blanks in the text, each once: less than half of it to seek 300 triggers in."""
         return " ".join(set(self.text.split()))
 
     def once(self, ask: Callable[[SourceFile], T]) -> T:

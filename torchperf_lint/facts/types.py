@@ -41,6 +41,7 @@ class Types:
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
         self._locals: dict[str, frozenset[str]] = {}
+        self._chains_returned: dict[str, dict[int, list[str]]] = {}
         self._built: dict[tuple[str, int], bool] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
@@ -248,9 +249,18 @@ class Types:
         """What a function returns, from the chains in its return statements."""
         kept = (key, depth)
         if kept not in self._returns:
-            chains = [c for f, c in self.index.outlines[key.path].returns if f == key.index]
+            chains = self._return_chains(key.path).get(key.index, ())
             self._returns[kept] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
         return self._returns[kept]
+
+    def _return_chains(self, path: str) -> dict[int, list[str]]:
+        """Function -> the chains in its return statements."""
+        if path not in self._chains_returned:
+            table: dict[int, list[str]] = {}
+            for function, chain in self.index.outlines[path].returns:
+                table.setdefault(function, []).append(chain)
+            self._chains_returned[path] = table
+        return self._chains_returned[path]
 
     def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
         """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
