@@ -129,11 +129,17 @@ class Site:
     @property
     def location(self) -> Location:
         """The exact span of the call."""
-        try:
-            start, end = self.unit.span(self.node)
-        except TooDeepToLocate:
-            start, end = self.file.span(self.call)
+        around = self.file.enclosing(self.record.function).ancestors(self.call)
+        # Before Python 3.12 `ast` is not always right about what stands in an f-string.
+        asked = any(isinstance(node, ast.JoinedStr) for node in around)
+        start, end = self._located() if asked else self.file.span(self.call)
         return Location(self.file.shown, *start, *end)
+
+    def _located(self) -> tuple[Position, Position]:
+        try:
+            return self.unit.span(self.node)
+        except TooDeepToLocate:
+            return self.file.span(self.call)
 
     def keyword(self, name: str) -> ast.expr | None:
         """The value of a keyword argument."""
