@@ -1,7 +1,7 @@
 """SourceFile: what a rule sees of one file.
 
-Candidates come from the outline and are judged by values; libcst parses only the statements that hold a surviving
-candidate, for exact spans, and the functions around those that are edited.
+Candidates come from the outline and are judged by values; libcst parses only the functions around what is edited, and
+the statements with f-strings that hold a surviving candidate, for exact spans.
 """
 
 from __future__ import annotations
