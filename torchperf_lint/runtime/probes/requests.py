@@ -2,8 +2,7 @@
 
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
 `nn.Module.__call__` and the blocks' `__enter__` and `__exit__` are replaced, and given back by the first backward pass
-after a loader's batch: from then on batches and steps say all. What Dynamo traces is the original; its tracebacks in
-logs name our frame.
+after a loader's batch: from then on batches and steps say all. What Dynamo traces is the original.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.runtime.probes import _dynamo
+from torchperf_lint.runtime.probes import _dynamo, _over_eval_frame
 from torchperf_lint.runtime.requests import Requests
 
 if TYPE_CHECKING:
@@ -40,42 +38,10 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 
 
 def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
-    yield _Patch(torch.nn.Module, _CALLS, _calling(torch, calls))
+    yield _Patch(torch.nn.Module, _CALLS, _over_eval_frame.calling(torch, calls))
     for block in (torch.no_grad, torch.inference_mode):
         yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
         yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
-
-
-def _is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
-    """What Dynamo takes for a constant; torch before 2.1 has none, and its Dynamo passes `__call__` by."""
-    compiler = getattr(torch, "compiler", None)
-    return getattr(compiler, "is_dynamo_compiling", getattr(compiler, "is_compiling", bool))
-
-
-def _calling(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
-    original, is_tracing, has_gradients = torch.nn.Module.__call__, _is_tracing(torch), torch.is_grad_enabled
-
-    @functools.wraps(original)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if is_tracing() or not calls.awake:
-            return original(self, *args, **kwargs)
-        here = calls.requests.here
-        if here.inside:
-            return original(self, *args, **kwargs)
-        if calls.learns and has_gradients():
-            # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
-            here.inside = True
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                here.inside = False
-        calls.begins(self)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            calls.ends()
-
-    return call
 
 
 def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401
