@@ -1,4 +1,4 @@
-"""What a run imports: libcst takes as long as all the rest, and a file with nothing to report needs none of it."""
+"""What a run imports: libcst takes as long as all the rest, and a file with nothing to edit needs none of it."""
 
 import subprocess
 import sys
@@ -16,10 +16,17 @@ print("libcst" in sys.modules)
 """
 CLEAN = "import torch\n\n\ndef f(x):\n    return torch.relu(x)\n"
 FOUND = "import torch.nn as nn\n\nmodel = nn.DataParallel(nn.Linear(2, 2))\n"
+FIXABLE = """import torch
+
+for batch in loader:
+    loss.backward()
+    optimizer.step()
+    torch.cuda.empty_cache()
+"""
 
 
-@pytest.mark.parametrize(("text", "imported"), [(CLEAN, "False"), (FOUND, "True")], ids=["clean", "found"])
-def test_libcst_is_imported_where_something_is_found(text, imported, tmp_path):
+@pytest.mark.parametrize(("text", "imported"), [(CLEAN, "False"), (FOUND, "False"), (FIXABLE, "True")])
+def test_libcst_is_imported_where_something_is_edited(text, imported, tmp_path):
     (tmp_path / "model.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-c", RUN, "model.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

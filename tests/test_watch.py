@@ -65,6 +65,19 @@ print(seen.evidence.in_process, seen.evidence.simulated, seen.evidence.utilisati
     assert run(tmp_path, code) == [f"5 {sites(5)}", f"7 {sites(7)}", "True True None True"]
 
 
+def test_an_optimizer_that_was_there_before_the_block_is_seen(tmp_path):
+    code = """
+model = torch.nn.Linear(4, 1)
+early = torch.optim.SGD(model.parameters(), lr=0.1)
+with watch() as seen:
+    for _ in range(4):
+        model(torch.ones(2, 4)).sum().backward()
+        early.step()
+print(seen.steps)
+"""
+    assert run(tmp_path, code) == ["4"]
+
+
 def test_watches_follow_each_other_and_each_sees_its_own(tmp_path):
     code = """
 from torchperf_lint.runtime import in_process

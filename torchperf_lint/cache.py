@@ -5,12 +5,10 @@ JSON and not pickle: a cache directory may come with a repository, and reading i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -131,6 +129,8 @@ _UNUSABLE = (OSError, ValueError, KeyError, IndexError, TypeError, AttributeErro
 
 def _write(path: Path, held: object) -> None:
     try:
+        import tempfile
+
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -184,4 +184,6 @@ def _made_by() -> str:
 
 
 def _digest(text: str) -> str:
+    import hashlib  # brings OpenSSL with it, for nothing where no cache is kept
+
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

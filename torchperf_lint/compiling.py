@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from torchperf_lint.amounts import ms
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Location
 
 COMPILE, BREAK = "compile", "graph-break"
 """Kinds of events."""
-FIRST, AGAIN, LIMIT, FAILED = "first", "again", "limit", "failed"
+FIRST, AGAIN, LIMIT, FAILED, BACKWARD = "first", "again", "limit", "failed", "backward"
 """What became of a compilation: the first of a function; another one, as a guard failed; none any more, as there were
-too many; none, as the function cannot be compiled."""
+too many; none, as the function cannot be compiled; a graph for the backward pass."""
 WHOLE = "frame"
 """A break after which a function is not compiled at all."""
 
@@ -33,6 +34,10 @@ class Recompiled:
     steady: int
     """After the warm-up."""
     steady_ms: float
+    turns: int = 0
+    """In how many training steps."""
+    total_ms: float | None = None
+    """In the whole run; None where this torch does not say."""
 
     def told(self) -> str:
         """In words."""
@@ -54,12 +59,16 @@ class Ending:
     """In how many compilations."""
     whole: bool
     """Whether the function is not compiled at all for it."""
+    rest_ms: float | None = None
+    """What compiling the rest of the function took, in the whole run; None where nobody timed it."""
 
     def told(self) -> str:
         """In words."""
         via = f" (from {self.via[0]}:{self.via[1]})" if self.via is not None else ""
         left_out = ", so the function runs uncompiled" if self.whole else ""
-        return f"{self.path}:{self.line}{via}: {'; '.join(reason.rstrip('.') for reason in self.reasons)}{left_out}"
+        rest = f"; compiling what follows took {ms(self.rest_ms)}" if self.rest_ms is not None else ""
+        reasons = "; ".join(reason.rstrip(".") for reason in self.reasons)
+        return f"{self.path}:{self.line}{via}: {reasons}{left_out}{rest}"
 
 
 def compilations(run: Evidence, *whats: str) -> tuple[Event, ...]:
@@ -77,7 +86,8 @@ def _recompiled(event: Event) -> Recompiled:
     steady_ms = event.blocked_ms or 0.0
     guard = event.attributes.get("guard")
     counts = event.count, event.steady
-    return Recompiled(event.function, event.path, event.line, guard, guarded(event), *counts, steady_ms)
+    place = event.function, event.path, event.line, guard, guarded(event)
+    return Recompiled(*place, *counts, steady_ms, event.train_turns, event.total_ms)
 
 
 def guarded(event: Event) -> tuple[str, int] | None:
@@ -92,15 +102,18 @@ def endings(run: Evidence) -> tuple[Ending, ...]:
     for event in run.events:
         if event.kind == BREAK and event.path:
             places.setdefault((event.path, event.line), []).append(event)
-    found = [_ending(path, line, events) for (path, line), events in places.items()]
+    resumed = [event for event in compilations(run) if event.attributes.get("resumed")]
+    found = [_ending(path, line, events, resumed) for (path, line), events in places.items()]
     return tuple(sorted(found, key=lambda e: (-e.count, e.path, e.line)))
 
 
-def _ending(path: str, line: int, events: list[Event]) -> Ending:
+def _ending(path: str, line: int, events: list[Event], resumed: list[Event]) -> Ending:
     reasons = dict.fromkeys(reason for event in events if (reason := reason_of(event)))
     via = next((event.via for event in events if event.via is not None), None)
     whole = any(event.what == WHOLE for event in events)
-    return Ending(path, line, via, tuple(reasons), sum(event.count for event in events), whole)
+    # What is left of a function begins at the line of the break.
+    rest = [e.total_ms for e in resumed if (e.path, e.line) == (path, line) and e.total_ms is not None]
+    return Ending(path, line, via, tuple(reasons), sum(e.count for e in events), whole, sum(rest) if rest else None)
 
 
 def reason_of(event: Event) -> str:

@@ -49,6 +49,8 @@ class Event:
     eval_turns: int = 0
     blocked_ms: float | None = None
     """Host time blocked after the warm-up, summed."""
+    total_ms: float | None = None
+    """Of compilations: what they took in the whole run, warm-up included."""
     bubble_ms: float | None = None
     """Time that the device idled for it, summed over the steps of the run's window; None where it was in none."""
     copy_ms: float | None = None

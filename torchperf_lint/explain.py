@@ -20,7 +20,7 @@ BEGIN = "<!-- rules:begin -->"
 END = "<!-- rules:end -->"
 _TABLE = pattern(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 # Full stops and colons within code do not end it.
-_SENTENCE = pattern(r"(?:`[^`]*`|[^`])*?[.:](?=\s|$)")
+_SENTENCE = pattern(r"(?:`[^`]*`|[^`.:]|[.:](?!\s|$))*[.:](?=\s|$)")
 
 
 def find_rule(code_or_name: str) -> type[Rule]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 
 class _Ranked(str, Enum):
     """A word with an order: the first member declared ranks highest."""
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """0 for the first member declared."""
         return list(type(self)).index(self)

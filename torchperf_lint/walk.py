@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from itertools import islice
@@ -163,6 +162,8 @@ def _listed_in(directory: str, listed: Listed | None) -> Listed | None:
 
 def _git(directory: Path, *arguments: str) -> bytes | None:
     """What git prints, or None where it fails."""
+    import subprocess  # dear, and needed in work trees only
+
     environment = {name: value for name, value in os.environ.items() if name not in _GIT_STATE}
     # A repository's own fsmonitor setting would run a program of its choice.
     command = ["git", "-c", "core.fsmonitor=false", "-C", str(directory), *arguments]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from torchperf_lint.errors import CannotFix
@@ -30,6 +28,9 @@ def write(path: Path, before: bytes, after: bytes) -> None:
 
 
 def _replace(real: Path, status: os.stat_result, before: bytes, after: bytes) -> None:
+    import shutil  # both are dear, and most runs write nothing
+    import tempfile
+
     handle, name = tempfile.mkstemp(prefix=f".{real.name}.", suffix=".torchperf-lint", dir=real.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -386,3 +386,15 @@ def test_a_package_that_is_the_root_itself_imports_its_own_parts_by_its_name():
     )
     assert Index(outlines, root="other").module("pkg.nets.parts", "main.py") is None
     assert Index(outlines, root="torch").module("torch.nets.parts", "main.py") is None  # the library, whoever else
+
+
+def test_each_link_of_a_long_chain_of_classes_is_read_a_few_times(monkeypatch):
+    count = 200
+    chain = "".join(f"class C{n}(C{n - 1}):\n    pass\n" for n in range(1, count))
+    index = index_of({"main.py": f"class C0:\n    pass\n{chain}"})
+    asked = []
+    bases = index.bases
+    monkeypatch.setattr(index, "bases", lambda cls: asked.append(cls) or bases(cls))
+    for n in reversed(range(count)):
+        assert len(list(index.ancestry(the_class(index, f"C{n}")))) == n + 1
+    assert len(asked) <= 4 * count

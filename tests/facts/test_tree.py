@@ -203,3 +203,9 @@ def test_the_outermost_function():
     by_name = {f.name: i for i, f in enumerate(found.functions)}
     assert [outermost(found, by_name[n]) for n in ("f", "g", "h", "k")] == [by_name[n] for n in ("f", "f", "f", "k")]
     assert outermost(found, 0) == 0
+
+
+def test_a_call_behind_a_long_chain_of_elif_is_located():
+    branches = "".join(f"    elif k == {n}:\n        y = {n}\n" for n in range(400))
+    text = f"def f(k):\n    if k:\n        y = 0\n{branches}    return g(y)\n"
+    assert calls_of_units(text) == calls_of_ast(text)

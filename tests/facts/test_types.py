@@ -314,7 +314,7 @@ def test_which_external_classes_are_modules(dotted, expected):
     ],
 )
 def test_a_chain_splits_into_its_parts(chain, head, parts):
-    assert split(chain) == (head, parts)
+    assert split(chain) == (head, tuple(parts))
 
 
 def test_an_answer_does_not_depend_on_who_asked_first():

@@ -24,7 +24,7 @@ def entries(times, module):
     entered = []
     def count(frame, event, argument):
         code = frame.f_code
-        if event == "call" and code.co_name == "call" and code.co_filename.endswith("requests.py"):
+        if event == "call" and code.co_name == "call" and code.co_filename.endswith("_over_eval_frame.py"):
             entered.append("original" not in code.co_freevars)
     sys.setprofile(count)
     for _ in range(times):

@@ -16,7 +16,7 @@ from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
 from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.patterns import pattern
@@ -43,7 +43,7 @@ class ElementStore(NamedTuple):
 
 def element_stores(file: SourceFile) -> Iterator[ElementStore]:
     """The hot statements that put a number of the host into one element."""
-    if not _STORES.search(file.text):
+    if not hot_functions(file) or not _STORES.search(file.text):
         return
     for spot in hot_nodes(file, ast.Assign):
         node = spot.expression

@@ -16,7 +16,7 @@ from torchperf_lint.facts.left_behind import LeftBehind
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_nodes
+from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
 from torchperf_lint.facts.steady_indices import steady_index
 from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
@@ -63,7 +63,7 @@ class HostIndex(NamedTuple):
 
 def host_indices(file: SourceFile) -> Iterator[HostIndex]:
     """The hot subscripts of device tensors by a list, or by what lies in host memory."""
-    if not file.mentions(_MAY_BE_ON_HOST) and not _LISTED.search(file.text):
+    if not hot_functions(file) or not (file.mentions(_MAY_BE_ON_HOST) or _LISTED.search(file.text)):
         return
     causes: dict[ast.Call | str, Position] = {}
     for spot in hot_nodes(file, ast.Subscript):

@@ -8,6 +8,7 @@ itself is called counts as well: it may be a package.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -183,8 +184,26 @@ class Index:
         """The class itself and all its bases, each once, in the order in which Python looks them through."""
         start = Thing("class", cls.path, cls.index)
         if start not in self._ancestry:
-            self._ancestry[start] = resolution_order(start, lambda c: self.bases(c) if c.kind == "class" else ())
+            for each in reversed(self._only_bases(start)):
+                self._ancestry[each] = self._order(each)
         yield from self._ancestry[start]
+
+    def _only_bases(self, cls: Thing) -> list[Thing]:
+        """A class, its only base, that one's only base: a long chain is read from its top, each link once."""
+        found = {cls: None}
+        while len(bases := self.bases(cls)) == 1:
+            (cls,) = bases
+            if cls.kind != "class" or cls in found or cls in self._ancestry:
+                break
+            found[cls] = None
+        return list(found)
+
+    def _order(self, cls: Thing) -> tuple[Thing, ...]:
+        bases = self.bases(cls)
+        above = self._ancestry.get(bases[0], ()) if len(bases) == 1 else ()
+        if above and cls not in above:
+            return (cls, *above)
+        return resolution_order(cls, lambda c: self.bases(c) if c.kind == "class" else ())
 
     def record(self, cls: Thing) -> Class:
         """The outline of a project class."""
@@ -233,6 +252,8 @@ class Index:
     def _find_overrides(self, key: FunctionKey) -> list[FunctionKey]:
         found = [key]
         index = self.function(key).class_index
+        if self._defining[self.function(key).name] <= 1:
+            return found
         queue = list(self.subclasses.get((key.path, index), ())) if index >= 0 else []
         name = self.function(key).name
         seen: set[Thing] = set()
@@ -245,6 +266,12 @@ class Index:
                 found.append(FunctionKey(cls.path, self.record(cls).methods[name]))
             queue.extend(self.subclasses.get((cls.path, cls.index), ()))
         return found
+
+    @cached_property
+    def _defining(self) -> Counter[str]:
+        """Method name -> how many classes define it."""
+        classes = (cls for outline in self.outlines.values() for cls in outline.classes)
+        return Counter(name for cls in classes for name in cls.methods)
 
     def set_from_outside(self, path: str) -> frozenset[str]:
         """The attributes that a file sets of anything but `self`."""
@@ -321,12 +348,15 @@ _CANONICAL = {
 }
 
 
+_LIGHTNING = ("pytorch_lightning.", "lightning.pytorch.", "lightning.")
+
+
 def canonical(dotted: str) -> str:
     """The public spelling of a torch name that can be imported in several ways."""
     found = _CANONICAL.get(dotted)
     if found or "()" in dotted:
         return found or dotted
-    for prefix in ("pytorch_lightning.", "lightning.pytorch.", "lightning."):
+    for prefix in _LIGHTNING if dotted.startswith(_LIGHTNING) else ():
         if dotted.startswith(prefix) and dotted.count(".") <= prefix.count(".") + 2:
             return "lightning." + dotted.rpartition(".")[2]
     return dotted

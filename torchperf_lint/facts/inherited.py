@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|\w*LogitsWarper|StoppingCriteria)$")
 _OF_DECODING = frozenset({"input_ids", "scores"})
 """What `generate` gives to processors of logits and to stopping criteria."""
+_MOST_BASES = 50
+"""How many classes are looked at, the own one first: nobody derives further, but generated code does."""
 
 
 def promised_to_override(values: Values, function: Function, name: str, frame: Frame) -> Value:
@@ -24,7 +27,7 @@ def promised_to_override(values: Values, function: Function, name: str, frame: F
     if function.class_index < 0 or function.name == "__init__":
         return UNKNOWN
     own = Thing("class", frame.path, function.class_index)
-    for base in values.index.ancestry(own):
+    for base in islice(values.index.ancestry(own), _MOST_BASES):
         if base.kind == "external":
             if function.name == "__call__" and name in _OF_DECODING and _DECODING_BASE.search(base.dotted):
                 return tensor(ANYWHERE, f"`generate` gives `{name}` to each `{base.dotted}`", Confidence.LIKELY)

@@ -56,8 +56,10 @@ class Namesakes:
         if own is not None:
             return self._in_subclasses(own, name)
         receiver = call.callee[: -len(name) - 1]
+        if not call.callee.endswith(f".{name}") or receiver.endswith(")"):
+            return []
         found = self._few.get(name, ()) or self._handed_down(path, call, name) or self._of_kind(receiver, name)
-        if not found or not call.callee.endswith(f".{name}") or receiver.endswith(")"):
+        if not found:
             return []
         known = self.types.things(path, call.function, receiver)
         if not all(thing.dotted in _ANY or _KEPT.search(thing.dotted) for thing in known):

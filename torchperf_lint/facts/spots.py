@@ -73,6 +73,10 @@ NOT_KNOWN = Hot("elements", "", "", Confidence.POSSIBLE, "", 0)
 
 def hot_functions(file: SourceFile) -> list[int]:
     """The functions of a file that are hot or hold a hot loop; 0 is the module."""
+    return file.once(_hot_functions)
+
+
+def _hot_functions(file: SourceFile) -> list[int]:
     hotness, outline = file.project.hotness, file.outline
     numbers = range(1, len(outline.functions))
     found = {number for number in numbers if FunctionKey(file.path, number) in hotness.functions}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.facts.spots import hot_functions, hot_nodes
 from torchperf_lint.facts.trainable import class_records, is_of_a_library, speaks_of_freezing, trainable_parts
 from torchperf_lint.facts.value import Value
 
@@ -24,7 +24,7 @@ _GRADIENTS = ("autograd.grad", "create_graph", "torch.func", "checkpoint(", "aut
 
 def thrown_graphs(file: SourceFile) -> Iterator[tuple[Site, ast.Call, Value]]:
     """The calls of networks in hot code whose result is detached, with the call of `detach` and what the network is."""
-    if file.mentions(_GRADIENTS) or speaks_of_freezing(file.text):
+    if file.mentions(_GRADIENTS) or not hot_functions(file) or speaks_of_freezing(file.text):
         return
     for end in hot_nodes(file, ast.Call):
         detach = end.expression

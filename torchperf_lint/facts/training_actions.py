@@ -46,8 +46,8 @@ class TrainingActions:
         outline, calls = self.index.outlines[path], self.calls.directly_in(path, index)
         region = outline.regions[index]
         taken = {c.line for c in calls if c.callee == "next"} - {c.line for c in calls if _OF_A_MODULE.search(c.callee)}
-        bound = (b.line for b in outline.bindings if b.value.startswith("next()") and b.function == region.function)
-        line = next((line for line in bound if line in taken), None)
+        bound = (b for b in outline.bindings if b.line in taken and b.function == region.function) if taken else ()
+        line = next((b.line for b in bound if b.value.startswith("next()")), None)
         inside = range(index + 1, len(outline.regions)) if line is not None else ()
         for inner in inside:
             if self._loop_around(path, inner) == index and self.of_loop(path, inner):

@@ -79,7 +79,7 @@ class Unit:
     def _positions(self) -> dict[cst.CSTNode, CodeRange]:
         try:
             return self._resolved()
-        except RecursionError:
+        except (RecursionError, KeyError):  # libcst loses the one to the other while it leaves its `with` blocks
             return _with_a_deep_stack(self._resolved)
 
     def _resolved(self) -> dict[cst.CSTNode, CodeRange]:

@@ -5,6 +5,7 @@ Nominal only: which class or function. What kind of value and on which device is
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
@@ -39,6 +40,8 @@ class Types:
         self._bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._class_bindings: dict[str, dict[tuple[int, str], list[Binding]]] = {}
         self._nested: dict[str, dict[tuple[int, str], int]] = {}
+        self._locals: dict[str, frozenset[str]] = {}
+        self._chains_returned: dict[str, dict[int, list[str]]] = {}
         self._built: dict[tuple[str, int], bool] = {}
         self._targets: dict[tuple[str, int, str], list[FunctionKey]] = {}
         self._returns: dict[tuple[FunctionKey, int], tuple[Thing, ...]] = {}
@@ -46,9 +49,15 @@ class Types:
     def things(self, path: str, function: int, chain: str, depth: int = 0) -> tuple[Thing, ...]:
         """Everything the chain may denote in that function, best evidence first; empty when unknown."""
         key = (path, function, chain, depth)
-        if key not in self._things:
-            self._things[key] = self._find_things(path, function, chain, depth)
-        return self._things[key]
+        found = self._things.get(key)
+        if found is None:
+            # What no function of the file binds is the same in all of them.
+            if function and split(chain)[0] not in self._local_names(path):
+                found = self.things(path, 0, chain, depth)
+            else:
+                found = self._find_things(path, function, chain, depth)
+            self._things[key] = found
+        return found
 
     def _find_things(self, path: str, function: int, chain: str, depth: int) -> tuple[Thing, ...]:
         if depth > MAX_STEPS or "?" in chain or not chain:
@@ -65,7 +74,10 @@ class Types:
             moved = part if part in _SAME and following == "()" and self._is_model(found[0], part) else ""
             if moved:
                 continue
-            found = _unique(t for thing in found for t in self.step(thing, part, depth))
+            if len(found) == 1:
+                found = self.step(found[0], part, depth)
+            else:
+                found = _unique(t for thing in found for t in self.step(thing, part, depth))
         return found
 
     def thing(self, path: str, function: int, chain: str) -> Thing | None:
@@ -93,6 +105,15 @@ class Types:
         if member is not None:
             return (member,)
         return (Thing("external", dotted=f"builtins.{name}"),) if name in _BUILTINS else ()
+
+    def _local_names(self, path: str) -> frozenset[str]:
+        """The names that a file's code binds, parameters and nested functions among them; imports are not."""
+        if path not in self._locals:
+            outline = self.index.outlines[path]
+            bound = [binding.target for binding in outline.bindings]
+            taken = [parameter.name for function in outline.functions for parameter in function.parameters]
+            self._locals[path] = frozenset((*bound, *taken, *(function.name for function in outline.functions)))
+        return self._locals[path]
 
     def _local(self, path: str, scope: int, record: Function, name: str, depth: int) -> tuple[Thing, ...] | None:
         own = record.parameters[0].name if record.class_index >= 0 and record.parameters else None
@@ -228,9 +249,18 @@ class Types:
         """What a function returns, from the chains in its return statements."""
         kept = (key, depth)
         if kept not in self._returns:
-            chains = [c for f, c in self.index.outlines[key.path].returns if f == key.index]
+            chains = self._return_chains(key.path).get(key.index, ())
             self._returns[kept] = _unique(t for c in chains for t in self.things(key.path, key.index, c, depth + 1))
         return self._returns[kept]
+
+    def _return_chains(self, path: str) -> dict[int, list[str]]:
+        """Function -> the chains in its return statements."""
+        if path not in self._chains_returned:
+            table: dict[int, list[str]] = {}
+            for function, chain in self.index.outlines[path].returns:
+                table.setdefault(function, []).append(chain)
+            self._chains_returned[path] = table
+        return self._chains_returned[path]
 
     def attribute(self, thing: Thing, name: str, depth: int) -> tuple[Thing, ...]:
         """What `thing.name` denotes: a method, or what any method of the class or its bases assigns to it."""
@@ -377,11 +407,12 @@ def is_module_name(dotted: str) -> bool:
     return bool(_MODULES.match(dotted)) and dotted not in _NOT_MODULES
 
 
-def split(chain: str) -> tuple[str, list[str]]:
+@lru_cache(1 << 14)
+def split(chain: str) -> tuple[str, tuple[str, ...]]:
     """A chain's head name and its further parts."""
     match = _HEAD.match(chain)
     head = match.group() if match else ""
-    return head, _PARTS.findall(chain, len(head))
+    return head, tuple(_PARTS.findall(chain, len(head)))
 
 
 def _unique(things: object) -> tuple[Thing, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchperf_lint.amounts import ms, percent
 from torchperf_lint.bounds import loop_of
 from torchperf_lint.comparing import Comparison
+from torchperf_lint.compile_cost import cost_said
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
 from torchperf_lint.model import Diagnosis
@@ -94,6 +95,8 @@ def _facts(run: Evidence) -> Markup:
         ("in all", ms(run.wall_s * 1000) if run.wall_s is not None else _UNKNOWN),
         ("exit code", _ending(run)),
     ]
+    if compiled := cost_said(run):
+        said.append(("compiling", "; ".join(compiled)))
     if len(run.ranks) > 1:
         said.append(("ranks", ranks_of(run)))
     return el("dl", *(el("div", el("dt", name), el("dd", text)) for name, text in said), class_="facts")

@@ -15,6 +15,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.reporters import View
+from torchperf_lint.reporters._compiling import show_compiling
 from torchperf_lint.reporters._page import INDENT, Page, page
 from torchperf_lint.reporters._ranks import ended_early, show_ranks
 from torchperf_lint.reporters._run_findings import unfound, verdicts
@@ -42,6 +43,7 @@ def render_run(report: RunReport, view: View) -> str:
     if not view.quiet:
         _header(sheet, report)
         show_breakdown(sheet, report)
+        show_compiling(sheet, report.run)
         show_utilisation(sheet, report.run)
         show_ranks(sheet, report.run)
         _diagnoses(sheet, report, todo)

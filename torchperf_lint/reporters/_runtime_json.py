@@ -8,6 +8,7 @@ from dataclasses import asdict
 from torchperf_lint.evidence import Event, Evidence, Rank, Spread
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rates import per_eval_batch, per_step
+from torchperf_lint.reporters._compiling import compiling_figures
 from torchperf_lint.reporters._requests import requests_figures
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.stragglers import late_phases, turns
@@ -34,6 +35,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "stragglers": _stragglers(run),
         "step_ms": _spread(run.step_ms, run.simulated),
         "breakdown": _breakdown(report),
+        "compiling": compiling_figures(run),
         "sites": [_site(event, run, _found(event, told)) for event in sorted_sites(run)],
         "window": _window(run),
         "utilisation": _utilisation(run),

@@ -149,6 +149,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
             blocked_ms=count["steady_ms"],
+            total_ms=count["ms"] if definition["kind"] == "compile" else None,
             bubble_ms=bubble,
             copy_ms=copy_ms,
             nbytes=count["bytes"],

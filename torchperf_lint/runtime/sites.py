@@ -130,6 +130,13 @@ class Sites:
         # The site of a library's line, or of torch's, depends on who has called that.
         return (code if self._kinds.get(code.co_filename) == PROJECT else None), frame.f_lasti, key
 
+    def outside(self, frame: FrameType) -> FrameType:
+        """The first frame, from this one on, that is not of files known as torch's own; the last where all are."""
+        kinds = self._kinds
+        while kinds.get(frame.f_code.co_filename) == INTERNAL and frame.f_back is not None:
+            frame = frame.f_back
+        return frame
+
     def _walk(self, frame: FrameType | None) -> Key | None:
         kinds = self._kinds
         library: FrameType | None = None

@@ -3,7 +3,7 @@
 Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
 `nn.Module.__call__` (or that of a few classes, see `_outermost`) and the blocks' `__enter__` and `__exit__` are
 replaced, and given back by the first backward pass after a loader's batch: from then on batches and steps say all.
-What Dynamo traces is the original; its tracebacks in logs name our frame.
+What Dynamo traces is the original.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.runtime.probes import _dynamo, _outermost
+from torchperf_lint.runtime.probes import _dynamo, _outermost, _over_eval_frame
 from torchperf_lint.runtime.requests import Requests
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     """Watch calls and blocks until a loader feeds training."""
     calls = _Calls(session, torch)
     original = torch.nn.Module.__call__
-    everywhere = _Patch(torch.nn.Module, _CALLS, _calling(torch, calls, original))
-    there = _calling(torch, calls, _current_call(torch.nn.Module))
+    everywhere = _Patch(torch.nn.Module, _CALLS, _over_eval_frame.calling(torch, calls, original))
+    there = _over_eval_frame.calling(torch, calls, _over_eval_frame.current_call(torch.nn.Module))
     calls.outermost = _outermost.Outermost(torch.nn.Module, everywhere, there)
     calls.patches = [everywhere, *_patches(torch, calls)]
     calls.restart()
@@ -49,48 +48,6 @@ def _patches(torch: Any, calls: _Calls) -> Any:  # noqa: ANN401
     for block in (torch.no_grad, torch.inference_mode):
         yield _Patch(block, "__enter__", _entering(block.__enter__, calls))
         yield _Patch(block, "__exit__", _leaving(block.__exit__, calls))
-
-
-def _is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
-    """What Dynamo takes for a constant; torch before 2.1 has none, and its Dynamo passes `__call__` by."""
-    compiler = getattr(torch, "compiler", None)
-    return getattr(compiler, "is_dynamo_compiling", getattr(compiler, "is_compiling", bool))
-
-
-def _current_call(module_class: Any) -> Any:  # noqa: ANN401
-    """What calls modules at the time: somebody may replace it while ours is at their classes."""
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        return module_class.__call__(self, *args, **kwargs)
-
-    return call
-
-
-def _calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
-    is_tracing, has_gradients = _is_tracing(torch), torch.is_grad_enabled
-
-    @functools.wraps(torch.nn.Module.__call__)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if is_tracing() or not calls.awake:
-            return original(self, *args, **kwargs)
-        here = calls.requests.here
-        if here.inside:
-            return original(self, *args, **kwargs)
-        calls.seen(type(self))
-        if calls.learns and has_gradients():
-            # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
-            here.inside = True
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                here.inside = False
-        calls.begins(self)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            calls.ends()
-
-    return call
 
 
 def _entering(original: Any, calls: _Calls) -> Any:  # noqa: ANN401

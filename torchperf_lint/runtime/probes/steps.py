@@ -1,26 +1,35 @@
-"""Steps, by the optimizers' own hooks, and backward passes.
+"""Steps of optimizers, and backward passes.
 
-`register_optimizer_step_{pre,post}_hook` are global: they see every optimizer of every kind (since torch 2.0). The
-optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step; where it is replaced
-(the next fold, the next stage), its successor does.
+`Optimizer.profile_hook_step` puts torch's own wrapper around the `step` of each class, when the first optimizer of it
+is made (since torch 2.0): ours goes around that. Where some class had torch's before, the global hooks
+`register_optimizer_step_{pre,post}_hook` tell of it. They run within what Dynamo compiles of a step, where it would
+trace them, or they would see nothing; so there are none where none is needed.
+
+The optimizer seen first closes a step of the run, so that the two optimizers of a GAN make one step; where it is
+replaced (the next fold, the next stage), its successor does.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 import weakref
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from sys import _getframe
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.probes import _over_eval_frame
+
 if TYPE_CHECKING:
+    from types import FrameType
+
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Remembered
 
 NAME = "steps"
 _HOOKED = "torch.optim.optimizer"
+_WRAPS = "profile_hook_step"
 _RETAIN = 2
 """Position of `retain_graph`."""
 
@@ -32,11 +41,48 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 
     if not hasattr(optimizer, "register_optimizer_step_post_hook"):
         return f"torch {torch.__version__} has no global optimizer hooks (2.0 or later has)"
-    watched = _Optimizers(session)
-    optimizer.register_optimizer_step_pre_hook(watched.begins)
-    optimizer.register_optimizer_step_post_hook(watched.ends)
+    watched, traced = _Optimizers(session), _over_eval_frame.is_tracing(torch)
+    _wrap_steps(optimizer.Optimizer, watched, traced)
+    if not hasattr(optimizer.Optimizer, _WRAPS) or any(map(_is_wrapped, _below(optimizer.Optimizer))):
+        optimizer.register_optimizer_step_pre_hook(_hook(lambda _: watched.begins(_getframe(1)), traced))
+        optimizer.register_optimizer_step_post_hook(_hook(watched.ends, traced))
     session.restarts.append(watched.restart)
     return None
+
+
+def _wrap_steps(cls: Any, watched: _Optimizers, traced: Callable[[], bool]) -> None:  # noqa: ANN401
+    """Have ours put around the step of each class to come."""
+    original = getattr(cls, _WRAPS, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def profile_hook_step(step: Any) -> Any:  # noqa: ANN401
+        return _over_eval_frame.stepping(original(step), traced, watched.begins, watched.ends)
+
+    setattr(cls, _WRAPS, staticmethod(profile_hook_step))
+
+
+def _below(cls: type[Any]) -> Iterator[type[Any]]:
+    for found in cls.__subclasses__():
+        yield found
+        yield from _below(found)
+
+
+def _is_wrapped(cls: Any) -> bool:  # noqa: ANN401
+    """Whether an optimizer of this class has been made already."""
+    return bool(getattr(getattr(cls, "step", None), "hooked", False))
+
+
+def _hook(tell: Callable[[Any], object], traced: Callable[[], bool]) -> Callable[[Any, Any, Any], None]:
+    """For the classes that had torch's wrapper before ours; of the others our own wrapper tells."""
+
+    def hook(optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
+        del args, kwargs
+        if not traced() and not hasattr(type(optimizer).step, _over_eval_frame.TELLS):
+            tell(optimizer)
+
+    return hook
 
 
 class _Optimizers:
@@ -45,8 +91,6 @@ class _Optimizers:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._recorder, self._sites, self._clock = session.recorder, session.sites, session.timeline.clock
-        self._torchs = sys.modules[_HOOKED].__file__
-        """The file of the wrapper that calls the hooks."""
         self._step_begins = session.guarded(NAME, session.timeline.step_begins)
         self._step_ends = session.guarded(NAME, session.timeline.step_ends)
         self.restart()
@@ -58,13 +102,10 @@ class _Optimizers:
         self._site: Remembered = (None, 0, None)
         """Where the step that is under way was called; walking the stack again would cost as much."""
 
-    def begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
-        """Called in every step: as little as can be; the rest is put off."""
-        del optimizer, args, kwargs
+    def begins(self, frame: FrameType) -> None:
+        """Called in every step, with a frame within it: as little as can be; the rest is put off."""
         try:
-            frame = _getframe(1)
-            if frame.f_code.co_filename == self._torchs:
-                frame = frame.f_back or frame
+            frame = self._sites.outside(frame)
             site = self._site
             if frame.f_code is not site[0] or frame.f_lasti != site[1]:
                 site = self._site = self._sites.remembered(frame)
@@ -78,9 +119,8 @@ class _Optimizers:
             if not self.session.is_blamed(NAME, error):
                 raise
 
-    def ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:  # noqa: ANN401
+    def ends(self, optimizer: Any) -> None:  # noqa: ANN401
         """Called in every step."""
-        del args, kwargs
         try:
             known = self._known.get(id(optimizer))
             number = known[1] if known is not None and known[0]() is optimizer else self._number(optimizer)
