@@ -36,7 +36,7 @@ def code_of_items(loader: Any) -> tuple[str | None, CodeType | None]:  # noqa: A
         if inner is None or not type(dataset).__module__.startswith(_TORCH):
             break
         dataset = inner
-    for name in ("__getitems__", "__getitem__", "__iter__"):
+    for name in ("__iter__",) if _is_iterable(dataset) else ("__getitems__", "__getitem__"):
         code = getattr(getattr(type(dataset), name, None), "__code__", None)
         if code is not None:
             return f"{type(dataset).__name__}.{name}", code
@@ -55,11 +55,15 @@ def code_of_collate(loader: Any) -> tuple[str | None, CodeType | None]:  # noqa:
     return type(function).__name__, getattr(called, "__code__", None)
 
 
-def _length(dataset: Any) -> int | None:  # noqa: ANN401
-    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost. None if it does not say."""
+def _is_iterable(dataset: Any) -> bool:  # noqa: ANN401
     from torch.utils.data import IterableDataset
 
-    if isinstance(dataset, IterableDataset) or not hasattr(type(dataset), "__len__"):
+    return isinstance(dataset, IterableDataset)
+
+
+def _length(dataset: Any) -> int | None:  # noqa: ANN401
+    """`len()` of a map-style data set; an iterable one is not asked: its answer may cost. None if it does not say."""
+    if _is_iterable(dataset) or not hasattr(type(dataset), "__len__"):
         return None
     try:
         return len(dataset)
