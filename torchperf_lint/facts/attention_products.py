@@ -34,6 +34,15 @@ def scores(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return (both[0], keys) if keys is not None and _swapped(both[0]) is None else None
 
 
+def are_by_channels(product: ast.expr) -> bool:
+    """Whether a product of scores takes rows of channels: "b d i, b d j -> b i j"."""
+    said = product.args[0] if isinstance(product, ast.Call) and product.args else None
+    if not isinstance(said, ast.Constant) or not isinstance(said.value, str):
+        return False
+    left, _, result = said.value.partition("->")
+    return _letters(left.partition(",")[0])[-1:] == _letters(result)[-2:-1]
+
+
 def is_weighting(node: ast.expr, weights: ast.expr) -> bool:
     """Whether a node is the product of attention weights with values."""
     if isinstance(node, ast.Call) and last_part(chain(node.func)) == "einsum":
