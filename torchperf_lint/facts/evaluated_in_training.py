@@ -22,7 +22,9 @@ from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
-_MORE = pattern(r"no_grad|inference_mode|set_grad_enabled|autograd|requires_grad|attack|adversar|create_graph|enable_grad")
+_MORE = pattern(
+    r"no_grad|inference_mode|set_grad_enabled|autograd|requires_grad|attack|adversar|create_graph|enable_grad"
+)
 _LATER = pattern(r"backward|\.grad\b|\.step\(|\.train\(|return\b|yield\b")
 
 
@@ -60,7 +62,9 @@ def _by_flag(file: SourceFile, ended: Site, statement: ast.stmt, model: str) -> 
     choice = around.parents.get(statement)
     if not isinstance(choice, ast.If) or statement not in choice.orelse or not isinstance(choice.test, ast.Name):
         return
-    trains = any(isinstance(n, ast.Call) and chain(n.func) == f"{model}.train" for s in choice.body for n in ast.walk(s))
+    trains = any(
+        isinstance(n, ast.Call) and chain(n.func) == f"{model}.train" for s in choice.body for n in ast.walk(s)
+    )
     calls = [node for node in around.of_kinds((ast.Call,)) if isinstance(node, ast.Call)]
     backward = [node for node in calls if last_part(chain(node.func)) == "backward"]
     flag = choice.test.id

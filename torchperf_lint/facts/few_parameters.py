@@ -1,8 +1,8 @@
 """Loops over parameters that have few turns: a short list written out, or parameters joined into flat vectors.
 
-    parameters = [w1, w2]                         self.master = make_master(model)      # two flat vectors
-    for p in parameters:                          for p in self.master:
-        p.grad.mul_(scale)                            p.grad.mul_(scale)
+parameters = [w1, w2]                         self.master = make_master(model)      # two flat vectors
+for p in parameters:                          for p in self.master:
+    p.grad.mul_(scale)                            p.grad.mul_(scale)
 """
 
 from __future__ import annotations

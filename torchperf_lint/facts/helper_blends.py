@@ -1,7 +1,7 @@
 """Loops over parameters that leave the moving average of each to a helper.
 
-    for name, p in model.named_parameters():          def update(self, name, value):
-        ema.update(name, p.data)                          self.shadow[name] -= (1 - self.decay) * (self.shadow[name] - value)
+for name, p in model.named_parameters():          def update(self, name, value):
+    ema.update(name, p.data)                          self.shadow[name] -= (1 - self.decay) * (self.shadow[name] - value)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Options that are off by default, and that all known callers of the function pass nevertheless.
 
-    def train_step(model, batch, ema=None):          for batch in loader:
-        if ema is not None:                              train_step(model, batch, ema=ema)
-            ...
+def train_step(model, batch, ema=None):          for batch in loader:
+    if ema is not None:                              train_step(model, batch, ema=ema)
+        ...
 """
 
 from __future__ import annotations

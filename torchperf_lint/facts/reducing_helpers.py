@@ -1,11 +1,11 @@
 """Functions of the project that only exchange a tensor between all processes: `reduce_tensor(loss)`.
 
-    def reduce_tensor(x):
-        if dist.get_world_size() < 2:
-            return x
-        x = x.clone()
-        dist.all_reduce(x)
-        return x / dist.get_world_size()
+def reduce_tensor(x):
+    if dist.get_world_size() < 2:
+        return x
+    x = x.clone()
+    dist.all_reduce(x)
+    return x / dist.get_world_size()
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def _only_exchanges(project: Project, key: FunctionKey) -> bool:
     if function.end_line - function.line > _SHORT or len(function.parameters) == function.bound:
         return False
     called = [call for call in project.index.outlines[key.path].calls if call.function == key.index]
-    exchanged = [call for call in called if last_part(call.callee) in EXCHANGE and _is_torchs(project, key, call.callee)]
+    exchanged = [
+        call for call in called if last_part(call.callee) in EXCHANGE and _is_torchs(project, key, call.callee)
+    ]
     body = project.body(key.path)
     if len(exchanged) != 1 or body is None or any(last_part(call.callee) == "backward" for call in called):
         return False

@@ -1,9 +1,9 @@
 """Loops that fill gradients with zeros, a kernel for each parameter, where to drop them takes none.
 
-    for p in model.parameters():
-        if p.grad is not None:
-            p.grad.detach_()
-            p.grad.zero_()
+for p in model.parameters():
+    if p.grad is not None:
+        p.grad.detach_()
+        p.grad.zero_()
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 from torchperf_lint.patterns import pattern
 
-_STAY = pattern(r"_foreach_zero_|bucket|CUDAGraph|cuda\.graph|make_graphed|main_grad|flat_(?:grad|param)", re.IGNORECASE)
+_STAY = pattern(
+    r"_foreach_zero_|bucket|CUDAGraph|cuda\.graph|make_graphed|main_grad|flat_(?:grad|param)", re.IGNORECASE
+)
 """What keeps gradients where they are: views of one buffer, a captured graph."""
 _GRADIENT = pattern(r"\.grad(?:\.data)?\.(?P<does>zero_|detach_|requires_grad_)$")
 

@@ -112,6 +112,7 @@ class LegacyAmpApi(SourceRule):
                 confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
                 fix=under_torch_amp(use),
                 root_cause=_AMP if use.dotted.startswith("apex.amp.") else None,
+                leads=use.name == "initialize" or bool(use.device),
             )
 
 
