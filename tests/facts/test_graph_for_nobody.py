@@ -65,7 +65,18 @@ def test_in_a_training_loop(body, expected):
     assert _found(STEP.format(body=inner)) == expected
 
 
-@pytest.mark.parametrize("said", ["teacher.requires_grad_(False)", "torch.set_grad_enabled(on)", "fully_shard(model)"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "teacher.requires_grad_(False)",
+            "w.requires_grad = on",
+            "set_requires_grad(teacher, False)",
+            "freeze(teacher)",
+        ),
+        *("torch.set_grad_enabled(on)", "fully_shard(model)"),
+    ],
+)
 def test_where_a_graph_may_not_be_recorded(said):
     assert not _found(STEP.format(body=f"        {said}\n        z = teacher(x).detach()"))
 
@@ -84,3 +95,7 @@ def test_what_the_forward_pass_keeps(forward, count):
 
 def test_what_runs_once_is_left_alone():
     assert not _found("def once(model: nn.Module, x):\n    return model(x).detach()\n")
+
+
+def test_a_tensor_made_without_gradients_freezes_nothing():
+    assert _found(STEP.format(body="        y = torch.ones(1, requires_grad=False)\n        z = teacher(x).detach()"))

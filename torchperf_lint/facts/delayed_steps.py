@@ -1,4 +1,4 @@
-"""Blocks on a cadence that are training steps themselves: every second step trains the actor, every fifth the generator.
+"""Blocks on a cadence that are training steps themselves: every second step trains the actor as well.
 
     if self.steps % self.policy_delay == 0:
         actor_loss.backward()

@@ -28,7 +28,7 @@ _PASSES = frozenset(
 )
 _LOOKS = frozenset("shape dtype device ndim size dim numel".split())
 _FROZEN = pattern(
-    r"requires_grad_?\s*(?:=\s*|\()False|\.freeze\w*\(|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
+    r"\.requires_grad\s*=[^=]|requires_grad_?\(|toggle_grad|freeze\w*\(|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
 )
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""

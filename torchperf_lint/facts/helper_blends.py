@@ -1,7 +1,8 @@
 """Loops over parameters that leave the moving average of each to a helper.
 
 for name, p in model.named_parameters():          def update(self, name, value):
-    ema.update(name, p.data)                          self.shadow[name] -= (1 - self.decay) * (self.shadow[name] - value)
+    ema.update(name, p.data)                          change = self.shadow[name] - value
+                                                      self.shadow[name] -= (1 - self.decay) * change
 """
 
 from __future__ import annotations
@@ -56,5 +57,5 @@ def _helpers(file: SourceFile, call: ast.Call, function: int) -> list[ast.Functi
 
 def _as_turn(helper: ast.FunctionDef) -> ast.For:
     """A helper as the turn of a loop over what it is given."""
-    given = [ast.Name(a.arg, ast.Load()) for a in helper.args.args if a.arg not in ("self", "cls")]
+    given: list[ast.expr] = [ast.Name(a.arg, ast.Load()) for a in helper.args.args if a.arg not in ("self", "cls")]
     return ast.For(target=ast.Tuple(given, ast.Store()), iter=ast.Constant(None), body=helper.body, orelse=[])

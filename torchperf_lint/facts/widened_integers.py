@@ -78,7 +78,7 @@ def _about(project: Project, thing: Thing, name: str) -> dict[Thing, WidenedInte
         for node in ast.walk(body.functions[number]):
             mentioned = mentioned or (isinstance(node, ast.Name | ast.Attribute) and name in chain(node).lower())
             narrow = _narrow_type(node, name) if isinstance(node, ast.Call) else ""
-            if narrow:
+            if isinstance(node, ast.Call) and narrow:
                 times = _TIMES[narrow.removeprefix("u").removeprefix("int")]
                 return {thing: WidenedIntegers(narrow, thing.path, node.lineno, times)}
     return {thing: None} if mentioned else {}

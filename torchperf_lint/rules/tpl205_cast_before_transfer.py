@@ -123,9 +123,9 @@ class CastBeforeTransfer(SourceRule):
         where = f"{file.shown_of(found.path)}:{found.line}"
         return self.found(
             site,
-            message=f"`{file.brief(site.call)}` copies integers of eight bytes that this call made of `{found.made}` on "
-            f"the host, {found.times} as much, {site.hot.when}",
-            instead="copy the narrow integers, and convert them on the device: `x.to(device, non_blocking=True).long()`",
+            message=f"`{file.brief(site.call)}` copies integers of eight bytes that this line made of `{found.made}` "
+            f"on the host, {found.times} as much, {site.hot.when}",
+            instead="copy the narrow ones, and convert them on the device: `x.to(device, non_blocking=True).long()`",
             value=Value("tensor", because=f"a data set makes `{found.made}` of that name ({where})"),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind != "step" else None,
