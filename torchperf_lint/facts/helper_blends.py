@@ -21,7 +21,8 @@ def helper_blends(file: SourceFile, loop: ast.For, function: int) -> bool:
     if statement is None or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
-    if not names_of(loop.target) & names_of(*call.args, *(k.value for k in call.keywords)):
+    parameter = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)][-1:]
+    if not names_of(*call.args, *(keyword.value for keyword in call.keywords)).issuperset(parameter or [""]):
         return False
     helpers = _helpers(file, call, function)
     return bool(helpers) and all(blends(_as_turn(helper)) for helper in helpers)
