@@ -56,6 +56,8 @@ def _found(text: str) -> list[tuple[int, int]]:
         ("with torch.no_grad():\n    z = teacher(x).detach()", []),
         ("z = criterion(x, y).detach()", []),
         ("z = teacher(x)", []),
+        ("print(teacher(x).mean().item())", []),
+        ("z = teacher(x)\nprint(z.argmax(1), z[0].item())", [(2, 3)]),
         ("z = teacher(x).register_hook(print).detach()", []),
         ("z = teacher.parameters().detach()", []),
     ],

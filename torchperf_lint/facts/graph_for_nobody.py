@@ -19,8 +19,10 @@ from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
-_ENDS = frozenset("detach argmax argmin item tolist".split())
+_ENDS = frozenset(("detach", "argmax", "argmin"))
 """Methods no gradient comes back through."""
+_READS = frozenset(("item", "tolist"))
+"""Reads: alone they show a loss that somebody forgot to differentiate as well as one that is only shown."""
 _PASSES = frozenset(
     "cpu cuda to float half double contiguous clone view reshape squeeze unsqueeze flatten permute transpose t expand "
     "repeat mean sum max min clamp clip exp log sqrt abs pow mul div add sub relu sigmoid tanh softmax log_softmax "
@@ -129,7 +131,7 @@ class _Ways:
         if node.attr in _ENDS:
             self.lines.add(call.lineno)
             return []
-        return [call] if node.attr in _PASSES else None
+        return [] if node.attr in _READS else [call] if node.attr in _PASSES else None
 
     def _of_call(self, call: ast.Call) -> list[ast.expr] | None:
         """The value as an argument: of a function of torch, or of another model."""
