@@ -34,7 +34,7 @@ _FROZEN = pattern(
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
 )
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
-_KEEPS = pattern(r"self\.[\w.]+\s*=[^=]")
+_KEEPS = pattern(r"self\.[\w.]+\s*[-+*/]?=[^=]")
 """A forward pass that keeps something, which may be differentiated later."""
 _STEPS = 40
 _KINDS = frozenset(("step", "eval", "rollout"))
@@ -60,7 +60,7 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         if not file.project.hotness.grad_mode.records(file.path, site.start):
             continue
-        ends = _Ways(site).ends() if _is_module(file, site) else None
+        ends = _Ways(site).ends() if _is_module(file, site) and not _at_once(file, site) else None
         if ends and not model_switches_off(file, site) and not _keeps(file, site):
             yield Recorded(site, min(ends))
 
@@ -72,6 +72,17 @@ def _is_plain(call: Call) -> bool:
 
 def _is_module(file: SourceFile, site: Site) -> bool:
     return file.value(site.call.func, site).kind == "module"
+
+
+def _at_once(file: SourceFile, site: Site) -> bool:
+    """Whether `.detach()` follows in the same chain: thrown_graphs.py asks more of those."""
+    around = file.enclosing(site.function)
+    node: ast.AST | None = around.parents.get(site.call)
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr == "detach":
+            return True
+        node = around.parents.get(node)
+    return False
 
 
 def _keeps(file: SourceFile, site: Site) -> bool:
