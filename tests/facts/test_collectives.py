@@ -40,3 +40,37 @@ def test_what_nothing_but_a_display_needs(before, after, about):
     files = texts(TRAIN.format(before=before, after=after))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.about for found in needless_collectives(file)] == about
+
+
+HELPER = """\
+def reduce_tensor(value):
+    {body}
+    return value
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "about"),
+    [
+        ("dist.all_reduce(value)", "shown = reduce_tensor(loss)", ["loss"]),
+        ("dist.all_reduce(value)", "shown = reduce_tensor(loss.detach()).item()", ["loss.detach()"]),
+        ("dist.all_reduce(value)", "if step % 9 == 0: reduce_tensor(loss)", []),
+        ("dist.all_reduce(value)", "if reduce_tensor(loss) > 3: break", []),
+        ("dist.all_reduce(value)", "shown = reduce_tensor(x)", []),
+        ("value.backward(); dist.all_reduce(value)", "reduce_tensor(loss)", []),
+        ("dist.barrier()", "reduce_tensor(loss)", []),
+        ("value = value.sum()", "reduce_tensor(loss)", []),
+    ],
+)
+def test_a_helper_that_only_exchanges(body, after, about):
+    files = texts(HELPER.format(body=body) + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == about
+
+
+def test_a_sum_of_losses():
+    text = TRAIN.format(before="pass", after="total += loss.detach(); dist.all_reduce(total)")
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.about for found in needless_collectives(file)] == ["total"]

@@ -67,3 +67,93 @@ def test_lists_already():
     assert (
         _kinds(f"{STEP}        for p in model.parameters():\n            p.grad.mul_(d)\n# torch._foreach_mul_\n") == []
     )
+
+
+@pytest.mark.parametrize(
+    ("made", "over", "expected"),
+    [
+        ("params = list(model.parameters())", "params", [CHANGE]),
+        ("params = [model.weight, model.bias]", "params", []),
+        ("params = (model.weight, *others)", "params", [CHANGE]),
+        ("params = flat(model)", "params", []),
+        ("params = listed(model)", "params", [CHANGE]),
+    ],
+)
+def test_few_parameters(made, over, expected):
+    makers = """\
+def flat(model):
+    return [parameters_to_vector(model.parameters())]
+
+def listed(model):
+    return list(model.parameters())
+
+"""
+    text = f"{makers}def train(model: nn.Module, others, loader, optimizer, criterion, d):\n    {made}\n"
+    turn = "        criterion(model(x), y).backward()\n        optimizer.step()\n"
+    loop = f"        for p in {over}:\n            p.grad.mul_(d)\n"
+    assert _kinds(f"{text}    for x, y in loader:\n{turn}{loop}") == expected
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ("other(x).backward(); other_optimizer.step()", [BLEND]),
+        ("other_optimizer.step()", []),
+        ("print(x)", []),
+    ],
+)
+def test_a_cadence_that_trains(block, expected):
+    body = "".join(f"            {part}\n" for part in block.split("; "))
+    average = "for q, p in zip(ema.parameters(), model.parameters()):\n                q.lerp_(p, 0.1)\n"
+    loop = STEP.replace("for x, y in loader", "for step, (x, y) in enumerate(loader)")
+    assert _kinds(f"{loop}        if step % 2 == 0:\n{body}            {average}") == expected
+
+
+HELPER = """\
+class Average:
+    def update(self, name, value):
+        {update}
+
+    def reset(self, model):
+        self.kept = dict(model.named_parameters())
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "turn", "expected"),
+    [
+        ("self.kept[name] -= (1.0 - self.d) * (self.kept[name] - value)", "ema.update(name, p.data)", [BLEND]),
+        ("self.kept[name] -= (1.0 - self.d) * (self.kept[name] - value)", "ema.update(name, x)", []),
+        ("self.kept[name] -= (1.0 - self.d) * (self.kept[name] - value)", "ema.update(p)", []),
+        ("self.kept[name] -= (1.0 - self.d) * (self.kept[name] - value)", "print(p); ema.update(name, p.data)", []),
+        ("self.kept[name] = value", "ema.update(name, p.data)", []),
+        ("print(name)", "ema.update(name, p.data)", []),
+    ],
+)
+def test_a_helper_that_blends(update, turn, expected):
+    body = "".join(f"            {part}\n" for part in turn.split("; "))
+    loop = f"        for name, p in model.named_parameters():\n{body}"
+    step = STEP.replace("ema: nn.Module", "ema")
+    assert _kinds(f"{HELPER.format(update=update)}{step}{loop}") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "optional"), [("ema=average", False), ("average", False), ("ema=None", True), ("", True), ("*rest", True)]
+)
+def test_an_option_that_callers_pass(given, optional):
+    text = f"""\
+def one(model: nn.Module, x, optimizer, ema=None):
+    model(x).sum().backward()
+    optimizer.step()
+    if ema is not None:
+        for q, p in zip(ema.parameters(), model.parameters()):
+            q.lerp_(p, 0.1)
+
+def train(model: nn.Module, loader, optimizer, average, rest):
+    for x in loader:
+        one(model, x, optimizer, {given})
+"""
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [update.spot.hot.optional for update in updates(file)] == [optional]

@@ -325,3 +325,29 @@ def test_an_answer_does_not_depend_on_who_asked_first():
     forwards = [one.types.things("a.py", here, chain) for chain in questions]
     backwards = [other.types.things("a.py", here, chain) for chain in reversed(questions)]
     assert forwards == backwards[::-1]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("super().to(device)", ["instance Own"]), ("super(Own, self).to(device)", ["instance Own"]), ("self.mean", [])],
+)
+def test_a_module_that_moves_more_gives_itself(given, expected):
+    text = f"""
+        class Own(nn.Module):
+            def forward(self, x):
+                return x
+
+            def to(self, device):
+                self.mean = self.mean.to(device)
+                return {given}
+
+        class User:
+            def __init__(self, device):
+                self.net = Own().to(device)
+
+            def run(self):
+                self.net
+        """
+    project = project_of({"a.py": text})
+    found = project.types.things("a.py", function_of(project, "User.run"), "self.net")
+    assert [named(project, thing) for thing in found if thing.kind == "instance"] == expected

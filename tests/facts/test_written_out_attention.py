@@ -30,7 +30,9 @@ class Layer(nn.Module):
         ("torch.where(mask, q @ k.mT, -1e9)", [(True, False)]),
         ("q @ k.permute(0, 1, 3, 2) + bias", [(False, True)]),
         ('torch.einsum("bhid,bhjd->bhij", q, k)', [(False, False)]),
-        ('torch.einsum("bhdi,bhdj->bhij", q, k)', []),
+        ('torch.einsum("bhdi,bhdj->bhij", q, k)', [(False, False)]),
+        ('torch.einsum("bhdi,bhjd->bhij", q, k)', []),
+        ('torch.einsum("bhdi,bgdj->bhij", q, k)', []),
         ("q @ k", []),
         ("q.transpose(-2, -1) @ k.transpose(-2, -1)", []),
         ("torch.tanh(q @ k.mT)", []),
@@ -64,3 +66,11 @@ def _found(body: str):
     inner = "\n".join(" " * 8 + line for line in body.splitlines())
     files = texts(f"{LAYER}{inner}\n")
     return list(written_out(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+
+
+@pytest.mark.parametrize(
+    ("product", "by_channels"), [("bhid,bhjd->bhij", False), ("bhdi,bhdj->bhij", True), ("b d i, b d j -> b i j", True)]
+)
+def test_rows_of_channels(product, by_channels):
+    found = _found(f'return torch.einsum("{product}", q, k).softmax(dim=-1) @ v')
+    assert [attention.by_channels for attention in found] == [by_channels]

@@ -34,6 +34,15 @@ def scores(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return (both[0], keys) if keys is not None and _swapped(both[0]) is None else None
 
 
+def are_by_channels(product: ast.expr) -> bool:
+    """Whether a product of scores takes rows of channels: "b d i, b d j -> b i j"."""
+    said = product.args[0] if isinstance(product, ast.Call) and product.args else None
+    if not isinstance(said, ast.Constant) or not isinstance(said.value, str):
+        return False
+    left, _, result = said.value.partition("->")
+    return _letters(left.partition(",")[0])[-1:] == _letters(result)[-2:-1]
+
+
 def is_weighting(node: ast.expr, weights: ast.expr) -> bool:
     """Whether a node is the product of attention weights with values."""
     if isinstance(node, ast.Call) and last_part(chain(node.func)) == "einsum":
@@ -80,7 +89,7 @@ def _number(node: ast.expr) -> int | None:
 
 
 def _einsum(node: ast.Call, of_scores: bool) -> tuple[ast.expr, ast.expr] | None:
-    """The operands of an einsum that sums over one letter; for scores over that which both end with."""
+    """The operands of an einsum that sums over one letter; for scores over one that both have at the same place."""
     said = [a for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     operands = [a for a in node.args if a not in said]
     if len(said) != 1 or len(operands) != 2 or any(isinstance(a, ast.Starred) for a in operands):
@@ -97,9 +106,10 @@ def _einsum(node: ast.Call, of_scores: bool) -> tuple[ast.expr, ast.expr] | None
         return operands[0], operands[1]
     of_queries, of_keys = result[-2], result[-1]
     alone = of_queries not in inputs[1] and of_keys not in inputs[0]
-    ends = inputs[0][-1] == inputs[1][-1] == summed[0]
+    place = inputs[0].index(summed[0])  # last, or before the lengths: "b d i, b d j -> b i j"
+    aligned = len(inputs[0]) == len(inputs[1]) and inputs[1][place] == summed[0]
     alike = {*inputs[0]} - {of_queries} == {*inputs[1]} - {of_keys}  # the same batch and heads
-    return (operands[0], operands[1]) if alone and ends and alike else None
+    return (operands[0], operands[1]) if alone and aligned and alike else None
 
 
 def _letters(text: str) -> list[str]:

@@ -18,14 +18,14 @@ from typing import NamedTuple
 from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
-_EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
 _OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
 _WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
-NAMES = tuple(sorted(_EXCHANGE | _OF_ACCELERATE | _WAITS))
+NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | _WAITS))
 _ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
@@ -54,6 +54,11 @@ def needless_collectives(file: SourceFile) -> Iterator[Collective]:
             loss = _of_the_loss(file, site, turn, name)
             if loss is not None and not _decides(site, _receivers(site, name)):
                 yield Collective(site, loss)
+    for site in reducing_calls(file):
+        turn = _turn(site)
+        loss = _of_the_loss(file, site, turn, "reduce") if turn is not None and not _is_rare(site, turn) else None
+        if loss is not None and not _decides(site, _receivers(site, "")):
+            yield Collective(site, loss)
 
 
 def _turn(site: Site) -> ast.For | ast.While | None:
@@ -76,7 +81,7 @@ def _is_backward(call: ast.Call) -> bool:
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
     if dotted.startswith("torch.distributed."):
-        return name in _EXCHANGE or name in _WAITS
+        return name in EXCHANGE or name in _WAITS
     by_name = site.receiver is not None and _ACCELERATOR.search(chain(site.receiver))
     return bool(by_name) and name in (_OF_ACCELERATE | _WAITS)
 
@@ -135,13 +140,15 @@ def _loss_of_accelerator(turn: ast.AST) -> set[str]:
 
 
 def _made_of(turn: ast.For | ast.While, names: set[str]) -> set[str]:
-    """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`."""
+    """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`, a sum of them."""
     found = set(names)
     for statement in ast.walk(turn):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        if isinstance(statement, ast.Assign | ast.AugAssign):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             root = chain(statement.value).partition(".")[0]
-            if root in found and last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float"):
-                found.add(statement.targets[0].id)
+            alike = last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float")
+            if isinstance(target, ast.Name) and root in found and alike:
+                found.add(target.id)
     return found
 
 
@@ -173,7 +180,7 @@ def _decides(site: Site, names: set[str]) -> bool:
     around: Enclosing = site.file.enclosing(site.function)
     for node in around.of_kinds((ast.If, ast.While)):
         assert isinstance(node, ast.If | ast.While)
-        read = names_of(node.test)
-        if read & names and any(isinstance(part, _LEAVES) for inner in children_of(node) for part in ast.walk(inner)):
+        asked = bool(names_of(node.test) & names) or any(part is site.call for part in ast.walk(node.test))
+        if asked and any(isinstance(part, _LEAVES) for inner in children_of(node) for part in ast.walk(inner)):
             return True
     return False

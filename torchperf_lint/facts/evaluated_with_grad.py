@@ -75,7 +75,7 @@ def _called_in(file: SourceFile, number: int, region: Region, model: str) -> Sit
         position = file.span(site.call)[0]
         if site.hot is None or not hotness.grad_mode.records(file.path, position):
             continue
-        if not _model_switches_off(file, site):
+        if not model_switches_off(file, site):
             return site
     return None
 
@@ -86,7 +86,7 @@ def _within(file: SourceFile, inner: int, loop: int) -> bool:
     return inner == loop
 
 
-def _model_switches_off(file: SourceFile, site: Site) -> bool:
+def model_switches_off(file: SourceFile, site: Site) -> bool:
     """Whether the model's own code runs without gradients, or asks for them."""
     project = file.project
     return any(

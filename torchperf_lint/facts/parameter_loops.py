@@ -16,9 +16,13 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
+from torchperf_lint.facts.delayed_steps import with_a_step
+from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
+from torchperf_lint.facts.helper_blends import helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.options_asked_for import if_asked_for
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
@@ -64,14 +68,15 @@ def updates(file: SourceFile) -> Iterator[Update]:
 
 def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     start = file.span(loop.body[0])[0]
-    hot = file.project.hotness.at(file.path, start)
+    hot = file.project.hotness.at(file.path, start) or with_a_step(file, start)
     inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
-    if per_parameter(file, inside) is not loop or moves_or_reads(loop):
+    if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None
-    kind = _kind(loop, hot)
+    kind = _kind(loop, hot) or (BLEND if helper_blends(file, loop, function) else None)
     if kind is None:
         return None
     hot = hot or (_by_form(file, loop, function, start) if kind == BLEND else None)
+    hot = if_asked_for(file, start, hot)
     if hot is None or hot.kind in ("data", "eval", "forward"):
         return None
     return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))

@@ -222,9 +222,12 @@ class Types:
         return _unique(t for c in chains for t in self.things(table.path, table.index, c, depth + 1))
 
     def _is_model(self, thing: Thing, part: str) -> bool:
-        """Whether a thing is a module, whose own `.cuda()` is that of `nn.Module`: it gives the module itself."""
+        """Whether a thing is a module, whose `.cuda()` is or calls that of `nn.Module`: it gives the module itself."""
         if thing.kind == "instance":
-            return self.index.method(thing, part[1:]) is None and self.is_module_class(thing)
+            own = self.index.method(thing, part[1:])
+            given = [c for f, c in self.index.outlines[own.path].returns if f == own.index] if own is not None else []
+            passes = own is None or (bool(given) and all(chain in (f"super(){part}()", "self") for chain in given))
+            return passes and self.is_module_class(thing)
         return thing.kind == "external" and thing.dotted.endswith("()") and is_module_name(thing.dotted[:-2])
 
     def _is_loaded_model(self, thing: Thing, part: str) -> bool:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.attention_products import is_weighting, scores
+from torchperf_lint.facts.attention_products import are_by_channels, is_weighting, scores
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
@@ -37,6 +37,8 @@ class Attention(NamedTuple):
     masked: bool
     biased: bool
     """Whether something that is no mask is added to the scores."""
+    by_channels: bool
+    """Whether queries and keys hold a channel in a row, not a position: `einsum("b d i, b d j -> b i j", q, k)`."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -49,7 +51,7 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
             continue
         back = _Back(site)
         if back.follow(scored, site.frame.at) and back.root is not None:
-            yield Attention(site, *back.root, masked=back.masked or _fills(site), biased=back.biased)
+            yield Attention(site, *back.root, back.masked or _fills(site), back.biased, back.by_channels)
 
 
 def _fills(site: Site) -> bool:
@@ -88,7 +90,7 @@ class _Back:
         assert body is not None
         self.body = body
         self.root: tuple[ast.expr, ast.expr] | None = None
-        self.masked = self.biased = False
+        self.masked = self.biased = self.by_channels = False
         self.seen: set[tuple[str, Position]] = set()
 
     def follow(self, node: ast.expr, at: Position) -> bool:
@@ -103,7 +105,7 @@ class _Back:
             if found is not None:
                 if self.root is not None and list(map(ast.unparse, self.root)) != list(map(ast.unparse, found)):
                     return False
-                self.root = found
+                self.root, self.by_channels = found, are_by_channels(current)
             elif isinstance(current, ast.Name):
                 if (current.id, place) in self.seen:
                     continue

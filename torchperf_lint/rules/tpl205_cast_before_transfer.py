@@ -8,24 +8,28 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.widened import Widened, widened
+from torchperf_lint.facts.widened_integers import WidenedIntegers, widened_integers
 from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
 class CastBeforeTransfer(SourceRule):
-    """Bytes made into floats on the host, and then copied to the device.
+    """Bytes made into floats on the host, or narrow integers into wide ones, and then copied to the device.
 
     ## What it does
     Flags copies to the device (`.to(device)`, `.cuda()`) in code that runs every step, every batch or every input,
     of what the host has just made from bytes: `(x.float() / 255).to(device)`,
     `torch.from_numpy(image.astype(np.float32) / 255).cuda()`. That there were bytes must be evident: by the division
     by 255, or by what makes them (`np.uint8`, a decoder of images). Also `x.to(device, torch.float32) / 255` without
-    `non_blocking=True`, where torch converts on the host first. Info where no training step waits for it.
+    `non_blocking=True`, where torch converts on the host first. Also `labels.long().cuda()`, where a data set of the
+    project makes narrow integers of that name (`np.array(label).astype("int32")`). Info where no training step waits
+    for it.
 
     ## Why it is slow
-    A float takes four bytes, a double eight: that much more is copied, pinned and sent across the bus, and the host
-    computes what the device does in passing.
+    A float takes four bytes, a double or a long eight: that much more is copied and sent across the bus, and the host
+    computes what the device does in passing. What it has made is not pinned, even if the batch was.
 
     ## Example
     ```python
@@ -83,7 +87,7 @@ class CastBeforeTransfer(SourceRule):
     """
 
     code, name, since = "TPL205", "cast-before-transfer", "0.1.0"
-    triggers = ("255", "uint8")
+    triggers = ("255", "uint8", ".long()")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -95,6 +99,10 @@ class CastBeforeTransfer(SourceRule):
             found = widened(file, site)
             if found is not None:
                 yield self._found(file, site, found)
+                continue
+            integers = widened_integers(file, site)
+            if integers is not None and not site.hot.optional:
+                yield self._of_integers(file, site, integers)
 
     def _found(self, file: SourceFile, site: Site, found: Widened) -> Finding:
         assert site.hot is not None
@@ -108,6 +116,19 @@ class CastBeforeTransfer(SourceRule):
             hot=site.hot,
             confidence=max(found.confidence, site.hot.confidence, key=lambda c: c.rank),
             severity=Severity.INFO if site.hot.kind != "step" or site.hot.optional else None,
+        )
+
+    def _of_integers(self, file: SourceFile, site: Site, found: WidenedIntegers) -> Finding:
+        assert site.hot is not None
+        where = f"{file.shown_of(found.path)}:{found.line}"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies integers of eight bytes that this line made of `{found.made}` "
+            f"on the host, {found.times} as much, {site.hot.when}",
+            instead="copy the narrow ones, and convert them on the device: `x.to(device, non_blocking=True).long()`",
+            value=Value("tensor", because=f"a data set makes `{found.made}` of that name ({where})"),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind != "step" else None,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

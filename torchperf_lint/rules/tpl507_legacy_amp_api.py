@@ -19,6 +19,8 @@ _NATIVE = (
     'run the forward pass under `with torch.autocast("cuda"):` and backward and step through '
     '`torch.amp.GradScaler("cuda")`; models and optimizers need no `initialize`'
 )
+_AMP = "TPL507 apex.amp"
+"""Its functions go together: a file that drops one drops all."""
 _NEW_SINCE = {"GradScaler": (2, 3), "custom_fwd": (2, 4), "custom_bwd": (2, 4)}
 """The release that brought the new spelling, where it is not 1.10, which brought `torch.autocast`."""
 
@@ -28,8 +30,8 @@ class LegacyAmpApi(SourceRule):
 
     ## What it does
     Flags uses of `torch.cuda.amp.autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` and their `torch.cpu.amp`
-    twins, calls of `apex.amp`, and apex's `DistributedDataParallel` and `convert_syncbn_model`. Reported as info: the
-    spellings under `torch` are deprecated since 2.4 and as fast as the new ones.
+    twins, calls of `apex.amp` (once a file), and apex's `DistributedDataParallel` and `convert_syncbn_model`. Reported
+    as info: the spellings under `torch` are deprecated since 2.4 and as fast as the new ones.
 
     ## Why it is slow
     `torch.cuda.amp` is not slow; each call issues a FutureWarning, and it will go. Apex's mixed precision patches
@@ -109,6 +111,8 @@ class LegacyAmpApi(SourceRule):
                 instead=_torch(file, use) if use.device else _apex(use),
                 confidence=Confidence.CERTAIN if use.device else Confidence.LIKELY,
                 fix=under_torch_amp(use),
+                root_cause=_AMP if use.dotted.startswith("apex.amp.") else None,
+                leads=use.name == "initialize" or bool(use.device),
             )
 
 

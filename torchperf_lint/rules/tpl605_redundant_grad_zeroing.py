@@ -10,20 +10,22 @@ from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.zeroed_again import Again, zeroed_again
+from torchperf_lint.facts.zeroed_one_by_one import zeroed_one_by_one
 from torchperf_lint.model import Finding, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
 class RedundantGradZeroing(SourceRule):
-    """Gradients dropped twice in one training step, with nothing added in between.
+    """Gradients dropped twice in one training step, or filled with zeros one by one.
 
     ## What it does
     Flags a `zero_grad()` in a training step that finds nothing to drop: the same optimizer or model was asked before,
     or a model and then the optimizer of all its parameters, or at the end of the turn before, and no backward pass is
-    in between. Reported as info.
+    in between. Also loops over parameters in a training step that only call `p.grad.zero_()`. Reported as info.
 
     ## Why it is slow
     Each call goes through all parameters on the host, hundreds or thousands of them. It is little, and for nothing.
+    `p.grad.zero_()` launches a kernel for each of them, and the backward pass then adds to zeros where it could write.
 
     ## Example
     ```python
@@ -68,7 +70,8 @@ class RedundantGradZeroing(SourceRule):
     ```
 
     ## Fix safety
-    Unsafe: the call is removed. A class of your own may do more in its `zero_grad`.
+    Unsafe: the call is removed. A class of your own may do more in its `zero_grad`. There is none for loops: code
+    that reads gradients has to accept None then.
 
     ## Confirmed by
     Nothing yet: no probe watches gradients.
@@ -79,15 +82,22 @@ class RedundantGradZeroing(SourceRule):
 
     code, name, since = "TPL605", "redundant-grad-zeroing", "0.1.0"
     severity = Severity.INFO
-    triggers = ("zero_grad(",)
+    triggers = ("zero_grad(", "grad.zero_(", "grad.data.zero_(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
-        """Yield a finding for each `zero_grad` that finds nothing to drop."""
+        """Yield a finding for each `zero_grad` that finds nothing to drop, and each loop that fills with zeros."""
         del project
-        if file.text.count("zero_grad(") < 2:
-            return
-        for again in zeroed_again(file):
+        for again in zeroed_again(file) if file.text.count("zero_grad(") > 1 else ():
             yield self._found(file, again)
+        for spot in zeroed_one_by_one(file):
+            yield self.found(
+                spot,
+                message=f"`for ... in {file.brief(spot.expression)}` fills gradients with zeros, a kernel for each of "
+                f"them, {spot.hot.when}",
+                instead="drop them, `p.grad = None`, as `optimizer.zero_grad()` does; where they have to stay, fill "
+                "all in one call: `torch._foreach_zero_(grads)`",
+                hot=spot.hot,
+            )
 
     def _found(self, file: SourceFile, again: Again) -> Finding:
         site = again.site

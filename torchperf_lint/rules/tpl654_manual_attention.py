@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.written_out_attention import Attention, written_out
 from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_FUSED = pattern(r"scaled_dot_product|flash_attn|flex_attention|memory_efficient_attention|xformers")
+_FUSED = pattern(r"scaled_dot_product|flash_attn|flex_attention")
+_OF_XFORMERS = pattern(r"memory_efficient_attention|xformers")
 _FEW_KEYS = pattern(
     r"window|swin|local|neighbo|halo|outlook|axial|pixel|slot|class|cait|patch|pool|tnt|group|channel|xca|covariance|"
     r"eager|naive|manual|linear",
@@ -77,7 +78,7 @@ class ManualAttention(SourceRule):
 
     ## When it is fine
     Where the weights are returned, kept or changed by something else than dropout, in files that have a fused path
-    beside it, and where the softmax goes over another dimension:
+    beside it (of xformers: in the same class), and where the softmax goes over another dimension:
     ```python
     import torch
     from torch import nn
@@ -113,8 +114,10 @@ class ManualAttention(SourceRule):
         """Yield a finding for each attention that is written out in hot code."""
         if project.must_run_before(2, 0) or _FUSED.search(file.text):
             return  # who knows the fused one has it elsewhere in the file, or had a reason
+        beside = _OF_XFORMERS.search(file.text) is not None
         for attention in written_out(file):
-            yield self._found(file, attention, not project.must_run_before(2, 1))
+            if not (beside and _has_another_way(file, attention.site)):
+                yield self._found(file, attention, not project.must_run_before(2, 1))
 
     def _found(self, file: SourceFile, attention: Attention, can_scale: bool) -> Finding:
         site = attention.site
@@ -141,6 +144,19 @@ class ManualAttention(SourceRule):
         )
 
 
+def _has_another_way(file: SourceFile, site: Site) -> bool:
+    """Whether the class of a call, or one derived from it, leaves attention to xformers where that is installed."""
+    own = file.outline.functions[site.function].class_index
+    if own < 0:
+        return True
+    classes = file.outline.classes
+    alike = [n for n, record in enumerate(classes) if n == own or classes[own].name in record.bases]
+    return any(
+        record.class_index in alike and _OF_XFORMERS.search("\n".join(file.lines[record.line - 1 : record.end_line]))
+        for record in file.outline.functions
+    )
+
+
 def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> str:
     given = [queries, keys, "v"]
     if attention.masked or attention.biased:
@@ -148,6 +164,8 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
     if can_scale:
         given.append("scale=...")
     said = f"call `F.scaled_dot_product_attention({', '.join(given)})`"
+    if attention.by_channels:
+        said += ", each with its last two dimensions swapped"
     if attention.biased:
         return f"{said}, with what is added to the scores in `attn_mask`; or FlexAttention, since torch 2.5"
     if attention.masked:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_COPIES = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
 
@@ -20,8 +22,9 @@ class DataParallel(SourceRule):
     """`nn.DataParallel` drives all devices from one Python process.
 
     ## What it does
-    Flags construction of `torch.nn.DataParallel` and calls of `torch.nn.parallel.data_parallel`. Beside an offered
-    `DistributedDataParallel`, or for one device, it is reported as info.
+    Flags construction of `torch.nn.DataParallel`, and calls of `torch.nn.parallel.data_parallel` and
+    `torch.nn.parallel.replicate`, which do by hand what it does. Beside an offered `DistributedDataParallel`, or for
+    one device, it is reported as info.
 
     ## Why it is slow
     Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
@@ -75,14 +78,14 @@ class DataParallel(SourceRule):
     """
 
     code, name, since = "TPL751", "data-parallel", "0.1.0"
-    triggers = ("DataParallel", "data_parallel")
+    triggers = ("DataParallel", "data_parallel", "replicate(")
     probes = ("data-parallel",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
         del project
-        for site in file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel"):
-            if taken_off_again(file.outline, site.record):
+        for site in file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *_COPIES):
+            if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
             yield self.found(
                 site,
@@ -109,6 +112,12 @@ def _offered_beside_better(file: SourceFile) -> bool:
     folder = file.path.rpartition("/")[0]
     beside = (o for path, o in file.project.index.outlines.items() if path.rpartition("/")[0] == folder)
     return any(call.callee.endswith(_DISTRIBUTED) for outline in beside for call in outline.calls)
+
+
+def _overrides(file: SourceFile, site: Site) -> bool:
+    """Whether it is `replicate` of a wrapper of one's own: what constructs that wrapper is the place to change."""
+    record = file.outline.functions[site.function]
+    return record.class_index >= 0 and record.name == last_part(site.record.callee) == "replicate"
 
 
 def _one_device(site: Site) -> bool:

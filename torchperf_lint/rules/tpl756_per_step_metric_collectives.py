@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.collectives import needless_collectives
+from torchperf_lint.facts.metric_syncs import computed_each_batch
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -19,9 +21,10 @@ class PerStepMetricCollectives(SourceRule):
 
     ## What it does
     Flags collectives of `torch.distributed` and of Accelerate (`all_reduce`, `gather`, `reduce`, ...) in a training
-    loop that are given the loss, where no gradient is computed of the result, no branch that leaves the turn reads it,
-    and no cadence is around them; and `barrier()` and `wait_for_everyone()` in the loop, unless files are written or
-    read beside them.
+    loop that are given the loss, or the sum of losses that were accumulated, where no gradient is computed of the
+    result, no branch that leaves the turn reads it, and no cadence is around them; the same of functions of the project
+    that do no more; metrics of torchmetrics that a `validation_step` computes for each batch to log them; and
+    `barrier()` and `wait_for_everyone()` in the loop, unless files are written or read beside them.
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes
@@ -100,15 +103,18 @@ class PerStepMetricCollectives(SourceRule):
     """
 
     code, name, since = "TPL756", "per-step-metric-collectives", "0.1.0"
-    triggers = (".barrier(", "wait_for_everyone", "all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast(")
+    triggers = (
+        *(".barrier(", "wait_for_everyone", "all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast("),
+        *("reduce_", ".compute()"),
+    )
     probes = ("collectives",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each collective that the step does not need."""
         del project
-        if not file.mentions(("distributed", "accelerat")):
-            return
-        for found in needless_collectives(file):
+        if file.mentions((".compute()",)):
+            yield from map(partial(self._computed, file), computed_each_batch(file))
+        for found in needless_collectives(file) if file.mentions(("distributed", "accelerat")) else ():
             site = found.site
             assert site.hot is not None
             statement = file.enclosing(site.function).statement(site.call)
@@ -123,6 +129,20 @@ class PerStepMetricCollectives(SourceRule):
                 else "leave it out: the exchange of gradients keeps the processes together",
                 hot=site.hot,
             )
+
+    def _computed(self, file: SourceFile, site: Site) -> Finding:
+        assert site.hot is not None
+        metric = site.record.callee.rpartition(".")[0]
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` exchanges what `{metric}` has counted between all processes, "
+            f"{site.hot.when}",
+            instead=f'log the metric itself, `self.log("...", {metric}, on_epoch=True)`: it is computed once, at the '
+            "end of the epoch",
+            hot=site.hot,
+            severity=Severity.INFO,
+            root_cause=f"{self.code} metrics of function {site.function}",
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the collectives that were called at the line."""

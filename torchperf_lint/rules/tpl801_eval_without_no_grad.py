@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
 from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
+from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Finding
+from torchperf_lint.model import Finding, Severity
 from torchperf_lint.rule import SourceRule
 
 
@@ -19,7 +21,9 @@ class EvalWithoutNoGrad(SourceRule):
     Flags the call of a model in a loop over a loader, in a function that has put that model into evaluation mode, where
     nothing switches gradients off: no `with`, no decorator, no caller, nothing in the model's own code. Functions that
     speak of gradients in any way (attacks, attributions, forces) are left alone, and so are files that freeze
-    parameters.
+    parameters. In a training function it flags a model that a flag puts into evaluation mode where the same flag
+    decides over the backward pass, and one that is evaluated after the step. Also calls of a model in code that runs
+    every step whose whole output is detached afterwards, as targets and actions in reinforcement learning are.
 
     ## Why it is slow
     `eval()` changes dropout and batch normalisation; it does not stop autograd. Every operation records a node, and
@@ -89,13 +93,22 @@ class EvalWithoutNoGrad(SourceRule):
     """
 
     code, name, since = "TPL801", "eval-without-no-grad", "0.1.0"
-    triggers = (".eval()",)
+    triggers = (".eval()", ".detach()", ".data", "argmax(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each model that a loop evaluates with gradients."""
         mode = "torch.no_grad" if project.must_run_before(1, 9) else "torch.inference_mode"
-        for evaluated in evaluated_with_grad(file):
-            yield self._found(evaluated, mode)
+        seen: set[tuple[int, int]] = set()
+        if file.mentions((".eval()",)):
+            for evaluated in evaluated_with_grad(file):
+                seen.add(evaluated.site.start)
+                yield self._found(evaluated, mode)
+            for beside in evaluated_in_training(file):
+                seen.add(beside.site.start)
+                yield self._beside(beside)
+        for recorded in recorded_for_nobody(file):
+            if recorded.site.start not in seen:
+                yield self._detached(file, recorded)
 
     def _found(self, evaluated: Evaluated, mode: str) -> Finding:
         site, model = evaluated.site, evaluated.model
@@ -109,4 +122,34 @@ class EvalWithoutNoGrad(SourceRule):
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {evaluated.line}"),
             hot=site.hot,
             root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _beside(self, found: EvaluatedBeside) -> Finding:
+        site, model, flag = found.site, found.model, found.flag
+        assert site.hot is not None
+        why = f"where `{flag}` does not hold no backward pass follows" if flag else "no backward pass follows"
+        return self.found(
+            site,
+            message=f"`{model}` is evaluated with gradients recorded, {site.hot.when}: {why} `{model}.eval()` (line "
+            f"{found.line})",
+            instead=f"run the forward pass under `with torch.set_grad_enabled({flag}):`"
+            if flag
+            else "run the evaluation under `with torch.no_grad():`",
+            value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {found.line}"),
+            hot=site.hot,
+            root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _detached(self, file: SourceFile, found: Recorded) -> Finding:
+        site = found.site
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` records a graph for nobody, {site.hot.when}: its whole output is "
+            f"detached (line {found.end})",
+            instead="call it under `with torch.no_grad():`",
+            value=file.value(site.call.func, site),
+            hot=site.hot,
+            severity=Severity.INFO,
+            root_cause=f"{self.code} detached in function {site.function}",
         )

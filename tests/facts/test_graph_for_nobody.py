@@ -1,0 +1,103 @@
+"""Calls of models whose whole output is detached."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.graph_for_nobody import recorded_for_nobody
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+STEP = """\
+def train(model: nn.Module, teacher: nn.Module, loader, optimizer, criterion):
+    for x, y in loader:
+{body}
+        criterion(model(x), y).backward()
+        optimizer.step()
+"""
+NET = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+
+    def forward(self, x):
+{forward}
+
+def train(loader, optimizer, criterion):
+    net = Net()
+    for x, y in loader:
+        criterion(x, y).backward()
+        optimizer.step()
+        out = net(x).data.cpu()
+"""
+
+
+def _found(text: str) -> list[tuple[int, int]]:
+    files = texts(text)
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    first = 1 + next(n for n, line in enumerate(files["a.py"].splitlines()) if line.startswith(("def ", "class ")))
+    return [(found.site.record.line - first, found.end - first) for found in recorded_for_nobody(file)]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("z = teacher(x).softmax(-1).detach()", []),
+        ("z = teacher(x).cpu().data.numpy()", [(2, 2)]),
+        ("z = torch.argmax(teacher(x), 1)", [(2, 2)]),
+        ("z = teacher(x)\nz = y + (0.9 * z).detach()", [(2, 3)]),
+        ("z, _ = teacher(x)\nprint(z.detach(), z.shape)", [(2, 3)]),
+        ("z = teacher(x)\nif y is None:\n    z = z.detach()", [(2, 4)]),
+        ("z = teacher(x)\ny = criterion(z.detach(), z)", []),
+        ("z = teacher(x)\nkept.append(z)\nz.detach()", []),
+        ("z = teacher(x)\nprint(z.argmax(1))\nz.sum().backward()", []),
+        ("with torch.no_grad():\n    z = teacher(x).data.cpu()", []),
+        ("z = criterion(x, y).detach()", []),
+        ("z = teacher(x)", []),
+        ("print(teacher(x).mean().item())", []),
+        ("z = teacher(x)\nprint(z.argmax(1), z[0].item())", [(2, 3)]),
+        ("z = teacher(x).register_hook(print).detach()", []),
+        ("z = teacher.parameters().detach()", []),
+    ],
+)
+def test_in_a_training_loop(body, expected):
+    inner = "\n".join("        " + line for line in body.splitlines())
+    assert _found(STEP.format(body=inner)) == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "teacher.requires_grad_(False)",
+            "w.requires_grad = on",
+            "set_requires_grad(teacher, False)",
+            "freeze(teacher)",
+        ),
+        *("torch.set_grad_enabled(on)", "fully_shard(model)"),
+    ],
+)
+def test_where_a_graph_may_not_be_recorded(said):
+    assert not _found(STEP.format(body=f"        {said}\n        z = teacher(x).data.cpu()"))
+
+
+@pytest.mark.parametrize(
+    ("forward", "count"),
+    [
+        ("        return self.body(x)", 1),
+        ("        self.penalty = x.sum()\n        return self.body(x)", 0),
+        ("        with torch.no_grad():\n            return self.body(x)", 0),
+    ],
+)
+def test_what_the_forward_pass_keeps(forward, count):
+    assert len(_found(NET.format(forward=forward))) == count
+
+
+def test_what_runs_once_is_left_alone():
+    assert not _found("def once(model: nn.Module, x):\n    return model(x).data.cpu()\n")
+
+
+def test_a_tensor_made_without_gradients_freezes_nothing():
+    assert _found(STEP.format(body="        y = torch.ones(1, requires_grad=False)\n        z = teacher(x).data.cpu()"))

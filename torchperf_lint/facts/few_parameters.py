@@ -1,0 +1,50 @@
+"""Loops over parameters that have few turns: a short list written out, or parameters joined into flat vectors.
+
+parameters = [w1, w2]                         self.master = make_master(model)      # two flat vectors
+for p in parameters:                          for p in self.master:
+    p.grad.mul_(scale)                            p.grad.mul_(scale)
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.source import SourceFile
+
+FEW = 8
+"""Turns that are not worth a call for lists."""
+_JOINS = frozenset(("_flatten_dense_tensors", "flatten_dense_tensors", "parameters_to_vector"))
+
+
+def goes_over_few(file: SourceFile, loop: ast.For, function: int) -> bool:
+    """Whether what a loop goes over holds few tensors, as far as the file shows."""
+    over = loop.iter
+    if isinstance(over, ast.Name):
+        body = file.project.body(file.path)
+        reaching = body.reaching(function, over.id, body.at(over)) if body is not None else None
+        values = [d.value for d in reaching or () if d.how == "assign" and not d.index]
+        if values and all(value is not None and _is_few(value) for value in values):
+            return True
+    return isinstance(over, ast.Name | ast.Attribute) and _is_joined(file, chain(over), function)
+
+
+def _is_few(value: ast.expr) -> bool:
+    turns = literal_turns(value) if isinstance(value, ast.List | ast.Tuple) else None
+    return turns is not None and turns <= FEW
+
+
+def _is_joined(file: SourceFile, written: str, function: int) -> bool:
+    """Whether something of that name is made by a function of the file that joins parameters into one vector."""
+    functions = file.outline.functions
+    owner = functions[function].class_index if written.startswith("self.") else -1
+    for binding in file.outline.bindings:
+        here = functions[binding.function].class_index == owner >= 0 or binding.function in (function, 0)
+        if here and binding.target == written and binding.value.endswith("()"):
+            name = last_part(binding.value.removesuffix("()"))
+            makers = [number for number, record in enumerate(functions) if number and record.name == name]
+            joins = (call for call in file.outline.calls if last_part(call.callee) in _JOINS)
+            if name in _JOINS or any(call.function in makers for call in joins):
+                return True
+    return False

@@ -1,0 +1,176 @@
+"""Calls of models whose whole output is detached afterwards: autograd has recorded them for nobody.
+
+    action = self.actor(state).cpu().data.numpy()
+    target = self.critic_target(next_state, self.actor_target(next_state))
+    target = reward + (discount * target).detach()
+
+From the call its value is followed through arithmetic and names; all ways have to end where no gradient passes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.evaluated_with_grad import model_switches_off
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.patterns import pattern
+
+_ENDS = frozenset(("detach", "argmax", "argmin"))
+"""Methods no gradient comes back through."""
+_READS = frozenset(("item", "tolist"))
+"""Reads: alone they show a loss that somebody forgot to differentiate as well as one that is only shown."""
+_PASSES = frozenset(
+    "cpu cuda to float half double contiguous clone view reshape squeeze unsqueeze flatten permute transpose t expand "
+    "repeat mean sum max min clamp clip exp log sqrt abs pow mul div add sub relu sigmoid tanh softmax log_softmax "
+    "gather sort topk chunk split cat stack minimum maximum where squeeze amax amin type type_as expand_as".split()
+)
+_LOOKS = frozenset("shape dtype device ndim size dim numel".split())
+_FROZEN = pattern(
+    r"\.requires_grad\s*=[^=]|requires_grad_?\(|toggle_grad|freeze\w*\(|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
+    r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
+)
+"""Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
+_KEEPS = pattern(r"self\.[\w.]+\s*[-+*/]?=[^=]")
+"""A forward pass that keeps something, which may be differentiated later."""
+_STEPS = 40
+_KINDS = frozenset(("step", "eval", "rollout"))
+
+
+class Recorded(NamedTuple):
+    """A call whose graph nobody uses."""
+
+    site: Site
+    end: int
+    """The line where the value is detached first."""
+
+
+def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
+    """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
+    if _FROZEN.search(file.text):
+        return
+    ending = {call.function for call in file.outline.calls if last_part(call.callee) in ("detach", "argmax")}
+    ending |= {c.function for c in file.outline.calls if ".data." in c.callee}
+    records = [call for call in file.outline.calls if call.function in ending and _is_plain(call)]
+    for site in file.calls_among(records):
+        if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not site.call.args:
+            continue
+        if not file.project.hotness.grad_mode.records(file.path, site.start):
+            continue
+        ends = _Ways(site).ends() if _is_module(file, site) and not _at_once(file, site) else None
+        if ends and not model_switches_off(file, site) and not _keeps(file, site):
+            yield Recorded(site, min(ends))
+
+
+def _is_plain(call: Call) -> bool:
+    """`model(x)`, `self.model(x)`: something that has a name is called itself."""
+    return call.callee.removeprefix("self.").isidentifier()
+
+
+def _is_module(file: SourceFile, site: Site) -> bool:
+    return file.value(site.call.func, site).kind == "module"
+
+
+def _at_once(file: SourceFile, site: Site) -> bool:
+    """Whether `.detach()` follows in the same chain: thrown_graphs.py asks more of those."""
+    around = file.enclosing(site.function)
+    node: ast.AST | None = around.parents.get(site.call)
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr == "detach":
+            return True
+        node = around.parents.get(node)
+    return False
+
+
+def _keeps(file: SourceFile, site: Site) -> bool:
+    """Whether the forward pass of the model leaves something behind."""
+    for key in file.project.types.targets(file.path, site.function, site.record.callee):
+        body = file.project.body(key.path)
+        record = file.project.index.function(key)
+        if body is None or _KEEPS.search("\n".join(body.lines[record.line - 1 : record.end_line])):
+            return True
+    return False
+
+
+class _Ways:
+    """Follows a value through the function that computes it."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.file = site, site.file
+        self.around = site.file.enclosing(site.function)
+        self.lines: set[int] = set()
+
+    def ends(self) -> set[int]:
+        """The lines where the value is detached; empty where it goes anywhere else."""
+        stack: list[ast.expr] = [self.site.call]
+        for _ in range(_STEPS):
+            if not stack:
+                return self.lines
+            then = self._next(stack.pop())
+            if then is None:
+                return set()
+            stack += then
+        return set()
+
+    def _next(self, node: ast.expr) -> list[ast.expr] | None:
+        """What holds the value next; None where a gradient may be asked for."""
+        parent = self.around.parents.get(node)
+        if isinstance(parent, ast.Attribute):
+            return self._of_attribute(parent)
+        if isinstance(parent, ast.BinOp | ast.UnaryOp):
+            return [parent]
+        if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
+            return [parent]
+        if isinstance(parent, ast.Call):
+            return self._of_call(parent)
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and parent.value is node:
+            return self._of_target(parent.targets[0], node)
+        return None
+
+    def _of_attribute(self, node: ast.Attribute) -> list[ast.expr] | None:
+        if node.attr == "data":
+            self.lines.add(node.lineno)
+            return []
+        if node.attr in _LOOKS:
+            return []
+        call = self.around.parents.get(node)
+        if not isinstance(call, ast.Call) or call.func is not node:
+            return None
+        if node.attr in _ENDS:
+            self.lines.add(call.lineno)
+            return []
+        return [] if node.attr in _READS else [call] if node.attr in _PASSES else None
+
+    def _of_call(self, call: ast.Call) -> list[ast.expr] | None:
+        """The value as an argument: of a function of torch, or of another model."""
+        denoted = self.file.denotes(call.func, self.site) or ""
+        if denoted.startswith("torch.") and last_part(denoted) in _ENDS:
+            self.lines.add(call.lineno)
+            return []
+        if denoted.startswith("torch.") and last_part(denoted) in _PASSES:
+            return [call]
+        named = chain(call.func).removeprefix("self.").isidentifier()
+        return [call] if named and self.file.value(call.func, self.site).kind == "module" else None
+
+    def _of_target(self, target: ast.expr, value: ast.expr) -> list[ast.expr] | None:
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        found: list[ast.expr] = []
+        for name in names:
+            if not isinstance(name, ast.Name):
+                return None
+            found += self._uses(name.id, value)
+        return found
+
+    def _uses(self, name: str, value: ast.expr) -> list[ast.expr]:
+        """Where a name is read that may hold a value then."""
+        body = self.file.project.body(self.file.path)
+        assert body is not None
+        found: list[ast.expr] = []
+        for use in body.reads(self.site.function, name):
+            reaching = body.reaching(self.site.function, name, body.at(use)) or []
+            if any(definition.value is value for definition in reaching):
+                found.append(use)
+        return found

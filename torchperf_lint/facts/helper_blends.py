@@ -1,0 +1,62 @@
+"""Loops over parameters that leave the moving average of each to a helper.
+
+for name, p in model.named_parameters():          def update(self, name, value):
+    ema.update(name, p.data)                          change = self.shadow[name] - value
+                                                      self.shadow[name] -= (1 - self.decay) * change
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.foreach_forms import blends
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.syntax import names_of
+
+
+def helper_blends(file: SourceFile, loop: ast.For, function: int) -> bool:
+    """Whether all that the turns of a loop do is to hand the parameter to a function of the file that blends it."""
+    statement = _only(loop.body)
+    if statement is None or not isinstance(statement.value, ast.Call):
+        return False
+    call = statement.value
+    parameter = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)][-1:]
+    if not names_of(*call.args, *(keyword.value for keyword in call.keywords)).issuperset(parameter or [""]):
+        return False
+    helpers = _helpers(file, call, function)
+    return bool(helpers) and all(blends(_as_turn(helper)) for helper in helpers)
+
+
+def _only(body: list[ast.stmt]) -> ast.Expr | None:
+    """The one statement of a block, under tests or alone."""
+    while len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse:
+        body = body[0].body
+    return body[0] if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+
+
+def _helpers(file: SourceFile, call: ast.Call, function: int) -> list[ast.FunctionDef]:
+    """What a call may run: what its name stands for; of an unknown object, the file's methods that take as much."""
+    body = file.project.body(file.path)
+    callee, name = chain(call.func), last_part(chain(call.func))
+    if body is None:
+        return []
+    things = file.project.types.things(file.path, function, callee)
+    targets = file.project.types.targets(file.path, function, callee)
+    numbers = [key.index for key in targets if key.path == file.path]
+    if not things and not targets and isinstance(call.func, ast.Attribute):
+        functions = file.outline.functions
+        given = len(call.args) + len(call.keywords)
+        numbers = [
+            number
+            for number, record in enumerate(functions)
+            if record.class_index >= 0 and record.name == name and len(record.parameters) - record.bound == given
+        ]
+    found = [body.functions[number] for number in numbers]
+    return [node for node in found if isinstance(node, ast.FunctionDef)]
+
+
+def _as_turn(helper: ast.FunctionDef) -> ast.For:
+    """A helper as the turn of a loop over what it is given."""
+    given: list[ast.expr] = [ast.Name(a.arg, ast.Load()) for a in helper.args.args if a.arg not in ("self", "cls")]
+    return ast.For(target=ast.Tuple(given, ast.Store()), iter=ast.Constant(None), body=helper.body, orelse=[])
