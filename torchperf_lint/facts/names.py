@@ -168,7 +168,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
-        value = batch_of_unknown(name, d.value)
+        value = batch_of_unknown(values, name, d.value, frame.path)
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(name, value.because, d.at[0]))
     return value
