@@ -325,3 +325,24 @@ def test_an_answer_does_not_depend_on_who_asked_first():
     forwards = [one.types.things("a.py", here, chain) for chain in questions]
     backwards = [other.types.things("a.py", here, chain) for chain in reversed(questions)]
     assert forwards == backwards[::-1]
+
+
+@pytest.mark.parametrize(("base", "expected"), [("torchmetrics.Metric", "Errors.update"), ("Plain", None)])
+def test_a_metric_that_is_called_updates(base, expected):
+    project = project_of(f"""
+        import torchmetrics
+
+        class Errors({base}):
+            def update(self, preds, target):
+                pass
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.errors = Errors()
+
+            def validation_step(self, batch):
+                self.errors(*batch)
+    """)
+    found = project.types.targets("a.py", function_of(project, "Net.validation_step"), "self.errors")
+    assert [project.index.function(key).qualname for key in found] == ([expected] if expected else [])
