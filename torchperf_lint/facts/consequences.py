@@ -126,12 +126,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
         return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
         return None if _is_key(place, parent) else DECIDES
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
-        return DECIDES
-    if isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _WANTS_HOST and node not in parent.args[:1]:
-        return DECIDES
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr in _LOOKS_UP:
-        return DECIDES if node in parent.args[:1] and not _is_table(parent.func.value) else None
+    if isinstance(parent, ast.Call):
+        return DECIDES if _wants_a_number(parent, node) else None
     if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
         return DECIDES
     if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
@@ -140,6 +136,16 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Assign):
         return DECIDES if _assigned_decides(place, parent) else RECORDS
     return None
+
+
+def _wants_a_number(call: ast.Call, node: ast.AST) -> bool:
+    """`range(n)`, `pack_padded_sequence(x, n)`, and `kept.pop(n)` of anything but a table of words."""
+    if isinstance(call.func, ast.Name) and call.func.id == "range":
+        return True
+    first = node in call.args[:1]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _LOOKS_UP:
+        return first and not _is_table(call.func.value)
+    return last_part(chain(call.func)) in _WANTS_HOST and not first
 
 
 def _is_key(place: Place, entry: ast.Subscript) -> bool:

@@ -16,7 +16,9 @@ from torchperf_lint.patterns import pattern
 
 _FEW = 100
 """A greater bound is that of a phase, such as a warm-up."""
-_SHOWS = pattern(r"^(?:save_?\w*|imshow|imsave|imwrite|savefig|add_(?:images?|figure|video|audio)|plot\w*|visuali[sz]e\w*)$")
+_SHOWS = pattern(
+    r"^(?:save_?\w*|imshow|imsave|imwrite|savefig|add_(?:images?|figure|video|audio)|plot\w*|visuali[sz]e\w*)$"
+)
 _TRAINS = frozenset({"backward", "step", "zero_grad"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)

@@ -15,11 +15,11 @@ from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
+from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
-from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.once import drops, set_up_once
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (

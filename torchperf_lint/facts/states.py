@@ -8,7 +8,9 @@ from torchperf_lint.facts.conditions import name_of
 from torchperf_lint.patterns import pattern
 
 _STATE = pattern(r"(?:^|_)(?:state|status|stage|phase)$")
-_RARE = pattern(r"(?:^|_)(?:(?:pre|post)_)?(?:VALIDAT\w*|EVAL\w*|END|STOP\w*|FINISH\w*|DONE|SAVE|SAVING|CHECKPOINT\w*)(?:_|$)")
+_RARE = pattern(
+    r"(?:^|_)(?:(?:pre|post)_)?(?:VALIDAT\w*|EVAL\w*|END|STOP\w*|FINISH\w*|DONE|SAVE|SAVING|CHECKPOINT\w*)(?:_|$)"
+)
 
 
 def is_rare_state(test: ast.expr) -> bool:
