@@ -16,9 +16,11 @@ from torchperf_lint import __version__
 from torchperf_lint.facts import (
     anomalies,
     chains,
+    complaints,
     conditions,
     expressions,
     filled_names,
+    first_turns,
     guards,
     literals,
     memo,
@@ -33,6 +35,7 @@ from torchperf_lint.facts import (
     records,
     shape_hints,
     signatures,
+    states,
     syntax,
 )
 from torchperf_lint.facts.hotness import Reach
@@ -172,6 +175,9 @@ def _made_by() -> str:
         reached_lengths,
         once,
         chains,
+        complaints,
+        first_turns,
+        states,
         mentions,
         modes,
         records,

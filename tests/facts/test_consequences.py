@@ -300,3 +300,24 @@ def test_what_the_host_need_not_ask(body, expected):
     files = texts(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {body}\n")
     first = min(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
     assert consequence(first) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "then", "expected"),
+    [
+        ("kept = self.table.pop(x.max().item(), None)", "return kept(x)", DECIDES),
+        ("kept = self.table.get(x.max().item())", "return kept(x)", DECIDES),
+        ("kept = self.vocab.get(x.max().item())", "return kept", RECORDS),
+        ("kept = self.table.get('most', x.max().item())", "return kept", RECORDS),
+        ("kept = x < x.max().item() + 4", "return x[kept]", RECORDS),
+        ("kept = 4 + x.max().item()", "return x[:kept]", DECIDES),
+    ],
+)
+def test_a_number_is_looked_up_or_joins_a_tensor(line, then, expected):
+    source = f"""
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor):
+                {line}
+                {then}
+    """
+    assert consequence_in(source) == expected

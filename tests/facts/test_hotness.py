@@ -950,6 +950,7 @@ def test_two_objects_bound_at_once_are_known():
 @pytest.mark.parametrize(
     ("iterable", "kind"),
     [("sentences", "eval"), ("self.chunks", "eval"), ("enumerate(image_paths)", "eval"), ("steps", "rollout"),
+     ("enumerate(filelist)", "eval"), ("self.wav_list", "eval"), ("self.token_list", "rollout"),
      ("range(length)", "rollout")],
 )  # fmt: skip
 def test_a_loop_over_inputs_of_a_model_is_an_evaluation(iterable, kind):

@@ -81,3 +81,23 @@ def test_nothing_is_left_out(source):
 )
 def test_something_is_left_out(source):
     assert not asked(source)
+
+
+@pytest.mark.parametrize(
+    ("kept", "block", "expected"),
+    [
+        ("torch.sum(x.eq(y), 1)", "out[n > 0] = 1", True),
+        ("(x == y).sum(1)", "out[n != 0] = 1", True),
+        ("torch.count_nonzero(x, 1)", "out[n > 0] = 1", True),
+        ("torch.count_nonzero(x, 1)", "out[n > 1] = 1", False),
+        ("(x - y).sum(1)", "out[n > 0] = 1", False),
+        ("torch.sum(x, 1)", "out[n > 0] = 1", False),
+    ],
+)
+def test_a_count_of_what_is_set_is_above_zero_or_not(kept, block, expected):
+    bound = ast.parse(kept, mode="eval").body
+    node = ast.parse(f"if torch.sum(n) > 0: {block}").body[0]
+    assert isinstance(node, ast.If)
+    assert isinstance(node.test, ast.Compare)
+    known = Known(lambda name: bound if name.id == "n" else name, lambda value: isinstance(value, ast.Constant))
+    assert asks_if_empty(node, node.test.left, known) == expected

@@ -166,6 +166,8 @@ def test_returns_keep_chains():
         ("match self.kind:\n    case State.END:\n        a", []),
         ("if x:\n    a\n    raise E", [("raise", 2, 3)]),
         ("a\nraise E", [("raise", 2, 2)]),
+        ("a\nassert a, f(b)", [("raise", 2, 2)]),
+        ("a\nassert a", []),
     ],
 )
 def test_regions(code, expected):

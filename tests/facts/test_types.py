@@ -351,3 +351,24 @@ def test_a_module_that_moves_more_gives_itself(given, expected):
     project = project_of({"a.py": text})
     found = project.types.things("a.py", function_of(project, "User.run"), "self.net")
     assert [named(project, thing) for thing in found if thing.kind == "instance"] == expected
+
+
+@pytest.mark.parametrize(("base", "expected"), [("torchmetrics.Metric", "Errors.update"), ("Plain", None)])
+def test_a_metric_that_is_called_updates(base, expected):
+    project = project_of(f"""
+        import torchmetrics
+
+        class Errors({base}):
+            def update(self, preds, target):
+                pass
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.errors = Errors()
+
+            def validation_step(self, batch):
+                self.errors(*batch)
+    """)
+    found = project.types.targets("a.py", function_of(project, "Net.validation_step"), "self.errors")
+    assert [project.index.function(key).qualname for key in found] == ([expected] if expected else [])

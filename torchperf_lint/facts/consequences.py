@@ -66,6 +66,8 @@ _WORDS = pattern(
     re.IGNORECASE,
 )
 """Tables of words: what one looks up there is read or shown, and takes no part in the computation."""
+_LOOKS_UP = frozenset({"get", "pop", "setdefault"})
+"""Methods of a dict that take a key first, which is a number of the host's."""
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
@@ -124,10 +126,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
         return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
         return None if _is_key(place, parent) else DECIDES
-    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range":
-        return DECIDES
-    if isinstance(parent, ast.Call) and last_part(chain(parent.func)) in _WANTS_HOST and node not in parent.args[:1]:
-        return DECIDES
+    if isinstance(parent, ast.Call):
+        return DECIDES if _wants_a_number(parent, node) else None
     if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
         return DECIDES
     if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
@@ -138,11 +138,25 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     return None
 
 
+def _wants_a_number(call: ast.Call, node: ast.AST) -> bool:
+    """`range(n)`, `pack_padded_sequence(x, n)`, and `kept.pop(n)` of anything but a table of words."""
+    if isinstance(call.func, ast.Name) and call.func.id == "range":
+        return True
+    first = node in call.args[:1]
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _LOOKS_UP:
+        return first and not _is_table(call.func.value)
+    return last_part(chain(call.func)) in _WANTS_HOST and not first
+
+
 def _is_key(place: Place, entry: ast.Subscript) -> bool:
     """Whether an entry is one of a table of words, or is put into a dict: the key only names it."""
     if isinstance(entry.ctx, ast.Store):
         return place.file.value(entry.value, place).kind == "sequence"
-    return _WORDS.search(last_part(chain(entry.value))) is not None
+    return _is_table(entry.value)
+
+
+def _is_table(node: ast.expr) -> bool:
+    return _WORDS.search(last_part(chain(node))) is not None
 
 
 def _of_test(place: Place, branch: ast.If) -> str:
@@ -163,11 +177,19 @@ def _of_divisor(place: Place, branch: ast.If | ast.IfExp) -> bool:
 
 def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
     """`n = int(mask.sum())`, and then `if n > 3:`, `x[:n]`, `torch.zeros(n)`."""
+    if _joins_a_tensor(place, assignment):
+        return False
     body = place.file.project.body(place.file.path)
     assert body is not None
     decisive = body.decisive(place.function)
     parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
+
+
+def _joins_a_tensor(place: Place, assignment: ast.Assign) -> bool:
+    """`inside = boxes < float(size)`: what is assigned is a tensor again, and whoever asks for that reads it anew."""
+    read, made = place.expression, place.file.value(assignment.value, place)
+    return isinstance(read, ast.expr) and made.on_device and place.file.value(read, place).kind == "plain"
 
 
 def _asked_for_by_word(test: ast.BoolOp, node: ast.AST) -> bool:

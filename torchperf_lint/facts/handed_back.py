@@ -31,7 +31,7 @@ def is_handed_back(place: Place) -> bool:
     hot = place.hot
     if hot is None or hot.kind not in _KINDS or (hot.kind == "forward" and hot.depth):
         return False
-    return not _in_a_loop(place) and _without_gradients(place) and _returned(place)
+    return not _in_a_loop(place) and _without_gradients(place) and is_returned(place)
 
 
 def is_stored_by_meter(place: Place) -> bool:
@@ -67,7 +67,7 @@ def is_sent_away(place: Place) -> bool:
         return False
     around = place.file.enclosing(place.function)
     calls = (parent for parent in around.ancestors(place.expression) if isinstance(parent, ast.Call))
-    return _returned(place) or any(last_part(chain(call.func)) in _REMOTE_CALLS for call in calls)
+    return is_returned(place) or any(last_part(chain(call.func)) in _REMOTE_CALLS for call in calls)
 
 
 def _tells_a_loss(node: ast.AST) -> bool:
@@ -118,7 +118,7 @@ def _without_gradients(place: Place) -> bool:
     return place.file.project.grads.mode.is_off_at(place.file.path, place.frame.at)
 
 
-def _returned(place: Place) -> bool:
+def is_returned(place: Place) -> bool:
     """`return f(x).cpu().numpy()`, `return {"wav": x.cpu()}`, or `out = x.cpu()` and then `return out`."""
     around = place.file.enclosing(place.function)
     statement = around.statement(place.expression)

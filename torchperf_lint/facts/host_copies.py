@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchperf_lint.facts.environments import steps_an_environment
 from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
 from torchperf_lint.facts.round_trips import RoundTrip, round_trip
 from torchperf_lint.facts.source import SourceFile
@@ -33,12 +34,7 @@ def _host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
 
 
 def copy_severity(file: SourceFile, read: Read) -> Severity:
-    """An environment's step needs the action on the host, and so do the libraries that many meters call."""
+    """What a step of an environment gives is small, and the libraries that many meters call need it on the host."""
     if read.hot.kind == "update":
         return Severity.INFO
-    loop = read.hot.loop
-    if loop is not None:
-        calls = file.project.hotness.loops.calls.directly_in(*loop)
-        if any(call.callee.endswith(("env.step", "envs.step", "environment.step")) for call in calls):
-            return Severity.INFO
-    return read.severity
+    return Severity.INFO if steps_an_environment(file.project, read.hot) else read.severity

@@ -24,10 +24,13 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.records import Call
     from torchperf_lint.facts.values import Values
 
 _PREPARERS = pattern(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
 _PREPARE = frozenset("prepare prepare_data_loader prepare_model setup setup_dataloaders setup_module".split())
+
+_PREPARE_LOADERS = frozenset({"prepare_data_loader", "setup_dataloaders"})
 
 
 def element(values: Values, value: Value, frame: Frame) -> Value:
@@ -82,15 +85,24 @@ _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data
 _OF_A_MODULE = pattern(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
 
 
-def batch_of_unknown(name: str, node: ast.expr) -> Value:
-    """What `batch, cond = next(self.data)` binds: a batch from a loader that nobody here can see, by its name."""
+def batch_of_unknown(values: Values, name: str, node: ast.expr, path: str) -> Value:
+    """What `batch, cond = next(self.data)` binds: a batch from a loader that nobody here can see, by its name.
+
+    It is on the host, unless accelerate or Fabric sets up the file's loaders.
+    """
     taken = isinstance(node, ast.Call) and chain(node.func) == "next" and len(node.args) == 1
     if not taken or not isinstance(node, ast.Call) or not _BATCH.search(name):
         return UNKNOWN
     written = chain(node.args[0])
     if _OF_A_MODULE.search(written) or "?" in written:
         return UNKNOWN
-    return Value("batch", HOST, f"a batch, by its name, that `next({written})` gives", Confidence.LIKELY)
+    device = DEVICE if any(map(_sets_up_loaders, values.index.outlines[path].calls)) else HOST
+    return Value("batch", device, f"a batch, by its name, that `next({written})` gives", Confidence.LIKELY)
+
+
+def _sets_up_loaders(call: Call) -> bool:
+    base, _, name = call.callee.rpartition(".")
+    return name in _PREPARE_LOADERS and bool(_PREPARERS.search(base))
 
 
 def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value:

@@ -13,6 +13,7 @@ from torchperf_lint.facts.syntax import names_of
 _UNWRAPPING = frozenset({"bool", "int", "float"})
 _SHAPING = frozenset("unsqueeze view reshape expand expand_as view_as bool to squeeze type_as repeat".split())
 _ELEMENTWISE = frozenset("clamp clip abs exp log sqrt rsqrt square neg reciprocal sigmoid tanh float detach".split())
+_COMPARING = frozenset("eq ne gt ge lt le isnan isinf isfinite logical_and logical_or logical_not".split())
 _FILLING = frozenset({"masked_fill", "masked_scatter"})
 
 
@@ -39,7 +40,27 @@ def asks_if_empty(node: ast.If, asked: ast.expr, known: Known, rest: Sequence[as
     part = next(parts, None)
     if part is None:
         return False
-    return _does_nothing(node.body, _mask(part), known) or _fills_by_the_same(node.body, part, known)
+    masks = _masks(_mask(part), known)
+    return any(_does_nothing(node.body, mask, known) for mask in masks) or _fills_by_the_same(node.body, part, known)
+
+
+def _masks(mask: str, known: Known) -> list[str]:
+    """A mask, and where that is a count of what is set, the test whether it counts any: `n > 0`."""
+    bound = known.bound(ast.Name(mask, ast.Load())) if mask.isidentifier() else None
+    return [mask, f"{mask} > 0", f"{mask} != 0"] if isinstance(bound, ast.Call) and _counts(bound) else [mask]
+
+
+def _counts(call: ast.Call) -> bool:
+    """`(x == y).sum(2)`, `torch.sum(x.eq(y), 2)`, `torch.count_nonzero(x, 1)`: never below zero."""
+    name = last_part(chain(call.func))
+    if name == "count_nonzero":
+        return True
+    if name != "sum" or not isinstance(call.func, ast.Attribute):
+        return False
+    summed = call.args[0] if chain(call.func.value) == "torch" and call.args else call.func.value
+    if isinstance(summed, ast.Call):
+        return last_part(chain(summed.func)) in _COMPARING
+    return isinstance(summed, ast.Compare)
 
 
 def _fills_by_the_same(block: Sequence[ast.stmt], test: ast.expr, known: Known) -> bool:

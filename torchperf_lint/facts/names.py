@@ -168,7 +168,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "with" and value.kind not in ("tensor", "batch"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
-        value = batch_of_unknown(name, d.value)
+        value = batch_of_unknown(values, name, d.value, frame.path)
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(name, value.because, d.at[0]))
     return value
@@ -234,7 +234,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return value
     passed = _from_callers(values, function, parameter, frame)
     if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
-        return passed
+        # An annotation tells what part of a batch is meant: one tensor, and no list.
+        return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
         return Value("torch_device", ANYWHERE if _is_there_to_be_given(values, function, frame) else HOST)

@@ -15,6 +15,7 @@ from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
+from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
@@ -119,6 +120,12 @@ class _Outliner:
         known = self.out.regions[context.region].kind == "raise"
         self.expressions(node, context if known else self.notes.region("raise", context, [node]))
 
+    def assert_(self, node: ast.Assert, context: Context) -> None:
+        """What an assertion says is worked out only where it fails."""
+        self.expressions(node.test, context)
+        if node.msg is not None:
+            self.expressions(node.msg, self.notes.region("raise", context, [node.msg]))
+
     def import_(self, node: ast.Import, context: Context) -> None:
         for alias in node.names:
             if alias.asname:
@@ -222,7 +229,7 @@ class _Outliner:
 
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
-        guard = guards.guard(node.test)
+        guard = guards.guard(node.test) or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
         if guard is not None and guard.kind == "debug":
@@ -247,6 +254,13 @@ class _Outliner:
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
+
+    def of_first_turns(self, node: ast.If, context: Context) -> guards.Guard | None:
+        body = self.bodies.get(context.function)
+        if body is None or self.out.functions[context.function].name in PER_STEP:
+            return None
+        few = shows_the_first_few(node, body)
+        return guards.Guard("cadence", conditions.short(conditions.words(node.test))) if few else None
 
     def is_of_each_call(self, test: ast.expr, context: Context) -> bool:
         """`if i == 1:` in a loop of a training step's own: each step comes to that turn."""
@@ -351,6 +365,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.AnnAssign: _Outliner.annotated,
     ast.Return: _Outliner.return_,
     ast.Raise: _Outliner.raise_,
+    ast.Assert: _Outliner.assert_,
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Outliner.try_

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.each_class import asks_each_class
+from torchperf_lint.facts.environments import is_an_action
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
 from torchperf_lint.facts.host_only import feeds_host_only
@@ -29,6 +30,8 @@ from torchperf_lint.model import Confidence, Severity
 _ANNOTATED = " is annotated "
 """In the reason why a value is a tensor."""
 _NUMBERS = frozenset({"float", "int", "bool", "complex"})
+_LONG = "long"
+"""Of Python 2; files that run with both bind it to `int`."""
 _MATH = tuple(name for name in dir(math) if not name.startswith("_"))
 
 
@@ -60,7 +63,7 @@ class Reading(NamedTuple):
         name = last_part(self.site.record.callee)
         if name in ("item", "tolist"):
             return ITEM if name == "item" else LIST
-        return NUMBER if name in _NUMBERS or name in _MATH else COPY
+        return NUMBER if name in _NUMBERS or name in _MATH or name == _LONG else COPY
 
 
 def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | None = None) -> Read | None:
@@ -240,7 +243,7 @@ def _item_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
-    found = _readings(file, (*_NUMBERS, "tolist", *_MATH), lambda site: _converted(file, site))
+    found = _readings(file, (*_NUMBERS, _LONG, "tolist", *_MATH), lambda site: _converted(file, site))
     found = tuple(_returning(file, reading) if reading.form == LIST else reading for reading in found)
     return tuple(reading for reading in found if reading.read.value.kind != "batch")
 
@@ -251,13 +254,14 @@ def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
-    """A copy for an algorithm that runs on the host only is needed there, as what decides is.
+    """A copy for an algorithm that runs on the host only, or for an environment, is needed there, as what decides is.
 
     What decides nothing but which elements of a device tensor are taken need never have left the device.
     """
-    if not feeds_host_only(file, reading.site):
-        return _returning(file, reading)
     read = reading.read
+    acts = read.repeated is None and is_an_action(reading.site)
+    if not acts and not feeds_host_only(file, reading.site):
+        return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 
 
@@ -294,9 +298,13 @@ def _converted(file: SourceFile, site: Site) -> ast.expr | None:
         return site.receiver if not call.args else None
     if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
         return None
-    if isinstance(call.func, ast.Name) and call.func.id in _NUMBERS:
+    if isinstance(call.func, ast.Name) and (call.func.id in _NUMBERS or _is_int(file, call.func.id)):
         return call.args[0]
     return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None
+
+
+def _is_int(file: SourceFile, name: str) -> bool:
+    return name == _LONG and any(b.function == 0 and b[1:3] == (_LONG, "int") for b in file.outline.bindings)
 
 
 def _copied(site: Site) -> ast.expr | None:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.signatures import annotation_chain
@@ -118,6 +119,12 @@ def made_by_project(values: Values, node: ast.Call, thing: Thing, frame: Frame) 
 
 def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value:
     """What one call of a function of the project gives."""
+    found = _for_this_call(values, node, key, frame)
+    moved = moved_back_to(values, key, frame) if found.kind in ("tensor", "batch") and found.device == HOST else None
+    return found.moved(moved, _as_returned(node, key, found, frame)) if moved is not None else found
+
+
+def _for_this_call(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Value:
     passed_through = _passed_through(values, node, key, frame)
     found = passed_through if passed_through is not None else returned(values, key, frame)
     if found.kind not in ("tensor", "batch", "sequence") or passed_through is not None:
@@ -128,8 +135,13 @@ def called(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> Va
         found = found.moved(HOST)
     if found.kind == "sequence" or not found.because:
         return found
+    return found.with_reason(_as_returned(node, key, found, frame))
+
+
+def _as_returned(node: ast.Call, key: FunctionKey, found: Value, frame: Frame) -> str:
     where = "" if key.path == frame.path else f" ({key.path})"
-    return found._replace(because=f"what `{chain(node.func)}(...)` returns{where}: {found.because}")
+    written = f"what `{chain(node.func)}(...)` returns{where}"
+    return found.because if found.because.startswith(written) else f"{written}: {found.because}"
 
 
 def _asked_for_host(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -372,10 +372,16 @@ class Types:
         if thing.kind == "instance":
             if self.is_module_class(thing):
                 return self.index.method(thing, "forward")
-            return self.index.method(thing, "__call__")
+            return self.index.method(thing, "__call__") or self._of_metric(thing)
         return None
 
+    def _of_metric(self, thing: Thing) -> FunctionKey | None:
+        """A metric of torchmetrics that is called hands what it is given to its `update`."""
+        bases = self.index.external_bases(Thing("class", thing.path, thing.index))
+        return self.index.method(thing, "update") if any(map(_METRIC.match, bases)) else None
 
+
+_METRIC = pattern(r"^torchmetrics\.(?:\w+\.)*Metric$")
 _MARKS = frozenset({PARTIAL, TABLE, ITEM, CHOICE})
 _VAGUE = ("builtins.", "typing.", "collections.")
 """Annotations that leave open which function is meant: `Callable`, a list of them."""

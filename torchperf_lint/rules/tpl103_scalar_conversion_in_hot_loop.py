@@ -105,7 +105,7 @@ class ScalarConversionInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL103", "scalar-conversion-in-hot-loop", "0.1.0"
-    triggers = ("float(", "int(", "bool(", "complex(", ".tolist(", "math.")
+    triggers = ("float(", "int(", "bool(", "complex(", "long(", ".tolist(", "math.")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:

@@ -83,8 +83,8 @@ class CpuCopyInHotLoop(SourceRule):
             found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
         return torch.cat(found)
     ```
-    An agent that hands its action to an environment needs it on the host; that is reported as info. So does an
-    algorithm that runs there only, as `scipy.optimize.linear_sum_assignment`: such a copy is only `possible`.
+    An agent that hands its action to an environment needs it on the host, and so does an algorithm that runs there
+    only, as `scipy.optimize.linear_sum_assignment`: such a copy is only `possible`.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety

@@ -1,0 +1,48 @@
+"""Actions for an environment, which the host steps: what chooses them is copied there, once a step."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.handed_back import is_returned
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site
+
+_STEPS = ("env.step", "envs.step", "environment.step")
+
+
+def steps_an_environment(project: Project, hot: Hot) -> bool:
+    """Whether the loop that makes a line hot steps an environment."""
+    if hot.loop is None:
+        return False
+    return any(call.callee.endswith(_STEPS) for call in project.hotness.loops.calls.directly_in(*hot.loop))
+
+
+def is_an_action(site: Site) -> bool:
+    """Whether what a call gives is what such a loop steps the environment with, or what a function hands back to it."""
+    if site.hot is None or not steps_an_environment(site.file.project, site.hot):
+        return False
+    return is_returned(site) if site.hot.depth else _taken_by_step(site)
+
+
+def _taken_by_step(site: Site) -> bool:
+    """`env.step(a.cpu().numpy())`, and `action = a.cpu().numpy()` with `env.step(action)`."""
+    around = site.file.enclosing(site.function)
+    if any(_steps(parent) for parent in around.ancestors(site.call)):
+        return True
+    statement = around.statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    named = {target.id for target in targets if isinstance(target, ast.Name)}
+    return any(isinstance(node, ast.Name) and node.id in named for node in _given_to_step(around))
+
+
+def _given_to_step(around: Enclosing) -> list[ast.AST]:
+    calls = (node for node in around.of_kinds((ast.Call,)) if isinstance(node, ast.Call) and _steps(node))
+    return [part for call in calls for argument in call.args for part in ast.walk(argument)]
+
+
+def _steps(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and chain(node.func).endswith(_STEPS)
