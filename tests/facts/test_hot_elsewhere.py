@@ -127,8 +127,76 @@ HOT = {
                 self._reset_masks()
                 return loss
         """,
+    "the batch that a base class of a package trains on": """
+        from basicsr.models.sr_model import SRModel
+
+
+        class Restoration(SRModel):
+            def feed_data(self, data):
+                self.lq = data["lq"].cuda()  # <-
+        """,
+    "a part of a model, run for each row": """
+        @torch.no_grad()
+        def evaluation(model, rows, features):
+            for row in rows:
+                states = features[row.topk(8).indices]  # <-
+                model.text_encoder(states)
+        """,
+    "an operator with an exported form": """
+        class Sampled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * torch.rand(x.shape)  # <-
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+            @staticmethod
+            def symbolic(g, x):
+                return g.op("Sampled", x)
+        """,
+    "an operator without a gradient": """
+        class Suppression(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, boxes, scores):
+                return ext.nms(boxes, scores)  # <-
+
+            @staticmethod
+            def symbolic(g, boxes, scores):
+                return g.op("NonMaxSuppression", boxes, scores)
+        """,
 }
 COLD = {
+    "what stands in for an operator of an exported graph": """
+        class Suppression(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, boxes, scores):
+                return torch.randint(0, 100, (100, 3))  # <-
+
+            @staticmethod
+            def symbolic(g, boxes, scores):
+                return g.op("NonMaxSuppression", boxes, scores)
+        """,
+    "a batch that no base class is known to train on": """
+        class Viewer(nn.Module):
+            def feed_data(self, data):
+                self.shown = data["image"].cuda()  # <-
+        """,
+    "no batch at all": """
+        from basicsr.models.sr_model import SRModel
+
+
+        class Restoration(SRModel):
+            def set_input(self):
+                self.shown = torch.zeros(3)  # <-
+        """,
+    "a part of a model that is only asked for": """
+        @torch.no_grad()
+        def collect(models):
+            for model in models:
+                print(model.get_encoder())  # <-
+        """,
     "an environment outside of any loop without gradients": """
         def record(env, actions):
             for action in actions:

@@ -58,6 +58,8 @@ def test_lengths_of_samples_are_data(answer):
         ("for i in range(len(features)): sides.append(features[i].shape[-1])", True),
         ("for i, f in enumerate(features): b, c, h, w = f.shape; sides.append((h, w))", True),
         ("for f, s in zip(features, strides): h, w = f.shape[-2:]; sides.append([h * 8, w * 8])", True),
+        ("for f in features: b, c, h, w = f.shape; side = (h, w); sides.append(side)", True),
+        ("for f in features: b, c, h, w = f.shape; side = (b, w); sides.append(side)", False),
         ("for f in features: h, w = f.size(2), f.size(3); sides += [h]", False),
         ("for f in features: b, c, h, w = f.shape; sides.append(b)", False),
         ("for f in features: sides.append(len(f))", False),

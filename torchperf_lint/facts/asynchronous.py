@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments, keyword
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.host_data import Made, made_on_host, upload_at
+from torchperf_lint.facts.joined_on_host import joined_on_host
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Frame
@@ -44,6 +45,10 @@ def pageable_source(site: Site) -> Made | None:
         return None
     if not moves_to_device(values, site.call, site.frame):
         return None
+    joined = joined_on_host(values, site.receiver, site.frame)
+    if joined is not None:
+        by_join = Made(joined, last_part(chain(joined.func)), site.function)
+        return by_join if _in_the_same_turn(site, by_join) else None
     made = made_on_host(values, site.receiver, site.frame)
     if made is None or made.function != site.function or not _in_the_same_turn(site, made):
         return None

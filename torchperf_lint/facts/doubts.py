@@ -72,7 +72,7 @@ class _Doubts:
             return None
         if any(isinstance(node, ast.Break | ast.Continue | ast.Return) for node in self.turn.nodes):
             return "turns that may be left early"
-        handed_on = set(carried(self.turn.loop.body))
+        handed_on = set(carried(self.turn.loop.body)) - self.turn.variables  # those are bound anew each turn
         if handed_on:
             return f"`{sorted(handed_on)[0]}` goes from turn to turn"
         filled = {n.targets[0] for n in self.turn.nodes if isinstance(n, ast.Assign) and fills_row(self.turn, n)}

@@ -63,7 +63,8 @@ def _row_filler(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) 
     """`for i, n in enumerate(lengths): labels[i, :n] = -100`: a loop that does nothing but fill parts of rows."""
     if not isinstance(turn.loop, ast.For) or not _numbers_turns(iterated):
         return None
-    filled = [whole for node in turn.loop.body if (whole := fills_row(turn, node)) is not None]
+    own = [inner for node in turn.loop.body for inner in (node.body if isinstance(node, ast.If) else [node])]
+    filled = [whole for node in own if (whole := fills_row(turn, node)) is not None]
     if not filled or any(isinstance(node, ast.For | ast.While) for node in turn.nodes):
         return None
     kept = {ast.dump(whole) for whole in filled}

@@ -6,13 +6,17 @@ the package that such a class is written for.
 
 from __future__ import annotations
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 FEEDS = ("feed_data", "feed_batch", "set_input")
 """Methods that take the batch."""
 _TRAINS = ("optimize_parameters", "optimize_weights")
+_OF_A_PACKAGE = pattern(r"^(?!torch\.|pydantic\.)\w+(?:\.\w+)*\.\w*Model$")
+"""A base class of another package that is a model: `basicsr.models.sr_model.SRModel`."""
 
 
 def fed_role(index: Index, key: FunctionKey) -> Role | None:
@@ -22,7 +26,9 @@ def fed_role(index: Index, key: FunctionKey) -> Role | None:
         return None
     other = _partner(index, key)
     if other is None:
-        return None
+        base = _base_elsewhere(index, key)
+        because = f"is given the batch that `{last_part(base or '')}`, of which its class is one, trains on"
+        return Role("step", because, "every training step", Confidence.LIKELY) if base else None
     partner = index.function(other)
     because = (
         f"is told the batch that `{partner.name}` (line {partner.header_line}) trains on"
@@ -37,7 +43,8 @@ def is_fed(index: Index, key: FunctionKey, parameter: str) -> bool:
     function = index.function(key)
     if function.class_index < 0 or function.name not in FEEDS or len(function.parameters) <= function.bound:
         return False
-    return function.parameters[function.bound].name == parameter and _partner(index, key) is not None
+    named = function.parameters[function.bound].name == parameter
+    return named and (_partner(index, key) is not None or _base_elsewhere(index, key) is not None)
 
 
 def _partner(index: Index, key: FunctionKey) -> FunctionKey | None:
@@ -46,3 +53,12 @@ def _partner(index: Index, key: FunctionKey) -> FunctionKey | None:
     cls = Thing("class", key.path, function.class_index)
     wanted = _TRAINS if function.name in FEEDS else FEEDS
     return next((found for name in wanted if (found := index.method(cls, name)) is not None), None)
+
+
+def _base_elsewhere(index: Index, key: FunctionKey) -> str | None:
+    """The base class, of another package, whose own method makes the other call; of a method that takes the batch."""
+    function = index.function(key)
+    if function.name not in FEEDS or len(function.parameters) <= function.bound:
+        return None
+    bases = index.external_bases(Thing("class", key.path, function.class_index))
+    return next(filter(_OF_A_PACKAGE.search, sorted(bases)), None)

@@ -310,7 +310,7 @@ def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:
         return node.func.attr in ("size", "dim", "numel")
     if isinstance(node, ast.Attribute):
         return node.attr == "shape"
-    return isinstance(node, ast.BinOp | ast.Subscript) and values.of(node, frame).kind == "plain"
+    return isinstance(node, ast.BinOp | ast.Subscript | ast.Name) and values.of(node, frame).kind == "plain"
 
 
 def _assigned_before(values: Values, node: ast.Name, frame: Frame) -> tuple[ast.expr | None, Frame]:

@@ -12,7 +12,8 @@ from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import default_device
-from torchperf_lint.facts.devices import destination, target_device
+from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
+from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.given_on_host import given_on_host
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.host_numbers import is_host_number
@@ -177,6 +178,9 @@ def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) ->
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
+    if isinstance(node.func, ast.Name) and node.args and is_filled_array(values, node.args[0], frame):
+        # `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`
+        return constant_upload(values, node, frame, '"cuda"') if is_cuda_type(values, node.func, frame) else None
     name = torch_name(values, node, frame)
     if name is None:
         return None
@@ -197,6 +201,8 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     if data is None or isinstance(data, ast.Starred):
         return None
     factory = ast.unparse(made.func)
+    if len(made.args) == 1 and is_filled_array(values, data, frame):
+        return Upload(made, factory, REPEATED, False, device)
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))

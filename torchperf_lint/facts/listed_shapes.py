@@ -85,6 +85,8 @@ def _is_side(look: Look, node: ast.expr, steps: int) -> bool:
         return asked and _picks_later(node.args[0])
     if isinstance(node, ast.Subscript):
         return _is_whole(node.value) and _picks_later(node.slice)
+    if isinstance(node, ast.Tuple) and steps > 0:  # `size = (h, w)`
+        return bool(node.elts) and all(_is_side(look, part, steps - 1) for part in node.elts)
     body = look.values.body(look.frame.path)
     if not isinstance(node, ast.Name) or body is None or steps <= 0:
         return False

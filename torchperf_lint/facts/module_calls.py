@@ -16,6 +16,10 @@ MODEL_NAME = pattern(
     re.IGNORECASE,
 )
 _OF_A_MODEL = pattern(r"(?:^|_)(?:predict|forward(?!_(?:pre_)?hook)|infer|generate|encode|decode|denoise)(?:_|$)")
+_PART = pattern(
+    r"^(?!(?:get|set|has|make|build|create|load|init|reset|add)_)(?:\w+_)?(?:encoder|decoder|backbone|trunk|head|proj|projection)\d*$"
+)
+"""Parts of a model that are modules by their names: `model.text_encoder(tokens)`."""
 _FORWARD = pattern(r"^forward(?:_(?!hook|pre_hook)\w+)?$")
 """Methods that run a part of a module: `model.forward_decoder(tokens)`."""
 _OF_A_BASE = pattern(r"^(?:object|abc\.ABC|(?:torch\.nn|lightning)\.\w+)\(\)\.\w+(?:\.\w+)?$")
@@ -30,6 +34,8 @@ def _nothing_known(things: Sequence[Thing]) -> bool:
 def _runs_a_model(callee: str) -> bool:
     """Whether a call is that of a model by its name, or of a method that runs one: `self.model.predict(batch)`."""
     receiver, _, method = callee.rpartition(".")
+    if receiver and _PART.search(method) and MODEL_NAME.search(receiver):
+        return True
     if receiver and _OF_A_MODEL.search(method):
         return bool(MODEL_NAME.search(receiver) or receiver.endswith("predictor"))
     return bool(MODEL_NAME.search(callee))

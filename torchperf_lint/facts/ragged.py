@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.lookups import counted, looked_up
-from torchperf_lint.facts.rows import is_cut_evenly, picked_whole
+from torchperf_lint.facts.rows import fills_row, is_cut_evenly, picked_whole
 from torchperf_lint.facts.searches import reads_one
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
@@ -41,7 +41,10 @@ class Raggedness:
 
     def why(self) -> str | None:
         """Elements of different lengths: lists beside the tensor, slices that end elsewhere each turn, masks."""
+        fills = {part for n in self.turn.nodes if fills_row(self.turn, n) is not None for part in ast.walk(n)}
         for node in self.turn.nodes:
+            if isinstance(node, ast.Call) and node in fills:
+                continue  # however long the part of a row is
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in RAGGED and not self._finds_one(node):
                 return f"`{last_part(chain(node.func))}` gives a different number each turn"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
@@ -156,7 +159,7 @@ class Raggedness:
             return True
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.Invert)
-        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self.turn.is_order(node):
+        if not isinstance(node, ast.Name | ast.Subscript | ast.Attribute) or self.turn.is_order(self.turn.named(node)):
             return False
         # An element of the tensor that the loop goes over may be a row of a mask, which its name says.
         taken = isinstance(node, ast.Name) and node.id in self.turn.variables and not _MASK_NAME.search(node.id)

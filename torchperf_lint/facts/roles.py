@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchperf_lint.facts.batch_transforms import transform_role
+from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
 from torchperf_lint.facts.framework_hooks import (
     DECODING,
     engine_role,
@@ -138,7 +139,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
                 return _FORWARD
             return None if goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:
-            return _FUNCTION
+            return _FUNCTION if not stands_in_for_an_operator(index, cls) else None
         return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) or _is_derived(index, cls) else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION

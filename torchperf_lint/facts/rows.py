@@ -28,8 +28,11 @@ def fills_up_to(turn: Turn, node: ast.Subscript) -> bool:
 def fills_row(turn: Turn, node: ast.AST) -> ast.expr | None:
     """The tensor of which each turn fills a part of a row with one number: `mask[i, a:b] = True`, `labels[i][:n] = -1`.
 
-    Wherever the parts begin and end, a comparison with `arange` finds all of them at once.
+    Wherever the parts begin and end, a comparison with `arange` finds all of them at once. Also as a method,
+    `mask[i].narrow(0, n, rest).fill_(True)`.
     """
+    if isinstance(node, ast.Expr):
+        return _fills_by_method(turn, node.value)
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     value = node.value if isinstance(node, ast.Assign) else None
     value = value.operand if isinstance(value, ast.UnaryOp) else value
@@ -49,6 +52,23 @@ def fills_row(turn: Turn, node: ast.AST) -> ast.expr | None:
     if not isinstance(value, ast.Constant) and turn.file.value(value, turn.place).kind != "plain":
         return None
     return whole
+
+
+def _fills_by_method(turn: Turn, node: ast.expr) -> ast.expr | None:
+    """`mask[i].narrow(0, n, rest).fill_(1)`, `mask[i, n:].zero_()`: the tensor of which that fills part of a row."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    number = isinstance(node.args[0], ast.Constant) if node.args else node.func.attr == "zero_"
+    part = node.func.value
+    if node.func.attr not in ("fill_", "zero_") or not number:
+        return None
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "narrow":
+        part = part.func.value
+    row = part if isinstance(part, ast.Subscript) else None
+    counter = first_part(turn.target)
+    index = first_part(row.slice) if row is not None else None
+    by_turn = isinstance(index, ast.Name) and isinstance(counter, ast.Name) and index.id == counter.id
+    return row.value if row is not None and by_turn and isinstance(row.value, ast.Name | ast.Attribute) else None
 
 
 def is_cut_evenly(turn: Turn, node: ast.expr) -> bool:

@@ -25,6 +25,8 @@ _HOPS = 3
 
 _REDUCING = frozenset("sum mean max min amax amin any all prod logsumexp nansum nanmean norm count_nonzero".split())
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "__len__"})
+_RESHAPES = frozenset({"view", "reshape", "squeeze", "flatten"})
+"""What makes the one column that `nonzero` gives of a mask with one dimension a row of indices."""
 _LOSSES = pattern(
     r"^(?:cross_entropy|nll_loss|kl_div|l1_loss|mse_loss|smooth_l1_loss|huber_loss|binary_cross_entropy\w*|"
     r"gaussian_nll_loss|poisson_nll_loss|cosine_similarity)$"
@@ -121,6 +123,10 @@ class _Uses:
         if not isinstance(call, ast.Call) or call.func is not parent:
             return parent if parent.attr in ("data", "T") else None
         name = parent.attr.rstrip("_")
+        if parent.attr in ("fill_", "zero_") and isinstance(self.around.parents.get(call), ast.Expr):
+            return FILLED  # of what a mask selects, which is a copy: what is filled is lost
+        if name == "masked_select" or (self.selection.form == INDICES and name in _RESHAPES):
+            return call
         if name in _SIZES or name in ELEMENTWISE or (counts and name == "item"):
             return call
         if name in _REDUCING:
@@ -148,6 +154,8 @@ class _Uses:
             return call
         if name == "print":
             return CHECKED
+        if name == "Variable" or (self.selection.form == INDICES and _takes_by(call, node)):
+            return call
         denoted = self.spot.file.denotes(call.func, self.spot) or ""
         if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
             return LOST
@@ -215,6 +223,14 @@ class _Uses:
         if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
             target = target.elts[0]
         return target.id if isinstance(target, ast.Name) else None
+
+
+def _takes_by(call: ast.Call, node: ast.AST) -> bool:
+    """`torch.index_select(x, 0, rows)`, `x.index_select(0, rows)`: what `x[rows]` is."""
+    if last_part(chain(call.func)) != "index_select" or not call.args or call.args[-1] is not node:
+        return False
+    dim = call.args[-2] if len(call.args) > 1 else None
+    return isinstance(dim, ast.Constant) and dim.value == 0
 
 
 def _keeps_first(index: ast.expr) -> bool:

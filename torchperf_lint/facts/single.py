@@ -149,6 +149,8 @@ def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> 
         return isinstance(sized, ast.Attribute) and sized.attr == "size" and is_tensor(file, place, sized.value)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
         return bool(node.args) and is_tensor(file, place, node.func.value)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("numel", "nelement"):
+        return is_tensor(file, place, node.func.value)  # of what `x[i]` takes, which has one dimension
     if isinstance(node, ast.Call) and chain(node.func) == "len" and len(node.args) == 1:
         return is_tensor(file, place, node.args[0]) and is_one_tensor(file, place, node.args[0])
     body = file.project.body(file.path)

@@ -117,8 +117,16 @@ class Turn:
 
     def _is_scattered(self, node: ast.Subscript) -> bool:
         """Whether an element of one tensor says which of another is set: `taken[order[i]] = i`."""
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        written = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = [self.named(part) for part in written]
         return any(self.is_order(part) and self.is_tensor(part) for part in parts) and self.is_tensor(node.value)
+
+    def named(self, node: ast.expr) -> ast.expr:
+        """What a name stands for that the turn binds once: `order[i]` after `at = order[i]`."""
+        if not isinstance(node, ast.Name):
+            return node
+        bound = [n.value for n in self.nodes if isinstance(n, ast.Assign) and _binds(n, node.id)]
+        return bound[0] if len(bound) == 1 else node
 
     def _gathers(self, node: ast.Subscript) -> bool:
         """Whether an element of one tensor says which of another is taken: `x[i, order[i]]`."""
@@ -158,6 +166,10 @@ class Turn:
     def mentions(self, node: ast.AST) -> bool:
         """Whether the loop's variable occurs in it."""
         return any(isinstance(n, ast.Name) and n.id in self.variables for n in ast.walk(node))
+
+
+def _binds(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
 def _asked(test: ast.expr) -> ast.expr:

@@ -123,7 +123,7 @@ class BlockingBatchTransfer(SourceRule):
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             related=_loaders(file, pinning),
             fix=without_blocking(site, batch),
-            root_cause=f"batches of {batch.origins} copied in {site.hot.loop}",
+            root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 
 

@@ -7,11 +7,21 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.asynchronous import pageable_source, runs_beside
+from torchperf_lint.facts.joined_on_host import JOINS
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_PIN = (
+    "fill a buffer that is pinned once (`torch.empty(..., pin_memory=True)`) and copy from that, or let a `DataLoader` "
+    "with `pin_memory=True` prepare the batch"
+)
+_JOIN_THERE = (
+    "copy the parts, which the loader can pin, and join them on the device: "
+    "`torch.{join}([part.to(device, non_blocking=True) for part in parts])`; or join them in the `collate_fn`"
+)
 
 
 class NonBlockingFromPageable(SourceRule):
@@ -20,7 +30,8 @@ class NonBlockingFromPageable(SourceRule):
     ## What it does
     Flags `.to(device, non_blocking=True)` and `.cuda(non_blocking=True)`, in code that runs every training step or
     forward pass, on a tensor that was just made in ordinary host memory: `torch.from_numpy(array)`,
-    `torch.tensor(rows)`, a buffer filled in Python. Batches of a loader that does not pin are TPL302's.
+    `torch.tensor(rows)`, a buffer filled in Python, and parts of a loader's batch that are joined on the host, pinned
+    or not: `torch.cat([views[0], views[1]])`. Batches of a loader that does not pin are TPL302's.
 
     ## Why it is slow
     Only from pinned memory can the device fetch by itself. From pageable memory the driver first copies into a pinned
@@ -108,8 +119,7 @@ class NonBlockingFromPageable(SourceRule):
                 site,
                 message=f"`{file.brief(site.call)}` copies from memory that is not pinned, so `non_blocking` cannot "
                 f"make it asynchronous, {site.hot.when}",
-                instead="fill a buffer that is pinned once (`torch.empty(..., pin_memory=True)`) and copy from that, "
-                "or let a `DataLoader` with `pin_memory=True` prepare the batch",
+                instead=_JOIN_THERE.format(join=made.factory) if made.factory in JOINS else _PIN,
                 value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else Confidence.CERTAIN),
                 hot=site.hot,
             )

@@ -46,7 +46,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     Flags `torch.tensor(numbers, device=...)`, `torch.tensor(numbers).to(device)`, `x.new_tensor(numbers)` and the
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
     are literals, were set before the first step, or follow from the shapes of tensors; and any single number
-    (`torch.tensor(i, device=...)`), or one number repeated, which the device can fill in by itself. Also
+    (`torch.tensor(i, device=...)`), or one number repeated, in a list or by numpy
+    (`torch.from_numpy(np.ones(n)).cuda()`), which the device can fill in by itself. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
     and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`; and
     torchvision's `Normalize(mean, std)`, given an image on the device, which does the same within. And numbers

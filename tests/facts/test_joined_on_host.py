@@ -1,0 +1,75 @@
+"""Parts of a batch that are joined on the host, and arrays of one number."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent, indent
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.filled_arrays import is_filled_array
+from torchperf_lint.facts.joined_on_host import joined_on_host
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.value import Frame
+
+STEP = """
+def train(model, dataset, other, device):
+    loader = DataLoader(dataset, num_workers=4, pin_memory=True)
+    for views, labels in loader:
+"""
+
+
+def is_joined(code: str) -> bool:
+    """Whether what the step's last line moves was joined on the host."""
+    files = texts(STEP + indent(dedent(code), " " * 8))
+    project = Project.of_texts(files)
+    body = project.body("a.py")
+    assert body is not None
+    moved = [n for n in ast.walk(body.functions[1]) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".to")]
+    last = max(moved, key=body.at)
+    assert isinstance(last.func, ast.Attribute)
+    return joined_on_host(project.values, last.func.value, Frame("a.py", 1, body.at(last))) is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "joined"),
+    [
+        ("x = torch.cat([views[0], views[1]], dim=0)\nx = x.to(device, non_blocking=True)", True),
+        ("torch.stack((views[0], labels)).to(device)", True),
+        ("if device:\n    x = torch.cat([views[0], views[1]])\n    x = x.to(device)", True),
+        ("x = torch.cat([views[0], other])\nx.to(device)", False),
+        ("x = torch.cat(views)\nx.to(device)", False),
+        ("x = torch.cat([views[0], views[1]], out=other)\nx.to(device)", False),
+        ("x = torch.cat([views[0].cuda(), views[1].cuda()])\nx.to(device)", False),
+        ("x = views[0]\nif device:\n    x = torch.cat([views[0], views[1]])\nx.to(device)", False),
+        ("x = views[0] + views[1]\nx.to(device)", False),
+    ],
+)
+def test_joined_parts_of_a_batch(code, joined):
+    assert is_joined(code) is joined
+
+
+@pytest.mark.parametrize(
+    ("expression", "filled"),
+    [
+        ("np.ones((8, 1))", True),
+        ("np.zeros(n)", True),
+        ("np.full((8, 1), 0.9)", True),
+        ("np.zeros_like(a)", True),
+        ("np.full((8, 1), a)", False),
+        ("np.empty(n)", False),
+        ("np.random.rand(8)", False),
+        ("torch.ones(8)", False),
+        ("ones(8)", False),
+        ("a", False),
+    ],
+)
+def test_arrays_of_one_number(expression, filled):
+    files = texts(f"def f(a, n):\n    return {expression}\n")
+    project = Project.of_texts(files)
+    body = project.body("a.py")
+    assert body is not None
+    node = next(n for n in ast.walk(body.functions[1]) if isinstance(n, ast.Return)).value
+    assert node is not None
+    assert is_filled_array(project.values, node, Frame("a.py", 1, body.at(node))) is filled
