@@ -132,12 +132,13 @@ def aside(place: Place) -> bool:
     return "/".join(place) in ASIDE
 
 
-def read_scripts(directories: dict[str, Path]) -> list[Site]:
-    """The labelled sites of repositories of training scripts: one reader, whole files."""
+def read_scripts(directories: dict[str, Path], part: str) -> list[Site]:
+    """The labelled sites of repositories of training scripts: one reader, whole files. `aside`: the second draw."""
     sites = []
+    draws = {"tuning": ("first",), "aside": ("second",), "all": ("first", "second")}[part]
     for (name, path), line, row in _rows("scripts.tsv"):
         place = name.rpartition("-")[0], path
-        if place[0] not in directories:
+        if place[0] not in directories or row["pattern"] not in draws:
             continue
         if line and _digest(directories[place[0]] / path, line) != row["sha1"]:
             raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
@@ -361,13 +362,13 @@ def main() -> int:
     options = parser.parse_args()
     if options.scripts:
         directories = {path.name.replace("+", "/"): path for path in options.directory.iterdir() if "+" in path.name}
-        every = read_scripts(directories)
+        every = read_scripts(directories, options.part)
     else:
         directories = packages.unpacked(options.directory)
         every = read_sites(directories, options.part)
     # A site whose code no tool of the table claims to find counts for nobody; a finding there is still wrong.
     sites = [s for s in every if s.label != "TP" or families_of(s.code)]
-    print(f"{len(sites)} rows of part {'scripts' if options.scripts else options.part!r}: ", end="")
+    print(f"{len(sites)} rows of part {options.part!r}{' of the scripts' if options.scripts else ''}: ", end="")
     print(", ".join(f"{sum(s.label == label for s in sites)} {label}" for label in ("TP", "FP", "BORDERLINE")))
     unclaimed = [s.code for s in every if s not in sites]
     print(f"left out, as no rule is about them yet: {', '.join(unclaimed) or 'none'}")
