@@ -133,9 +133,10 @@ def aside(place: Place) -> bool:
 
 
 def read_scripts(directories: dict[str, Path], part: str) -> list[Site]:
-    """The labelled sites of repositories of training scripts: one reader, whole files. `aside`: the second draw."""
+    """The labelled sites of repositories of training scripts: one reader, whole files. `aside`: the third draw."""
     sites = []
-    draws = {"tuning": ("first",), "aside": ("second",), "all": ("first", "second")}[part]
+    tuned, aside = ("first", "second"), ("third",)
+    draws = {"tuning": tuned, "aside": aside, "all": tuned + aside}[part]
     for (name, path), line, row in _rows("scripts.tsv"):
         place = name.rpartition("-")[0], path
         if place[0] not in directories or row["pattern"] not in draws:
