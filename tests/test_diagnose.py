@@ -114,6 +114,14 @@ CASES = {
         waiting(0.5, 2, cost=worker(60, 0.45, 0.5), utilisation=MANY_CORES),
         {"TPL906"},
     ),
+    "16 threads compute on 2 cores": (run(state={"threads": 16}, utilisation=TWO_CORES), {"TPL906"}),
+    "2 threads compute on 2 cores": (run(state={"threads": 2}, utilisation=TWO_CORES), set()),
+    "1 thread computes on half a core": (run(state={"threads": 1}, utilisation=utilisation(cores=0.5)), set()),
+    "16 threads beside a device": (run(state={"threads": 16}, **on_gpu(0.5) | {"utilisation": TWO_CORES}), {"TPL900"}),
+    "16 threads that wait for data": (
+        waiting(0.6, state={"threads": 16}, utilisation=TWO_CORES),
+        {"TPL901"},
+    ),
     "workers queue, training does not wait": (
         waiting(0.05, 4, cost=worker(60, 0.45, 0.5), utilisation=TWO_CORES),
         set(),

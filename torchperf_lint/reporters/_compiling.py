@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchperf_lint.compile_cost import compile_cost, cost_said
 from torchperf_lint.compiling import Recompiled
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.reporters._page import Page
+
+if TYPE_CHECKING:
+    from torchperf_lint.reporters._page import Page  # draws with rich
 
 
 def show_compiling(sheet: Page, run: Evidence) -> None:
