@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.bounds import breakdown
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Rank, Requests, Segment, Spread
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Report, Severity, Verdict
@@ -28,6 +29,7 @@ LINES = {
     "after the step": (24, 20),
     "after backward": (23, 20),
     "no backward": (20, 20),
+    "between steps": (24, 21),
     "other": (25, 30),
 }
 
@@ -134,6 +136,12 @@ def answered(count=STEPS, steady=STEADY, request_ms=20.0, events=(), simulated=F
     requests = Requests(**{**values, **changes})
     evidence = run(steps=0, train_batches=0, requests=requests, events=events, simulated=simulated)
     return replace(evidence, ranks=(Rank(None, 1, 0, None, 0.0),))
+
+
+def between_calls(cpu_ms, wall_ms=60.0, calls_ms=15.0, package=None):
+    """What threads that answer compute between two calls; means."""
+    stretch = Stretch(("serve.py", 12), ("serve.py", 12), STEADY * wall_ms, STEADY * cpu_ms, STEADY, package)
+    return BetweenCalls((stretch,), STEADY * calls_ms)
 
 
 def waiting(share, workers=0, step_ms=20.0, cpu=1.0, cost=None, shares=None, changes=None, **others):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from runs import GPU, STEADY, WARMUP, answered, loader, run, segments, sync, utilisation, waiting, worker
+from runs import GPU, STEADY, WARMUP, answered, between_calls, loader, run, segments, sync, utilisation, waiting, worker
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
@@ -201,6 +201,17 @@ CASES = {
     "acting, device busy": (run(shares={"rollout_or_evaluation": 0.4}, **on_gpu(0.95)), {"TPL909"}),
     "acting 8 %": (run(shares={"rollout_or_evaluation": 0.08}, utilisation=MANY_CORES), set()),
     "requests": (answered(), set()),
+    "between steps": (run(shares={"between_steps": 0.4}), {"TPL904"}),
+    "between steps, device busy": (run(shares={"between_steps": 0.4}, **on_gpu(0.95)), {"TPL909"}),
+    "between steps 8 %": (run(shares={"between_steps": 0.08}), set()),
+    "requests, prepared on the host": (answered(between=between_calls(55.0)), {"TPL919"}),
+    "requests, prepared a little": (answered(between=between_calls(4.5)), set()),
+    "requests, waited for": (answered(between=between_calls(0.05, wall_ms=900.0)), set()),
+    "requests of nearly nothing": (answered(between=between_calls(0.05, calls_ms=0.01)), set()),
+    "requests, waits for a device unseen": (
+        replace(answered(between=between_calls(55.0)), device=GPU, unwatched={"host-sync": "no"}),
+        {NOT_DECIDED},
+    ),
     "requests that compute little": (answered(in_calls_ms=500.0), {NOT_DECIDED}),
     "requests, fewer than the warm-up": (answered(steady=0), {NOT_DECIDED}),
     "slow forward on a device": (run(**on_gpu(0.3)), {NOT_DECIDED}),
@@ -291,6 +302,36 @@ def test_a_wait_for_data_is_never_passed_over(workers, cpu, queued, disk_sleep, 
     said = [d for d in diagnose(evidence).diagnoses if d.code != "TPL910"]
     assert said
     assert all("training waits for data 40 % of the step's time" in d.title for d in said)
+
+
+def test_what_lies_between_steps_is_said_with_its_lines_and_before_computing():
+    first, second = diagnose(run(shares={"between_steps": 0.4, "forward": 0.3, "backward": 0.3})).diagnoses
+    assert first.title == (
+        "what lies between the optimizer's step (train.py:24) and the call of the model (train.py:21) takes 40 % of "
+        "the step's time"
+    )
+    assert first.evidence == "8.00 ms a step, on the host"
+    assert "batches are made there, too" in first.advice
+    assert second.code == "TPL910"
+
+
+def test_computing_leads_where_one_phase_of_it_takes_more_than_what_lies_between_steps():
+    said = diagnose(run(shares={"between_steps": 0.15, "backward": 0.6})).diagnoses
+    assert [d.code for d in said] == ["TPL910", "TPL904"]
+
+
+def test_what_is_computed_between_calls_is_said_first_and_with_its_lines():
+    first, second = diagnose(answered(between=between_calls(45.0))).diagnoses
+    assert (first.code, second.code) == ("TPL919", "TPL910")
+    assert first.title == (
+        "what the host computes between two calls of the model (from the end of the call at serve.py:12 to the next "
+        "there) takes 75 % of the time of an answer"
+    )
+    assert first.evidence.startswith("45.0 ms of CPU time of the calling thread between two calls, 15.0 ms in calls; ")
+    assert (
+        "in transformers, which serve.py:12 calls"
+        in only(answered(between=between_calls(45.0, package="transformers")), "TPL919").title
+    )
 
 
 def test_the_number_of_workers_comes_with_what_it_is_made_of():

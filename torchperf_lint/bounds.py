@@ -19,8 +19,10 @@ WAITING = "waiting for the device"
 AFTER = "after the step"
 ROLLOUT = "rollout or evaluation"
 """Calls without gradients of what is trained, outside of loaders, and what lies between: an environment's steps."""
+BETWEEN = "between steps"
+"""From the optimizer's step to the next call of a model, where no loader feeds training: batches, logs, saves."""
 OTHER = "other"
-PHASES = (ROLLOUT, DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILING, WAITING, AFTER, OTHER)
+PHASES = (ROLLOUT, BETWEEN, DATA, FORWARD, BACKWARD, OPTIMIZER, COMPILING, WAITING, AFTER, OTHER)
 """What a breakdown tells apart, in the order of a step."""
 _MERGED = {"loader start": DATA, "after backward": AFTER}
 """Phases of the timeline that a breakdown counts with another; what it does not know is "other"."""
@@ -47,6 +49,8 @@ class Thresholds:
     """GPU utilisation from which on the device is the bound; NVML's rate is an upper bound of how busy it was."""
     compute: float = 0.50
     """Share of forward, backward and optimizer from which on a run without a device is bound by them."""
+    between_calls: float = 0.25
+    """Share of an answer's time that a thread computes between two calls of the model, from which on it is named."""
     disk_sleep: float = 0.10
     """Share of samples in which a process slept on the disk (state D)."""
     pressure: float = 0.10
@@ -74,6 +78,8 @@ class Bound(Diagnosis):
     share: float | None = None
     actionable: bool = True
     """Whether its advice is something to do, rather than something to know."""
+    weight: float | None = None
+    """What it is ordered by where that is not its share: the largest cause of a share that sums up several."""
 
 
 class Phase(NamedTuple):

@@ -27,9 +27,12 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 are 0, which are whole microseconds; `kinds` that rows and events name by number: [phase, from site, to
                 site] or [kind, what, site]; `rows` [kind, start, duration]; `events` [kind, when it was over, duration
                 or null]; `turns` [number of a step, its end]. Each adds to the one before it, from the places `first`
-    time        host time by phase and by the lines that bound it, in ms, after the warm-up
+    time        host time by phase and by the lines that bound it, in ms, after the warm-up: [phase, from site, to
+                site, ms, times]
     requests    of a run that answers without a loader: requests and calls of modules (n, steady, most at once; ms, in
-                calls, waiting for the device, idle; histograms of times and of those between), places of the calls
+                calls, waiting for the device, idle; histograms of times and of those between), places of the calls;
+                `between` two calls of one thread, after the warm-up, null where CPU time is not counted: `rows` [from
+                site, to site, ms, CPU ms of the thread, times], `within_ms` where the model itself made both calls
     loader      a DataLoader: where it was made, its settings; then its counters; cpu_ms is the CPU time of the
                 waiting thread in cpu_of_ms of its waits: those that follow one of under 0.05 ms are left out (in all of
                 them where there is no cpu_of_ms); items and collate: names of what gives a sample and puts samples

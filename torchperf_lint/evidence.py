@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchperf_lint.answering import BetweenCalls
 from torchperf_lint.model import Location
 from torchperf_lint.spans import Sample
 from torchperf_lint.window import Window
@@ -168,6 +169,8 @@ class Requests:
     between_ms: Spread | None
     place: tuple[str, int] | None
     """(path, line) where most calls come from."""
+    between: BetweenCalls | None = None
+    """What the threads that answer do between two calls; None where their CPU time was not taken."""
 
     @property
     def idle_share(self) -> float | None:

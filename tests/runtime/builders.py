@@ -83,6 +83,10 @@ class Loop:
         self._passed(forward, self.timeline.backward_begins)
         self._passed(backward, self.timeline.backward_ends)
 
+    def call(self, before):
+        """A model is called, for the first time since a step."""
+        self._passed(before, lambda key: self.timeline.called(key, *self.timeline.now()))
+
     def step(self, optimizer=1, before=0.0, takes=0.125, inside=None):
         self._passed(before, self.timeline.step_begins)
         if inside is not None:

@@ -20,13 +20,14 @@ class Server:
         monkeypatch.setattr(recorder_module, "perf_counter", self.clock)
         self.recorder = recorder(directory)
         self.timeline = Timeline(self.recorder, warmup, self.clock)
-        self.requests = Requests(self.recorder, self.timeline)
+        self.cpu = Clock()
+        self.requests = Requests(self.recorder, self.timeline, self.cpu)
         self.recorder.sources.append(self.requests.records)
 
-    def call(self, seconds=0.5, waits_ms=0.0):
+    def call(self, seconds=0.5, waits_ms=0.0, within=False):
         here = self.requests.here
         here.inside, waited, began = True, here.waited, self.clock()
-        self.requests.call_begins(began, None)
+        self.requests.call_begins(began, None, within=within)
         if waits_ms:
             self.timeline.waited(waits_ms)
         self.clock.now += seconds
@@ -40,8 +41,9 @@ class Server:
             self.call(**more)
         self.requests.block_ends(self.clock())
 
-    def idle(self, seconds):
+    def idle(self, seconds, computes=0.0):
         self.clock.now += seconds
+        self.cpu.now += computes
 
     @property
     def seen(self):
@@ -106,6 +108,44 @@ def test_waits_for_the_device_are_told_from_computing(server):
     for _ in range(4):
         server.block(waits_ms=200.0)
     assert (server.seen.waiting_ms, server.seen.total_ms) == (400, 1500)
+
+
+def test_computing_between_calls_is_told_from_waiting(server):
+    for _ in range(12):
+        server.call()
+        server.idle(4.0, computes=1.5)
+    between = server.seen.between
+    (stretch,) = between.stretches
+    assert (stretch.ms, stretch.cpu_ms, stretch.times) == (40_000, 15_000, 10)
+    assert (between.in_calls_ms, between.share) == (5000, 0.75)
+
+
+def test_waits_for_the_device_between_calls_are_no_computing(server):
+    for _ in range(12):
+        server.call()
+        server.timeline.waited(1000.0)
+        server.idle(4.0, computes=1.5)
+    assert server.seen.between.cpu_ms == 5000
+
+
+def test_what_a_model_does_between_calls_of_its_own_parts_is_its_own(server):
+    for _ in range(6):
+        server.call()
+        server.idle(2.0, computes=2.0)
+        server.call(within=True)
+        server.idle(4.0, computes=1.0)
+    between = server.seen.between
+    assert (between.cpu_ms, between.times) == (5000, 5)
+    assert between.in_calls_ms == 10 * 500 + 5 * 2000
+
+
+def test_records_of_before_cpu_time_was_counted(server):
+    for _ in range(4):
+        server.call()
+    server.recorder.flush()
+    run = read(server.recorder.path)
+    del run.requests["between"]
+    assert evidence_of([run]).requests.between is None
 
 
 def test_two_threads_that_answer_at_once_leave_no_idle_time_between(server):

@@ -89,6 +89,13 @@ def no_loader(loop):
         loop.step(before=0.25)
 
 
+def called(loop):
+    for _ in range(20):
+        loop.call(0.75)
+        loop.backward()
+        loop.step(before=0.25)
+
+
 def inference(loop):
     iterator = loop.begin()
     for _ in range(20):
@@ -214,6 +221,36 @@ def test_what_follows_the_step_and_what_follows_an_accumulated_backward(loop):
     loop.fetch(iterator, before=0.75)
     phases = loop.phases()
     assert (phases["after backward"], phases["gradients"], phases["after the step"]) == (0.25, 0.0625, 0.75)
+
+
+def test_what_lies_between_a_step_and_the_call_of_a_model_where_no_loader_feeds_training(loop):
+    called(loop)
+    phases = loop.phases()
+    assert phases["between steps"] == 19 * 0.75
+    assert phases["forward"] == 20 * 0.5 - 0.5  # before the first mark there is no time
+
+
+def test_two_optimizers_and_the_calls_before_each(loop):
+    for _ in range(20):
+        for optimizer in (1, 2):
+            loop.call(0.25)
+            loop.backward()
+            loop.step(optimizer)
+    phases = loop.phases()
+    assert (phases["between steps"], phases["forward"]) == (39 * 0.25, 39 * 0.5)
+    assert loop.timeline.steps == 20
+
+
+def test_a_call_that_follows_no_step_or_a_batch_is_no_mark(loop):
+    loop.backward()
+    loop.call(0.25)
+    loop.backward()
+    loop.step()
+    iterator = loop.begin()
+    loop.fetch(iterator)
+    loop.call(0.25)
+    loop.backward()
+    assert "between steps" not in loop.phases()
 
 
 def test_between_two_optimizers(loop):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.bounds import AFTER, BACKWARD, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, ROLLOUT, WAITING
+from torchperf_lint.bounds import AFTER, BACKWARD, BETWEEN, COMPILING, DATA, FORWARD, OPTIMIZER, OTHER, ROLLOUT, WAITING
 from torchperf_lint.reporters._html_tags import Markup
 
 LIGHT = {
@@ -24,8 +24,9 @@ LIGHT = {
     "p6": "#5a6069",
     "p7": "#9c2a6b",
     "p8": "#5b6b00",
+    "p9": "#4a1a00",
 }
-"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p8."""
+"""Colours by what they are for; `ink` is text on the parts of a bar, p0 to p9."""
 DARK = {
     "page": "#15171a",
     "text": "#e8eaed",
@@ -45,6 +46,7 @@ DARK = {
     "p6": "#a9b0ba",
     "p7": "#f5a3cf",
     "p8": "#b8e000",
+    "p9": "#f07030",
 }
 PHASES = {
     DATA: "p0",
@@ -56,6 +58,7 @@ PHASES = {
     AFTER: "p5",
     OTHER: "p6",
     ROLLOUT: "p8",
+    BETWEEN: "p9",
 }
 """The colour of each phase of a step."""
 LINES = ("p2", "p5", "p1", "p0")

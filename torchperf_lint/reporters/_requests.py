@@ -59,6 +59,7 @@ def requests_figures(run: Evidence) -> dict[str, object] | None:
         "between_ms": _spread(found.between_ms) if timed else None,
         "in_calls_ms": round(found.in_calls_ms, 4) if timed else None,
         "idle_ms": round(found.idle_ms, 4) if timed else None,
+        "between_cpu_ms": round(found.between.cpu_ms, 4) if timed and found.between is not None else None,
     }
 
 

@@ -10,6 +10,7 @@ from torchperf_lint.amounts import ms, often, percent, size
 from torchperf_lint.bounds import (
     AFTER,
     BACKWARD,
+    BETWEEN,
     COMPILING,
     DATA,
     FORWARD,
@@ -30,6 +31,7 @@ from torchperf_lint.window import kernels_of
 
 _FILLS = {
     ROLLOUT: "~",
+    BETWEEN: "^",
     DATA: "#",
     FORWARD: "=",
     BACKWARD: "%",
@@ -42,6 +44,7 @@ _FILLS = {
 """A character for each phase, so that the bar reads without colour."""
 _COLORS = {
     ROLLOUT: "bright_green",
+    BETWEEN: "bright_yellow",
     DATA: "magenta",
     FORWARD: "green",
     BACKWARD: "blue",

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import ms, percent
-from torchperf_lint.bounds import AFTER, BACKWARD, DATA, DEFAULT, FORWARD, OPTIMIZER, WAITING, Bound, Loop, loop_of
+from torchperf_lint.bounds import (
+    AFTER,
+    BACKWARD,
+    BETWEEN,
+    DATA,
+    DEFAULT,
+    FORWARD,
+    OPTIMIZER,
+    WAITING,
+    Bound,
+    Loop,
+    loop_of,
+)
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.rule import RunRule
 from torchperf_lint.window import Kernels, kernels_of
@@ -82,7 +94,7 @@ def _short(kernels: Kernels) -> str:
 
 
 def _launches_all_the_time(loop: Loop, kernels: Kernels) -> bool:
-    if any(loop.share(phase) >= DEFAULT.named for phase in (DATA, WAITING, AFTER)):
+    if any(loop.share(phase) >= DEFAULT.named for phase in (DATA, WAITING, AFTER, BETWEEN)):
         return False
     return _launching(loop) <= _LAUNCH_MS * kernels.per_step
 

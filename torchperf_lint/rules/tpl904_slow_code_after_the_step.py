@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, percent
-from torchperf_lint.bounds import AFTER, DEFAULT, OTHER, Bound, Loop, loop_of
+from torchperf_lint.bounds import AFTER, BETWEEN, DEFAULT, OTHER, Bound, Loop, loop_of
 from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Event, Evidence, Segment
 from torchperf_lint.rule import RunRule
@@ -24,7 +24,9 @@ class SlowCodeAfterTheStep(RunRule):
     ## What it does
     Says which stretch of the loop, between which two lines, takes a share of the step worth naming without being
     forward, backward, optimizer or loader: mostly from `optimizer.step()` to the next batch, or from `backward()` to
-    `optimizer.step()`. Where collectives that Python calls block for most of that time, their lines are named.
+    `optimizer.step()`. Where no loader feeds training it is from `optimizer.step()` to the next call of the model, and
+    making the batch is part of it. Where collectives that Python calls block for most of that time, their lines are
+    named.
 
     ## Why it is slow
     The host does this before it launches the next step. Unless the device still has work queued, it idles meanwhile.
@@ -57,8 +59,8 @@ class SlowCodeAfterTheStep(RunRule):
     Nothing is changed for you.
 
     ## Confirmed by
-    Host time between the loop's own marks (batch, backward, step), by the lines of the marks; time blocked by the
-    device is left out.
+    Host time between the loop's own marks (batch, first call of the model after a step where no loader is read,
+    backward, step), by the lines of the marks; time blocked by the device is left out.
 
     ## References
     - PyTorch documentation, performance tuning guide.
@@ -71,9 +73,10 @@ class SlowCodeAfterTheStep(RunRule):
         loop, use = loop_of(run), device_use(run)
         if loop is None or run.requests is not None or (use is not None and use.share >= DEFAULT.busy_device):
             return
-        groups: dict[tuple[str | None, bool], list[Segment]] = {}
+        groups: dict[tuple[str | None, str | None], list[Segment]] = {}
         for segment in _long(loop):
-            groups.setdefault((segment.package, segment.phase == _GRADIENTS), []).append(segment)
+            kind = segment.phase if segment.phase in (_GRADIENTS, BETWEEN) else None
+            groups.setdefault((segment.package, kind), []).append(segment)
         exchanged = _exchanged(run, [segment for group in groups.values() for segment in group])
         # Where the ranks' exchange is most of what is long, it is one cause, however many stretches it shows in.
         for group in [list(_long(loop))] if exchanged else groups.values():
@@ -94,7 +97,7 @@ class SlowCodeAfterTheStep(RunRule):
 def _long(loop: Loop) -> Iterator[Segment]:
     for segment in loop.segments:
         worth_a_word = segment.ms / loop.turns >= DEFAULT.least_ms and segment.ms / loop.total_ms >= DEFAULT.named
-        if worth_a_word and loop.phase_of(segment) in (AFTER, OTHER):
+        if worth_a_word and loop.phase_of(segment) in (AFTER, BETWEEN, OTHER):
             yield segment
 
 
@@ -121,12 +124,19 @@ def _site(event: Event) -> str:
 def _title(group: list[Segment]) -> str:
     if len(group) > 1:
         return f"code of the loop beside model and data, in {len(group)} stretches,"
-    return f"{_what(group[0])} ({_between(group[0])})"
+    first = group[0]
+    if first.phase == BETWEEN and first.package is None and first.start is not None and first.end is not None:
+        return (
+            f"what lies between the optimizer's step ({line(*first.start)}) and the call of the model "
+            f"({line(*first.end)})"
+        )
+    return f"{_what(first)} ({_between(first)})"
 
 
 def _what(segment: Segment) -> str:
     names = {
         "after the step": "what follows the optimizer's step",
+        BETWEEN: "what lies between the optimizer's step and the call of the model",
         "after backward": "what follows a backward pass without a step",
         _GRADIENTS: "what stands between backward and the optimizer's step",
         "between optimizers": "what stands between two optimizers' steps",
@@ -159,6 +169,11 @@ def _advice(group: list[Segment]) -> str:
         return (
             "clip gradients in one call for all parameters, and look at them (norms, histograms, checks) rarely: "
             f"{places}"
+        )
+    if first.phase == BETWEEN:
+        return (
+            "batches are made there, too, where no loader makes them: whole batches by index, or a DataLoader with "
+            f"workers; log and save rarely (`if step % 100 == 0`), or in another thread: {places}"
         )
     return f"do it rarely (`if step % 100 == 0`), after the loop, or in another thread: {places}"
 

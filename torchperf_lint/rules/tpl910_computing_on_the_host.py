@@ -58,7 +58,15 @@ class ComputingOnTheHost(RunRule):
             "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one",
             share,
             actionable=False,
+            weight=_weight(run, loop),
         )
+
+
+def _weight(run: Evidence, loop: Loop) -> float:
+    """What it stands for beside a single cause: the longest phase, of all that an answer takes."""
+    between = run.requests.between if run.requests is not None else None
+    rest = (between.share if between is not None else None) or 0.0
+    return max(loop.share(phase) for phase in (FORWARD, BACKWARD, OPTIMIZER)) * (1 - rest)
 
 
 def _parts(loop: Loop) -> str:

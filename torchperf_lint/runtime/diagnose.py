@@ -47,6 +47,7 @@ def _asked(rule: RunRule, run: Evidence, problems: list[Problem]) -> list[Diagno
         return []
 
 
-def _strongest(diagnosis: Diagnosis) -> tuple[float, str, str]:
-    share = getattr(diagnosis, "share", None)
-    return (-(share if share is not None else 0.0), diagnosis.code, diagnosis.title)
+def _strongest(diagnosis: Diagnosis) -> tuple[float, bool, str, str]:
+    weights = (getattr(diagnosis, name, None) for name in ("weight", "share"))
+    weight = next((known for known in weights if known is not None), 0.0)
+    return (-weight, not getattr(diagnosis, "actionable", True), diagnosis.code, diagnosis.title)

@@ -21,6 +21,7 @@ BY_MARK = {
     phases.FETCHED: "data",
     phases.BACKWARD: "forward",
     phases.FETCH: "after the step",
+    phases.CALL: "after the step",
     phases.BACKWARDED: BACKWARD,
 }
 """Phases by the mark that ends them. Collectives run in backward passes and optimizers, where each process waits for

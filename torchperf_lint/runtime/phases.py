@@ -7,6 +7,8 @@ ITER, ITERED = "iter", "itered"
 BACKWARD, BACKWARDED = "backward", "backwarded"
 STEP, STEPPED = "step", "stepped"
 ACTED, LEARN = "acted", "learn"
+CALL = "call"
+"""The first call of a model since an optimizer stepped, where no loader says that a step begins."""
 _OWN = {
     FETCHED: "data",
     ITERED: "loader start",
@@ -15,6 +17,7 @@ _OWN = {
     STEPPED: "optimizer",
     ACTED: "rollout or evaluation",
     LEARN: "rollout or evaluation",
+    CALL: "between steps",
 }
 """What the time before a mark is called, whatever came before."""
 _AFTER = {

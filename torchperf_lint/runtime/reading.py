@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
 from torchperf_lint.runtime.histograms import quantile, times
@@ -190,7 +191,20 @@ def _requests(run: RawRun) -> Requests | None:
         ms=spread(chosen["histogram"], bucket),
         between_ms=spread(chosen["between"], bucket),
         place=next((place_of(run, site) for site, _ in record["places"]), None),
+        between=_between_calls(run, record),
     )
+
+
+def _between_calls(run: RawRun, record: Record) -> BetweenCalls | None:
+    """None where CPU time was not counted, and in records of before it was."""
+    between = record.get("between")
+    if between is None:
+        return None
+    stretches = tuple(
+        Stretch(place_of(run, start), place_of(run, end), ms, cpu_ms, times, _package(run.sites.get(end)))
+        for start, end, ms, cpu_ms, times in between["rows"]
+    )
+    return BetweenCalls(stretches, record["calls"]["ms"] + between["within_ms"])
 
 
 def _loader(run: RawRun, record: Record) -> LoaderRun:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.events import Record
+from torchperf_lint.runtime.between_calls import BetweenCalls, CpuClock, Left, thread_clock
 from torchperf_lint.runtime.histograms import BUCKET, keep
 from torchperf_lint.runtime.timeline import Timeline
 
@@ -36,6 +37,10 @@ class Here(threading.local):
     in_calls = 0.0
     waited = 0.0
     """Seconds in which the host stood still for the device, since the block began."""
+    left: Left | None = None
+    """The end of its last call; None where CPU time is not counted, or before."""
+    stood = 0.0
+    """Seconds in which the host stood still for the device, since then."""
     call: tuple[str, Key | None, float, float] | None = None
     """What the call under way is, where it is from, when it began, and what `waited` was then."""
 
@@ -93,8 +98,9 @@ class Turns:
 class Requests:
     """All answers of a process, for as long as it neither trains nor reads a loader."""
 
-    def __init__(self, recorder: Recorder, timeline: Timeline) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Recorder, timeline: Timeline, cpu: CpuClock | None = None) -> None:
+        """`cpu`: the CPU seconds of the thread that asks, in place of the system's."""
+        self._recorder, self._cpu = recorder, cpu or thread_clock()
         self._timeline = timeline
         self.here = Here()
         timeline.on_wait.append(self._waited)
@@ -104,12 +110,15 @@ class Requests:
         """A forked child has answered nothing."""
         self.here = Here()
         self._requests, self._calls = Turns(self._timeline.warmup), Turns(self._timeline.warmup)
+        self._between = BetweenCalls()
         self._places: dict[Key | None, int] = {}
         self._told = (0, 0)
 
-    def call_begins(self, at: float, key: Key | None) -> None:
-        """A module is called, on this thread and from outside of all modules."""
+    def call_begins(self, at: float, key: Key | None, *, within: bool = False) -> None:
+        """A module is called, on this thread and from outside of all calls; `within`: by a method of a module."""
         here = self.here
+        if here.left is not None and self._cpu is not None:
+            self._comes_after(here, here.left, at, None if within else self._cpu(), key)
         if not here.blocks:
             self._open(here, at)
         with self._recorder.lock:
@@ -121,7 +130,17 @@ class Requests:
                 self._places[key] = self._places.get(key, 0) + 1
         self._recorder.scopes.answers()
 
-    def call_ends(self, began: float, at: float, waited: float) -> None:
+    def _comes_after(self, here: Here, left: Left, at: float, cpu: float | None, key: Key | None) -> None:
+        """The time since this thread's last call, after the warm-up; `cpu` is None where it is the model's own."""
+        if self._calls.count < self._timeline.warmup:
+            return
+        with self._recorder.lock:
+            if cpu is None:
+                self._between.add_within(at - left.at)
+            else:
+                self._between.add(left, key, at, cpu, here.stood)
+
+    def call_ends(self, began: float, at: float, waited: float, key: Key | None = None) -> None:
         """It has returned, or raised; `waited`: what `here.waited` was when it began, in seconds."""
         here = self.here
         here.in_calls += at - began
@@ -132,6 +151,8 @@ class Requests:
             self._close(here, at)
         self._recorder.matters()
         self._recorder.tick()
+        if self._cpu is not None:  # last: what is written here is no part of what the script computes
+            here.left, here.stood = Left(at, self._cpu(), key), 0.0
 
     def block_begins(self, at: float) -> None:
         """A block without gradients is entered."""
@@ -161,6 +182,7 @@ class Requests:
 
     def _waited(self, ms: float) -> None:
         self.here.waited += ms / 1000
+        self.here.stood += ms / 1000
 
     def records(self) -> Iterator[Record]:
         """`requests`, when there are new ones."""
@@ -174,5 +196,6 @@ class Requests:
             "bucket": BUCKET,
             "requests": self._requests.record(),
             "calls": self._calls.record(),
+            "between": self._between.record(self._recorder.site) if self._cpu is not None else None,
             "places": [[self._recorder.site(key), times] for key, times in most],
         }

@@ -18,6 +18,7 @@ from torchperf_lint.runtime.phases import (
     ACTED,
     BACKWARD,
     BACKWARDED,
+    CALL,
     COMPILE,
     FETCH,
     FETCHED,
@@ -74,6 +75,8 @@ class Timeline:
         """Seconds since the last mark that are not what the next mark will call them."""
         self._depth = {FETCH: 0, BACKWARD: 0}
         self.closing = Closing()
+        self.stepped_on = 0
+        """The thread on which an optimizer has stepped, until a model has been called there; 0: none."""
         self._closed_at: float | None = None
         self._histogram: dict[int, int] = {}
         self.compared = False
@@ -211,6 +214,12 @@ class Timeline:
         """The first call with gradients after such calls begins."""
         if self._mine(thread) and self._last is not None and self._last[0] == ACTED:
             self._mark(LEARN, key, at)
+
+    def called(self, key: Key | None, at: float, thread: int) -> None:
+        """Outside of every loader, a model is called for the first time since an optimizer stepped."""
+        follows = self._last is not None and self._last[0] == STEPPED
+        if self._mine(thread) and follows and self.recorder.scopes.is_outside():
+            self._mark(CALL, key, at)
 
     def leave_out(self) -> None:
         """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""

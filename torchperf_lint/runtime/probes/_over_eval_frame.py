@@ -27,7 +27,7 @@ def is_tracing(torch: Any) -> Callable[[], bool]:  # noqa: ANN401
 
 def calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
     """What tells of outermost calls, in the place of `nn.Module.__call__` or of a class's."""
-    traced, has_gradients = is_tracing(torch), torch.is_grad_enabled
+    traced, has_gradients, timeline = is_tracing(torch), torch.is_grad_enabled, calls.timeline
 
     @functools.wraps(torch.nn.Module.__call__)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -39,6 +39,8 @@ def calling(torch: Any, calls: _Calls, original: Any) -> Any:  # noqa: ANN401
         calls.seen(type(self))
         if calls.learns and has_gradients():
             # Most calls of a loop without a loader: there is nothing to note, but that those within are no others.
+            if timeline.stepped_on:
+                calls.leads(self)
             here.inside = True
             try:
                 return original(self, *args, **kwargs)

@@ -1,6 +1,7 @@
 """Outermost calls of modules, and blocks without gradients: what a run has for turns that neither trains nor loads.
 
-Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates.
+Also where a loop without a loader calls what it trains with gradients off: it acts in an environment, or evaluates;
+and where such a loop first calls a model after an optimizer's step, which is where its next step begins.
 `nn.Module.__call__` (or that of a few classes, see `_outermost`) and the blocks' `__enter__` and `__exit__` are
 replaced, and given back by the first backward pass after a loader's batch: from then on batches and steps say all.
 What Dynamo traces is the original.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from sys import _getframe
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ from torchperf_lint.runtime.probes import _dynamo, _outermost, _over_eval_frame
 from torchperf_lint.runtime.requests import Requests
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from torchperf_lint.events import Record
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key
@@ -106,7 +110,7 @@ class _Calls:
 
     def __init__(self, session: Session, torch: Any) -> None:  # noqa: ANN401
         self._session, self._torch = session, torch
-        self._timeline, self._recorder = session.timeline, session.recorder
+        self.timeline, self._recorder = session.timeline, session.recorder
         self.requests = Requests(session.recorder, session.timeline)
         self.patches: list[_Patch] = []
         self.awake = False
@@ -117,6 +121,7 @@ class _Calls:
         self._look = session.guarded(NAME, self._look_at_training)
         self.outermost: _outermost.Outermost | None = None
         self.seen = session.guarded(NAME, self._seen)
+        self.leads = session.guarded(NAME, self._leads)
         self.begins = session.guarded(NAME, self._begins)
         self.ends = session.guarded(NAME, self._ends)
         self.enters = session.guarded(NAME, self._enters)
@@ -126,6 +131,7 @@ class _Calls:
         """A forked child may serve, or act, where its parent trained."""
         self.requests.restart()
         self._known: dict[int, tuple[weakref.ref[Any], int, bool]] = {}
+        self._callers: dict[Key | None, bool] = {}
         self._acts = self.learns = False
         self.awake = self.answers = True
         if self._look not in self._session.on_backward:
@@ -138,10 +144,10 @@ class _Calls:
     def _look_at_training(self, tensors: Any) -> None:  # noqa: ANN401
         """At each backward pass, until there is nothing more to watch."""
         del tensors
-        if not self._timeline.backwards:
+        if not self.timeline.backwards:
             return
         self.answers, self.learns = False, not self._acts
-        if self._timeline.batches:
+        if self.timeline.batches:
             self._sleep()
 
     def _sleep(self) -> None:
@@ -157,7 +163,7 @@ class _Calls:
 
     def records(self) -> list[Record]:
         """`requests`; and the time to look whether there is anything to watch."""
-        if self.awake and self._timeline.batches and self._timeline.backwards:
+        if self.awake and self.timeline.batches and self.timeline.backwards:
             self._sleep()
         elif self.awake and self.outermost is not None:
             self.outermost.look()
@@ -168,7 +174,7 @@ class _Calls:
             self.outermost.seen(kind)
 
     def _begins(self, module: Any) -> None:  # noqa: ANN401
-        here, timeline = self.requests.here, self._timeline
+        here, timeline = self.requests.here, self.timeline
         here.inside = True
         here.call = None
         if self._recorder.muted:
@@ -178,12 +184,24 @@ class _Calls:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
                 here.call = ("acts", self._key(), at, 0.0)
                 self._acts, self.learns = True, False
+                timeline.stepped_on = 0
             elif self._acts:
                 self._acts = False
                 self._recorder.later(timeline.learns, self._key(), at, get_ident())
+            elif timeline.stepped_on:
+                self._leads(module)
         elif not timeline.batches:
-            here.call = ("answers", None, at, here.waited)
-            self.requests.call_begins(at, self._key())
+            key = self._key()
+            here.call = ("answers", key, at, here.waited)
+            self.requests.call_begins(at, key, within=self._is_within_model(key))
+
+    def _leads(self, module: Any) -> None:  # noqa: ANN401
+        """An optimizer has stepped: if this is a model (no loss, no metric), here the next step begins."""
+        timeline, thread = self.timeline, get_ident()
+        if timeline.stepped_on != thread or self._recorder.muted or next(module.parameters(), None) is None:
+            return
+        timeline.stepped_on = 0
+        self._recorder.later(timeline.called, self._key(), timeline.clock(), thread)
 
     def _key(self) -> Key | None:
         return self._session.sites.key(2)
@@ -195,19 +213,30 @@ class _Calls:
         if call is None:
             return
         what, key, began, waited = call
-        now = self._timeline.clock()
+        now = self.timeline.clock()
         if what == "acts":
-            self._recorder.later(self._timeline.acted, key, now, get_ident())
+            self._recorder.later(self.timeline.acted, key, now, get_ident())
         else:
-            self.requests.call_ends(began, now, waited)
+            self.requests.call_ends(began, now, waited, key)
+
+    def _is_within_model(self, key: Key | None) -> bool:
+        """Whether what calls there is a method of a module: `generate`, `encode`; looked up once for each place."""
+        known = self._callers.get(key)
+        if known is None:
+            frame: FrameType | None = _getframe(2)
+            while frame is not None and (key is None or frame.f_code is not key.code):
+                frame = frame.f_back
+            owner = frame.f_locals.get("self") if frame is not None else None
+            known = self._callers[key] = isinstance(owner, self._torch.nn.Module)
+        return known
 
     def _enters(self) -> None:
-        if not self._timeline.batches:
-            self.requests.block_begins(self._timeline.clock())
+        if not self.timeline.batches:
+            self.requests.block_begins(self.timeline.clock())
 
     def _leaves(self) -> None:
         if self.requests.here.blocks:
-            self.requests.block_ends(self._timeline.clock())
+            self.requests.block_ends(self.timeline.clock())
 
     def _is_trained(self, module: Any) -> bool:  # noqa: ANN401
         """Whether an optimizer has some of its parameters; asked again where there are more of these."""

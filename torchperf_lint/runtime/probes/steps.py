@@ -91,6 +91,7 @@ class _Optimizers:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._recorder, self._sites, self._clock = session.recorder, session.sites, session.timeline.clock
+        self._timeline = session.timeline
         self._step_begins = session.guarded(NAME, session.timeline.step_begins)
         self._step_ends = session.guarded(NAME, session.timeline.step_ends)
         self.restart()
@@ -131,6 +132,7 @@ class _Optimizers:
                 recorder.put_off((self._step_ends, arguments))
             else:
                 self._step_ends(*arguments)
+            self._timeline.stepped_on = arguments[3]
             recorder.tick()
         except Exception as error:
             if not self.session.is_blamed(NAME, error):
