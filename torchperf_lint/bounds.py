@@ -56,7 +56,14 @@ class Thresholds:
     faults: float = 10.0
     """Major page faults a second of one worker: mapped files that are not in memory."""
     passes: int = 3
-    """Passes over a loader that a statement about their starts needs."""
+    """Passes over a loader that a statement about their starts, or about evaluation, needs."""
+    optimizer: float = 0.25
+    """Share of the optimizer from which on its step is worth a word: fused, it is a few percent of most steps."""
+    optimizer_ms: float = 1.0
+    """An optimizer that takes less, per step, is not worth a word; nor is one beside a forward and a backward pass
+    that take less together: a toy, whose shares say nothing of a model's."""
+    evaluation: float = 0.25
+    """Share of evaluation, of the time of training and evaluation, from which on it is worth a word."""
 
 
 DEFAULT = Thresholds()

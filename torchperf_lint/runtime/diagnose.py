@@ -17,6 +17,8 @@ __all__ = ["NOT_DECIDED", "Diagnosed", "Phase", "breakdown", "diagnose"]
 logger = logging.getLogger(__name__)
 NOT_DECIDED = "TPL900"
 """The rule that speaks where no other has anything to say."""
+_COMPUTES = "TPL910"
+"""The rule that sums up a run without a device: it stands behind what names a cause."""
 
 
 class Diagnosed(NamedTuple):
@@ -47,6 +49,7 @@ def _asked(rule: RunRule, run: Evidence, problems: list[Problem]) -> list[Diagno
         return []
 
 
-def _strongest(diagnosis: Diagnosis) -> tuple[float, str, str]:
+def _strongest(diagnosis: Diagnosis) -> tuple[bool, bool, float, str, str]:
     share = getattr(diagnosis, "share", None)
-    return (-(share if share is not None else 0.0), diagnosis.code, diagnosis.title)
+    behind = diagnosis.code == _COMPUTES
+    return (not share, behind, -(share if share is not None else 0.0), diagnosis.code, diagnosis.title)
