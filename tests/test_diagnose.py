@@ -55,6 +55,13 @@ def warning(text, line=7, count=1):
     return Event("warning", "UserWarning", "train.py", line, count, attributes={"text": text})
 
 
+def updating(elements, device="cpu", own=False):
+    """The state of a run whose optimizer updates so many, in ten tensors."""
+    one = {"class": "AdamW", "module": "torch.optim.adamw", "tensors": 10, "parameters": elements, "devices": [device]}
+    step = {"path": "train.py", "line": 3, "last": 9} if own else None
+    return {"optimizers": [{**one, "switches": {"foreach": None, "fused": None}, "step": step}]}
+
+
 def evaluating(ms, passes=5, data=0.0, between_ms=0.0, **changes):
     """A run that trains for 2000 ms after the warm-up, and evaluates so long, in so many passes of 10 batches."""
     places = (("train.py", 40), ("train.py", 40))
@@ -208,10 +215,22 @@ CASES = {
     # The optimizer.
     "a slow optimizer": (run(shares={"optimizer": 0.4}, utilisation=MANY_CORES), {"TPL915"}),
     "a slow optimizer, device idle": (run(shares={"optimizer": 0.4}, **on_gpu(0.3)), {"TPL915"}),
-    "a slow optimizer, device busy": (run(shares={"optimizer": 0.4}, **on_gpu(0.95)), {NOT_DECIDED}),
+    "a slow optimizer, device busy": (run(shares={"optimizer": 0.4}, **on_gpu(0.95)), {"TPL909"}),
     "an optimizer of 24 %": (run(shares={"optimizer": 0.24}, utilisation=MANY_CORES), set()),
     "an optimizer of 0.9 ms": (run(step_ms=2.0, shares={"optimizer": 0.45}), set()),
     "a slow optimizer beside a toy": (run(step_ms=10.0, shares={"optimizer": 0.91}), set()),
+    "an optimizer that is merely large": (run(shares={"optimizer": 0.4}, state=updating(200_000)), set()),
+    "an optimizer of many small tensors": (run(shares={"optimizer": 0.4}, state=updating(199_000)), {"TPL915"}),
+    "an own optimizer that is merely large": (run(shares={"optimizer": 0.4}, state=updating(410_000, own=True)), set()),
+    "an own optimizer that is slow as well": (
+        run(shares={"optimizer": 0.4}, state=updating(390_000, own=True)),
+        {"TPL915"},
+    ),
+    "an optimizer that is merely large, on a GPU": (
+        run(shares={"optimizer": 0.4}, state=updating(10**6, "cuda"), **on_gpu(0.3)),
+        {"TPL915"},
+    ),
+    "an optimizer that is large beyond measure": (run(shares={"optimizer": 0.6}, state=updating(10**6)), {"TPL915"}),
     "a slow optimizer, simulated": (
         run(shares={"optimizer": 0.4}, device="simulated", simulated=True),
         {NOT_DECIDED},
@@ -227,7 +246,7 @@ CASES = {
         ),
         {"TPL905"},
     ),
-    "only evaluates, often": (replace(evaluating(1000.0), steps=0, segments=()), {NOT_DECIDED}),
+    "only evaluates, often": (replace(evaluating(1000.0), steps=0, segments=()), set()),
     "requests": (answered(), set()),
     "requests that compute little": (answered(in_calls_ms=500.0), {NOT_DECIDED}),
     "requests, fewer than the warm-up": (answered(steady=0), {NOT_DECIDED}),

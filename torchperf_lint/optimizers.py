@@ -18,6 +18,8 @@ class Optimizer:
     name: str
     """Its class."""
     tensors: int
+    parameters: int
+    """Elements of them all."""
     devices: tuple[str, ...]
     switches: Mapping[str, Any]
     """`fused`, `foreach` and `capturable`, those that it has."""
@@ -54,6 +56,7 @@ def _optimizer(one: Mapping[str, Any]) -> Optimizer:
     return Optimizer(
         name=str(one.get("class")),
         tensors=int(one.get("tensors") or 0),
+        parameters=int(one.get("parameters") or 0),
         devices=tuple(one.get("devices") or ()),
         switches=switches,
         package=str(module).partition(".")[0] if module is not None and step is None else None,

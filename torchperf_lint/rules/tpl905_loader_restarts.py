@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from torchperf_lint.amounts import line, ms, percent
 from torchperf_lint.bounds import DEFAULT, Bound, loop_of
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.rule import RunRule
 from torchperf_lint.restarts import restart_ms, restarts
+from torchperf_lint.rule import RunRule
 from torchperf_lint.whole_run import loops_ms
 
 

@@ -41,7 +41,8 @@ class OptimizerOnTheHost(RunRule):
     For a method that torch lacks, `torch._foreach_mul_`, `torch._foreach_add_` and their like over lists of tensors.
 
     ## When it is fine
-    Where the parameters are many and the batch is small: reading and writing all of them takes its time.
+    Where the parameters are many and the batch is small: reading and writing all of them takes its time. On a CPU,
+    tensors of 20,000 elements and more are named from half of the step on, unless code that is not torch's is slow.
 
     ## Fix safety
     Nothing is changed for you. Fused and looped forms round differently in the last digits.
@@ -62,9 +63,10 @@ class OptimizerOnTheHost(RunRule):
         if loop is None or not run.steps or (use is not None and use.share >= DEFAULT.busy_device):
             return
         share = loop.share(OPTIMIZER)
-        if share < DEFAULT.optimizer or loop.ms(OPTIMIZER) / loop.turns < DEFAULT.optimizer_ms or _is_toy(loop):
-            return
         known = optimizers_of(run)
+        least = DEFAULT.optimizer_large if _is_merely_large(run, known) else DEFAULT.optimizer
+        if share < least or loop.ms(OPTIMIZER) / loop.turns < DEFAULT.optimizer_ms or _is_toy(loop):
+            return
         fused = bool(known) and all(one.switches.get("fused") is True and one.place is None for one in known)
         yield Bound(
             self.code,
@@ -79,6 +81,17 @@ class OptimizerOnTheHost(RunRule):
 
 def _is_toy(loop: Loop) -> bool:
     return loop.ms(FORWARD, BACKWARD) / loop.turns < DEFAULT.optimizer_ms
+
+
+def _is_merely_large(run: Evidence, known: tuple[Optimizer, ...]) -> bool:
+    """Whether the CPU is busy with the elements themselves, and not with calls for each of many small tensors."""
+    elements, tensors = sum(one.parameters for one in known), sum(one.tensors for one in known)
+    if not tensors or elements / tensors < DEFAULT.large_tensor or not all(one.on_cpu for one in known):
+        return False
+    spent, times = step_of(run)
+    # Of several kinds the timeline does not tell which stepped when: as if they took turns.
+    quick = spent * 1e6 * len(known) < DEFAULT.element_ns * elements * times
+    return quick or all(one.package == "torch" for one in known)
 
 
 def _each(run: Evidence, known: tuple[Optimizer, ...]) -> str:
