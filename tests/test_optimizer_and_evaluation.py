@@ -9,7 +9,7 @@ from runs import GPU, loader, report, run
 from test_diagnose import evaluating
 
 from torchperf_lint.evidence import Moment
-from torchperf_lint.reporters import View, render_run
+from torchperf_lint.reporters import View, render_run, run_page
 from torchperf_lint.runtime.diagnose import diagnose
 from torchperf_lint.whole_run import division_said, loops_ms
 
@@ -124,3 +124,9 @@ def test_a_line_says_how_the_whole_run_divides():
 )
 def test_what_the_record_does_not_tell_is_not_said(changes):
     assert division_said(run(**{**RAN, **changes})) is None
+
+
+def test_the_page_says_how_the_run_divides_too():
+    page = run_page(report(evaluating(1000.0, **RAN)), View())
+    assert "then training 67 %, evaluation 33 % of the time." in page
+    assert "until the first step" not in run_page(report(run()), View())
