@@ -9,7 +9,7 @@ from runs import GPU, STEADY, WARMUP, answered, between_calls, loader, run, segm
 
 from torchperf_lint import catalog
 from torchperf_lint.bounds import DEFAULT, breakdown, loop_of
-from torchperf_lint.evidence import Event, Evidence, Rank, Spread
+from torchperf_lint.evidence import Event, Evidence, Rank, Segment, Spread
 from torchperf_lint.loading import loading_of
 from torchperf_lint.model import Diagnosis
 from torchperf_lint.rule import RunRule
@@ -53,6 +53,26 @@ def ended(line, what="break"):
 
 def warning(text, line=7, count=1):
     return Event("warning", "UserWarning", "train.py", line, count, attributes={"text": text})
+
+
+def updating(elements, device="cpu", own=False):
+    """The state of a run whose optimizer updates so many, in ten tensors."""
+    one = {"class": "AdamW", "module": "torch.optim.adamw", "tensors": 10, "parameters": elements, "devices": [device]}
+    step = {"path": "train.py", "line": 3, "last": 9} if own else None
+    return {"optimizers": [{**one, "switches": {"foreach": None, "fused": None}, "step": step}]}
+
+
+def evaluating(ms, passes=5, data=0.0, between_ms=0.0, **changes):
+    """A run that trains for 2000 ms after the warm-up, and evaluates so long, in so many passes of 10 batches."""
+    places = (("train.py", 40), ("train.py", 40))
+    evaluated = (
+        Segment("no backward", *places, ms * (1 - data), passes * 10),
+        Segment("data", *places, ms * data, passes * 11),
+        Segment("loader start", *places, 0.0, passes),
+    )
+    outside = (Segment("no backward", *places, between_ms, passes),) if between_ms else ()
+    figures = {"eval_batches": 50, "eval_segments": evaluated, "outside_segments": outside}
+    return run(**{**figures, "utilisation": MANY_CORES, **changes})
 
 
 # name -> (run, codes that must be said; compute on the CPU is left out unless it is the point)
@@ -200,6 +220,41 @@ CASES = {
     "acting": (run(shares={"rollout_or_evaluation": 0.4}, **on_gpu(0.3)), {"TPL916"}),
     "acting, device busy": (run(shares={"rollout_or_evaluation": 0.4}, **on_gpu(0.95)), {"TPL909"}),
     "acting 8 %": (run(shares={"rollout_or_evaluation": 0.08}, utilisation=MANY_CORES), set()),
+    # The optimizer.
+    "a slow optimizer": (run(shares={"optimizer": 0.4}, utilisation=MANY_CORES), {"TPL915"}),
+    "a slow optimizer, device idle": (run(shares={"optimizer": 0.4}, **on_gpu(0.3)), {"TPL915"}),
+    "a slow optimizer, device busy": (run(shares={"optimizer": 0.4}, **on_gpu(0.95)), {"TPL909"}),
+    "an optimizer of 24 %": (run(shares={"optimizer": 0.24}, utilisation=MANY_CORES), set()),
+    "an optimizer of 0.9 ms": (run(step_ms=2.0, shares={"optimizer": 0.45}), set()),
+    "a slow optimizer beside a toy": (run(step_ms=10.0, shares={"optimizer": 0.91}), set()),
+    "an optimizer that is merely large": (run(shares={"optimizer": 0.4}, state=updating(200_000)), set()),
+    "an optimizer of many small tensors": (run(shares={"optimizer": 0.4}, state=updating(199_000)), {"TPL915"}),
+    "an own optimizer that is merely large": (run(shares={"optimizer": 0.4}, state=updating(410_000, own=True)), set()),
+    "an own optimizer that is slow as well": (
+        run(shares={"optimizer": 0.4}, state=updating(390_000, own=True)),
+        {"TPL915"},
+    ),
+    "an optimizer that is merely large, on a GPU": (
+        run(shares={"optimizer": 0.4}, state=updating(10**6, "cuda"), **on_gpu(0.3)),
+        {"TPL915"},
+    ),
+    "an optimizer that is large beyond measure": (run(shares={"optimizer": 0.6}, state=updating(10**6)), {"TPL915"}),
+    "a slow optimizer, simulated": (
+        run(shares={"optimizer": 0.4}, device="simulated", simulated=True),
+        {NOT_DECIDED},
+    ),
+    # Evaluation beside training, which takes 2000 ms.
+    "evaluates much": (evaluating(1000.0), {"TPL918"}),
+    "evaluates much, device busy": (evaluating(1000.0, **on_gpu(0.95)), {"TPL909", "TPL918"}),
+    "evaluates 23 %": (evaluating(600.0), set()),
+    "evaluates much, twice": (evaluating(1000.0, passes=2), set()),
+    "evaluates much, as workers start anew": (
+        evaluating(
+            1000.0, data=0.9, loaders=[loader(0.1, 2, batches=40, epochs=5, start_ms=500.0, first_wait_ms=400.0)]
+        ),
+        {"TPL905"},
+    ),
+    "only evaluates, often": (replace(evaluating(1000.0), steps=0, segments=()), set()),
     "requests": (answered(), set()),
     "between steps": (run(shares={"between_steps": 0.4}), {"TPL904"}),
     "between steps, device busy": (run(shares={"between_steps": 0.4}, **on_gpu(0.95)), {"TPL909"}),

@@ -55,6 +55,13 @@ def run(*events, **more):
     return Evidence(events=events, **{**STEPS, "device": "H100", **RAN, **more})
 
 
+def stepped(tensors, last=30, **more):
+    """An optimizer of the project's, whose `step` goes from line 12 to `last`, and takes 9 of 20 ms."""
+    one = {"class": "Slow", "tensors": tensors, "step": {"path": "train.py", "line": 12, "last": last}}
+    segments = tuple(Segment(phase, None, None, 490 * ms, 490) for phase, ms in (("forward", 11.0), ("optimizer", 9.0)))
+    return run(**{"state": {"optimizers": [one]}, "segments": segments, "device": None, **more})
+
+
 def judged(code, evidence, **more):
     return verdict.judged([finding(code, **more)], evidence)[0].verdict
 
@@ -223,6 +230,12 @@ CASES = {
         "not-reached": run(**NOT_RAN, device=None),
         "unobservable": run(compiled(line=40, last=50), device=None),
     },
+    "TPL604": {
+        "confirmed": stepped(tensors=900),
+        "refuted": stepped(tensors=1),
+        "not-reached": stepped(tensors=900, **NOT_RAN),
+        "unobservable": stepped(tensors=900, last=15),
+    },
     "TPL704": {
         "confirmed": run(compiled(), compiled("again", 7, **GUARDED), device=None),
         "refuted": run(compiled(), compiled("again", 1, **GUARDED), device=None),
@@ -249,6 +262,22 @@ def test_every_rule_with_probes_is_judged_here():
     assert {code for code, rule in RULES.items() if rule.confirm is SourceRule.confirm} == set()
 
 
+def test_an_optimizers_loop_is_priced_by_its_step():
+    found = judged("TPL604", stepped(900))
+    assert found.reason == "Slow updated 900 tensors one by one: 9.00 ms each time, 10 us a tensor"
+    assert (found.blocked_ms_per_step, found.share_of_step) == (pytest.approx(9.0), pytest.approx(0.45))
+    simulated = judged("TPL604", stepped(900, simulated=True, device="simulated"))
+    assert (simulated.outcome, simulated.blocked_ms_per_step) == (Outcome.CONFIRMED, None)
+    assert " ms" not in simulated.reason
+
+
+def test_of_two_kinds_of_optimizers_none_is_priced():
+    both = [*stepped(900).state["optimizers"], {"class": "Adam", "tensors": 3, "step": None}]
+    found = judged("TPL604", stepped(900, state={"optimizers": both}))
+    assert (found.outcome, found.blocked_ms_per_step) == (Outcome.CONFIRMED, None)
+    assert found.reason == "Slow updated 900 tensors one by one"
+
+
 @pytest.mark.parametrize("outcome", [o.value for o in Outcome])
 @pytest.mark.parametrize("code", CASES)
 def test_outcomes(code, outcome):
@@ -260,7 +289,7 @@ def test_outcomes(code, outcome):
 
 WITHOUT_A_DEVICE = (
     *("TPL301", "TPL303", "TPL323", "TPL305", "TPL306", "TPL313"),
-    *("TPL401", "TPL402", "TPL404", "TPL703", "TPL704", "TPL756", "TPL757", "TPL758"),
+    *("TPL604", "TPL401", "TPL402", "TPL404", "TPL703", "TPL704", "TPL756", "TPL757", "TPL758"),
 )
 
 

@@ -65,7 +65,21 @@ class Thresholds:
     samples: int = 8
     """In a batch, from which on they are worth taking at once."""
     passes: int = 3
-    """Passes over a loader that a statement about their starts needs."""
+    """Passes over a loader that a statement about their starts, or about evaluation, needs."""
+    optimizer: float = 0.25
+    """Share of the optimizer from which on its step is worth a word: fused, it is a few percent of most steps."""
+    optimizer_ms: float = 1.0
+    """An optimizer that takes less, per step, is not worth a word; nor is one beside a forward and a backward pass
+    that take less together: a toy, whose shares say nothing of a model's."""
+    optimizer_large: float = 0.50
+    """The same as `optimizer` for one on the CPU whose tensors are merely large."""
+    large_tensor: int = 20_000
+    """Elements of a tensor from which on updating them takes longer than the calls that do it: some ten calls of 5 us
+    each, and several ns an element (our measurement: torch's AdamW, one thread, unfused, on busy cores: 7)."""
+    element_ns: float = 20.0
+    """Time of a step per element from which on an optimizer that is not torch's does more than update them."""
+    evaluation: float = 0.25
+    """Share of evaluation, of the time of training and evaluation, from which on it is worth a word."""
 
 
 DEFAULT = Thresholds()

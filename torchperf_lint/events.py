@@ -41,7 +41,9 @@ cumulative counters, so that the last one wins and a run that was killed is comp
     state       a fact about the process (key, value), e.g. the devices; `graph` is what a backward pass computes with,
                 `allocations` what the allocator asked for; `kernels` are the figures of a profiler's window: steps,
                 count, median_us, busy_share (any kernel), idle_share (nothing), copy_share (copies, no kernel),
-                short_share and tensor_core_share (of the kernels' own time), bubble_ms, ms, pageable, pageable_ms
+                short_share and tensor_core_share (of the kernels' own time), bubble_ms, ms, pageable, pageable_ms;
+                `optimizers` are described when they first step: class, devices, dtypes, tensors, parameters, switches,
+                the class's `module`, and `step` (path, line, last), the lines of its `step` where the project has it
     window      a few steps under a profiler: `at` which moment (seconds since 1970) they began, steps, left_out (how
                 many the profiler was on for), open_ms and close_ms (its own cost), sites [site, what, times, blocked
                 ms, bubble ms], copies [site, way, times, ms on the device, bytes], and for a picture, in us since

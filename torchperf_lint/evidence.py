@@ -238,6 +238,8 @@ class Evidence:
     segments: tuple[Segment, ...] = ()
     """Of training steps."""
     eval_segments: tuple[Segment, ...] = ()
+    outside_segments: tuple[Segment, ...] = ()
+    """Outside of every pass over a loader, of a run whose training reads one."""
     loaders: tuple[LoaderRun, ...] = ()
     lines: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     """Path -> line -> how often it ran; counting stops at `OFTEN_ENOUGH`."""
@@ -262,6 +264,8 @@ class Evidence:
     returncode: int | None = None
     """How the script ended: its code, or minus the signal; None where nobody saw."""
     wall_s: float | None = None
+    started: float | None = None
+    """When the first process began, in seconds since 1970."""
     argv: tuple[str, ...] = ()
     platform: str | None = None
     """What it ran on, such as `Linux x86_64`."""

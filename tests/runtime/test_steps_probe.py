@@ -220,6 +220,7 @@ def test_an_optimizer_is_described(loops):
     assert described[0]["dtypes"] == ["torch.float32"]
     assert (described[0]["tensors"], described[0]["parameters"]) == (2, 5)
     assert described[0]["switches"] == {"foreach": None, "fused": None, "capturable": False}
+    assert (described[0]["module"], described[0]["step"]) == ("torch.optim.adamw", None)
 
 
 def test_optimizers_that_follow_each_other_are_told_apart(loops):

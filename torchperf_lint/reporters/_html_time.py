@@ -29,6 +29,7 @@ from torchperf_lint.reporters._html_tags import Markup, code_in, el, joined, lin
 from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.reporters._run_time import meanwhile
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.whole_run import division_said
 
 WHERE, OVER_TIME = "where", "over-time"
 """What links on the page call the sections."""
@@ -65,9 +66,11 @@ def _parts(report: RunReport, loop: Loop | None) -> Markup:
     ]
     whole = ms(sum(phase.ms for phase in report.breakdown))
     caption = f"Host time after the warm-up, means per {loop.unit}; {whole} in all"
+    divided = division_said(report.run)
     return lines(
         el("h2", f"Where the {loop.unit} goes", id=WHERE),
         el("figure", bar(report.breakdown, loop.unit)),
+        el("p", f"{divided[0].upper()}{divided[1:]}.") if divided is not None else Markup(""),
         table(caption, ("part", "share", "time"), rows, numbers=2),
         as_they_ran(report),
     )

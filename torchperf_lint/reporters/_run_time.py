@@ -27,6 +27,7 @@ from torchperf_lint.reporters._bars import cells
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.run_report import RunReport
+from torchperf_lint.whole_run import division_said
 from torchperf_lint.window import kernels_of
 
 _FILLS = {
@@ -77,6 +78,9 @@ def show_breakdown(sheet: Page, report: RunReport) -> None:
         bar.append(_FILLS[phase.phase] * count, _COLORS[phase.phase])
     sheet.line(bar.append("]"))
     _legend(sheet, phases, loop.unit)
+    divided = division_said(report.run)
+    if divided is not None:
+        sheet.paragraph("", divided, "dim")
 
 
 def _legend(sheet: Page, phases: tuple[Phase, ...], unit: str) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.amounts import ms
+from torchperf_lint.confirming import priced
+from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, Update, updates
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Severity
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
+from torchperf_lint.optimizers import Optimizer, optimizers_of, step_of
 from torchperf_lint.rule import SourceRule
 
 
@@ -80,7 +84,8 @@ class PerParamPythonUpdate(SourceRule):
     and integers in a `state_dict` (`num_batches_tracked`) are copied, not blended.
 
     ## Confirmed by
-    Nothing yet: no probe counts the kernels of a line.
+    Within an optimizer's `step` by what that took in the steps of the run, and by how many tensors it updates. Of loops
+    elsewhere nothing is known: no probe counts the kernels of a line.
 
     ## References
     - PyTorch documentation of `torch.optim.swa_utils.AveragedModel`, `multi_avg_fn`.
@@ -89,6 +94,7 @@ class PerParamPythonUpdate(SourceRule):
 
     code, name, since = "TPL604", "per-param-python-update", "0.1.0"
     triggers = ("parameters()", "state_dict()", "params", "grads")
+    probes = ("steps",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each loop that updates tensors one by one every step."""
@@ -96,6 +102,19 @@ class PerParamPythonUpdate(SourceRule):
             return
         for update in updates(file):
             yield self._found(file, project, update)
+
+    def confirm(self, finding: Finding, run: Evidence) -> Verdict:
+        """By the optimizer in whose `step` it stands, if there is one."""
+        if run.ran(finding.location) == 0:
+            return Verdict(Outcome.NOT_REACHED, "the line did not run")
+        known = optimizers_of(run)
+        here = [one for one in known if one.steps_at(finding.location)]
+        if not here:
+            reason = (
+                "it stands in the `step` of no optimizer that stepped, and no probe tells what a loop costs elsewhere"
+            )
+            return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("steps", reason))
+        return _verdict(run, max(here, key=lambda one: one.tensors), alone=len(known) == 1)
 
     def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
         hot = update.spot.hot
@@ -112,6 +131,18 @@ class PerParamPythonUpdate(SourceRule):
             severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
+
+
+def _verdict(run: Evidence, optimizer: Optimizer, *, alone: bool) -> Verdict:
+    """`alone`: whether all the time of optimizers' steps is that of this one."""
+    if optimizer.tensors <= 1:
+        return Verdict(Outcome.REFUTED, f"{optimizer.name} has one tensor to update")
+    spent, calls = step_of(run)
+    reason = f"{optimizer.name} updated {optimizer.tensors} tensors one by one"
+    if run.simulated or not alone or not calls:
+        return Verdict(Outcome.CONFIRMED, reason)
+    each = f"{ms(spent / calls)} each time, {spent / calls / optimizer.tensors * 1000:.3g} us a tensor"
+    return priced(run, Outcome.CONFIRMED, f"{reason}: {each}", spent)
 
 
 _DOES = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import line, ms, percent
-from torchperf_lint.bounds import DEFAULT, Bound, Loop, loop_of
-from torchperf_lint.evidence import Evidence, LoaderRun
+from torchperf_lint.bounds import DEFAULT, Bound, loop_of
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.restarts import restart_ms, restarts
 from torchperf_lint.rule import RunRule
+from torchperf_lint.whole_run import loops_ms
 
 
 class LoaderRestarts(RunRule):
@@ -49,13 +51,14 @@ class LoaderRestarts(RunRule):
 
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One for each loader whose starts are worth naming."""
-        loop = loop_of(run)
-        if loop is None:
+        if loop_of(run) is None:
             return
+        lost = sum(restart_ms(loader) for loader in run.loaders if restarts(loader))
+        whole = max(loops_ms(run), lost)
         for loader in run.loaders:
-            share = _share(loader, loop, run)
+            share = restart_ms(loader) / whole if whole and restarts(loader) else None
             if share is not None and share >= DEFAULT.named:
-                each = _restart_ms(loader) / loader.epochs
+                each = restart_ms(loader) / loader.epochs
                 batches = loader.batches / loader.epochs
                 yield Bound(
                     self.code,
@@ -65,20 +68,3 @@ class LoaderRestarts(RunRule):
                     f"pass `persistent_workers=True` at {line(loader.path, loader.line)}",
                     share,
                 )
-
-
-def _share(loader: LoaderRun, loop: Loop, run: Evidence) -> float | None:
-    """Of the whole run's loop time, warm-up included as if it were like the rest."""
-    if not loader.workers or loader.background or loader.settings.get("persistent_workers"):
-        return None
-    if loader.epochs < DEFAULT.passes:
-        return None
-    turns = run.steps or run.eval_batches
-    whole = loop.turn_ms * turns + loader.start_ms
-    return _restart_ms(loader) / whole if whole else None
-
-
-def _restart_ms(loader: LoaderRun) -> float:
-    """What starts cost in the whole run, beyond the waits that its batches have anyway."""
-    usual = (loader.wait_per_batch_ms or 0.0) * loader.epochs
-    return max(loader.start_ms + loader.first_wait_ms - usual, 0.0)

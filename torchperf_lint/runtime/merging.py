@@ -39,6 +39,7 @@ def merged(singles: Sequence[Evidence]) -> Evidence:
         window=windowed.window,
         segments=waiting.segments,
         eval_segments=waiting.eval_segments,
+        outside_segments=waiting.outside_segments,
         loaders=waiting.loaders,
         lines=lines,
         complete=frozenset.intersection(*(e.complete for e in singles)),

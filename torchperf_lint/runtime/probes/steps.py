@@ -20,6 +20,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from torchperf_lint.runtime.probes import _over_eval_frame
+from torchperf_lint.runtime.sites import PROJECT
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -145,10 +146,21 @@ class _Optimizers:
             weakref.ref(optimizer, lambda _: recorder.later(timeline.closing.gone, number)),
             number,
         )
-        self._described.append(_description(optimizer))
+        self._described.append(_description(optimizer) | {"step": self._step_of(type(optimizer))})
         self.session.trained.update(id(p) for group in optimizer.param_groups for p in group["params"])
         recorder.state("optimizers", list(self._described))
         return number
+
+    def _step_of(self, cls: Any) -> dict[str, Any] | None:  # noqa: ANN401
+        """Where the project defines how this class steps; None where a package does."""
+        step: Any = getattr(cls, "step", None)
+        while hasattr(step, "__wrapped__"):
+            step = step.__wrapped__
+        code = getattr(step, "__code__", None)
+        if code is None or self._sites.kind_of(code.co_filename) != PROJECT:
+            return None
+        last = max((line for _, _, line in code.co_lines() if line is not None), default=code.co_firstlineno)
+        return {"path": self._sites.shown(code.co_filename), "line": code.co_firstlineno, "last": last}
 
 
 def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -158,6 +170,7 @@ def _description(optimizer: Any) -> dict[str, Any]:  # noqa: ANN401
     first = groups[0] if groups else {}
     return {
         "class": type(optimizer).__name__,
+        "module": type(optimizer).__module__,
         "devices": sorted({p.device.type for p in parameters}),
         "dtypes": sorted({str(p.dtype) for p in parameters}),
         "tensors": len(parameters),
