@@ -74,7 +74,7 @@ def test_compute_on_the_cpu_stands_behind_a_cause_as_large_as_its_largest_phase(
     larger = {"shares": {"optimizer": 0.6, "forward": 0.4}}
     assert [d.code for d in diagnose(stepping(OWN, **larger)).diagnoses] == ["TPL915", "TPL910"]
     assert [d.code for d in diagnose(stepping(OWN)).diagnoses] == ["TPL910", "TPL915"]
-    assert [d.code for d in diagnose(evaluating(1000.0)).diagnoses] == ["TPL918", "TPL910"]
+    assert [d.code for d in diagnose(evaluating(9000.0)).diagnoses] == ["TPL918", "TPL910"]
 
 
 def test_evaluation_is_told_by_its_passes():

@@ -8,6 +8,7 @@ from torchperf_lint.amounts import percent
 from torchperf_lint.bounds import BACKWARD, DEFAULT, FORWARD, OPTIMIZER, Bound, Loop, loop_of
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.rule import RunRule
+from torchperf_lint.whole_run import evaluation_of
 
 
 class ComputingOnTheHost(RunRule):
@@ -63,9 +64,10 @@ class ComputingOnTheHost(RunRule):
 
 
 def _weight(run: Evidence, loop: Loop) -> float:
-    """What it stands for beside a single cause: the longest phase, of all that an answer takes."""
+    """What it stands for beside a single cause: the longest phase, of all that an answer or training takes."""
     between = run.requests.between if run.requests is not None else None
-    rest = (between.share if between is not None else None) or 0.0
+    evaluation = evaluation_of(run)
+    rest = (between.share if between is not None else None) or (evaluation.share if evaluation is not None else 0.0)
     return max(loop.share(phase) for phase in (FORWARD, BACKWARD, OPTIMIZER)) * (1 - rest)
 
 
