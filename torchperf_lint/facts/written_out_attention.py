@@ -62,7 +62,7 @@ def _fills(site: Site) -> bool:
 
 def _own_softmaxes(file: SourceFile) -> list[str]:
     """Attributes that are set to an `nn.Softmax` over the last dimension."""
-    return re.findall(r"self\.(\w+)\s*=\s*(?:torch\.)?(?:nn\.)?Softmax\((?:dim=)?-1\)", file.text)
+    return re.findall(r"self\.(\w+)\s*=\s*(?:torch\.)?(?:nn\.)?Softmax\(\s*(?:dim\s*=\s*)?-1\s*\)", file.text)
 
 
 def _scored(site: Site) -> ast.expr | None:

@@ -173,6 +173,8 @@ def _around(file: SourceFile, spot: Spot) -> Iterator[ast.AST]:
 
 def _instead(file: SourceFile, found: ElementLoop) -> str:
     whole = file.brief(found.tensor)
+    if found.fills:
+        return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
     if found.doubt is not None:
         return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
     return (
