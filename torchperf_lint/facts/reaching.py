@@ -104,7 +104,7 @@ def _both_branches(definition: Definition, block: BlockPath, covered: set[tuple[
 
 
 def _not_beside(kept: list[Definition], certain: BlockPath, block: BlockPath) -> list[Definition]:
-    """Those that no other branch of an `if` holds which each turn of the loops around comes to with the name bound anew.
+    """Those left when what another branch of an `if` has bound is dropped, where each turn binds the name before it.
 
     `certain`: the block, around the place in `block`, of the binding that every turn passes.
     """

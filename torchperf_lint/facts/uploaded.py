@@ -133,7 +133,12 @@ class _Search:
 
 def _bound_part(d: Definition, value: ast.expr) -> ast.expr:
     """What a name is bound to: its part of a list that is written out, else the whole."""
-    if d.how == "item" and isinstance(value, ast.Tuple | ast.List) and len(d.index) == 1 and d.index[0] < len(value.elts):
+    if (
+        d.how == "item"
+        and isinstance(value, ast.Tuple | ast.List)
+        and len(d.index) == 1
+        and d.index[0] < len(value.elts)
+    ):
         return value.elts[d.index[0]]
     return value
 

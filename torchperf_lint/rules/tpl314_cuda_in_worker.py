@@ -25,7 +25,8 @@ class CudaInWorker(SourceRule):
 
     ## What it does
     Flags `.cuda()`, `.to("cuda")` and `torch.tensor(..., device="cuda")` in `__getitem__` or `__iter__` of a class
-    that derives from `torch.utils.data.Dataset`. What the data set holds on the device already is left alone.
+    that derives from `torch.utils.data.Dataset`, and `.to(device)` of a name that stands for `accelerator.device` or
+    CUDA where the class is written. What the data set holds on the device already is left alone.
 
     ## Why it is slow
     Each sample is a small copy of its own, which waits for the device. In worker processes it is worse: with `fork`
