@@ -32,6 +32,10 @@ CUDA = ("torch.cuda.amp.autocast", "cuda")
         ("from apex import amp\namp.initialize(m, o)", [("apex.amp.initialize", None)]),
         ("try:\n    from apex import amp\nexcept ImportError:\n    amp = None\namp.initialize(m, o)",
          [("apex.amp.initialize", None)]),
+        ("import apex\nif a == 'torch':\n    m = nn.SyncBatchNorm.convert_sync_batchnorm(m)\n"
+         "elif a == 'apex':\n    m = apex.parallel.convert_syncbn_model(m)", []),
+        ("import apex\nif a:\n    m = nn.SyncBatchNorm(m)\nelse:\n    m = apex.parallel.convert_syncbn_model(m)",
+         [("apex.parallel.convert_syncbn_model", None)]),
         ("import apex\napex.parallel.DistributedDataParallel(m)", [("apex.parallel.DistributedDataParallel", None)]),
         ("autocast = torch.cuda.amp.autocast\ndef f():\n    with autocast(enabled=True):\n        pass", [CUDA]),
         ("try:\n    autocast = torch.cuda.amp.autocast\nexcept:\n    class autocast: pass\n"

@@ -93,6 +93,10 @@ SURE = [
     "for i, n in enumerate(lengths):\n    y[i, n:] = self.pad",
     "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
+SURE += [
+    "mask = torch.zeros_like(x)\nfor h in range(0, k, 2):\n    for w in range(k):\n        mask[:, :, h, w] = 1",
+    "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
+]
 DOUBTFUL = [
     ("near = x < y\nfor i in range(x.size(0)):\n    kept.append(x[i][near[i]].clamp(min=0))", "different lengths"),
     ("parts = x.split(pairs, 1)\nfor i in range(x.size(1)):\n    total += parts[i].sum() * y[i]", "comes from a list"),
@@ -117,6 +121,10 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = h",
+    "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[:, pairs[h]] = 1",
+    "mask = torch.zeros(k)\nfor h in range(k):\n    mask[h] = 1",
+    "for h in range(k):\n    lengths[h] = 1",
     "for i in range(x.size(0)):\n    mask[i, pairs[i]:] = 0",
     "for i, n in enumerate(lengths):\n    y[i][:n] = other[i]",
     "for i, n in enumerate(lengths):\n    y[n][:i] = 0",

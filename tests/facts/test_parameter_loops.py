@@ -51,6 +51,22 @@ def test_in_a_training_loop(over, turn, expected):
 
 
 @pytest.mark.parametrize(
+    ("made", "over", "expected"),
+    [
+        ("dict(ema.named_parameters())", "k in a.keys()", [BLEND]),
+        ("dict(ema.named_parameters())", "k in a", []),  # not looked for: nothing in the loop's head says parameters
+        ("dict(ema.named_buffers())", "k in a.keys()", [BLEND]),
+        ("dict(zip('ab', x))", "k in a.keys()", []),
+        ("dict(ema.named_children())", "k in a.keys()", []),
+    ],
+)
+def test_over_a_dict_of_parameters(made, over, expected):
+    """By their names, of which the other model has the same."""
+    loop = f"        for {over}:\n            a[k].data.mul_(d).add_(b[k].data, alpha=1 - d)\n"
+    assert _kinds(f"{STEP}        a = {made}\n        b = dict(model.named_parameters())\n{loop}") == expected
+
+
+@pytest.mark.parametrize(
     ("turn", "expected"),
     [
         ("p.mul_(1 - lr).add_(p.grad, alpha=-lr)", [OPTIMIZER]),

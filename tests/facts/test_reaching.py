@@ -57,9 +57,10 @@ def _shared(one: BlockPath, other: BlockPath) -> int:
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _exclusive(one: BlockPath, other: BlockPath) -> bool:
+def _exclusive(one: BlockPath, other: BlockPath, renewed: int = 0) -> bool:
+    """`renewed`: how many blocks stand around what binds the name in each turn of the loops among them."""
     n = _shared(one, other)
-    if n >= min(len(one), len(other)) or any(branch == "loop" for _, branch in one[:n]):
+    if n >= min(len(one), len(other)) or any(branch == "loop" for _, branch in other[renewed:n]):
         return False
     return one[n][0] == other[n][0] and {one[n][1], other[n][1]} == {"body", "else"}
 
@@ -89,6 +90,7 @@ def _plainly(found: list[Definition], at: Position, block: BlockPath) -> list[De
         kept.append(definition)
         certain = None if definition.how == "augmented" else _certain_block(definition, block, covered)
         if certain is not None:
+            kept = [d for d in kept if not _exclusive(d.block, block, len(certain))]
             break
     carried = []
     for later in (d for d in found if d.end > at and not _exclusive(d.block, block)):
@@ -117,6 +119,22 @@ def test_the_quick_answer_is_the_plain_one(seed: int) -> None:
             assert (bindings.reaching(at, block) or []) == _plainly(outside, at, block)
             inner = [d for d in found if d.within is not None and d.within[0] <= at < d.within[1]]
             assert bindings.within(at) == (inner[-1] if inner else None), name
+
+
+def _reached(code: str, line: int) -> list[int]:
+    """The lines of the bindings of `x` that reach a line."""
+    collector = Collector(_at)
+    collector.run(ast.parse(code).body)
+    found = sorted(collector.found["x"], key=lambda d: (d.at, d.end))
+    block = max((s[2] for s in collector.spans if s[0] <= (line, 90) < (s[1][0], 999)), key=len, default=())
+    return [d.at[0] for d in BindingsOfName(found).reaching((line, 90), block) or []]
+
+
+def test_a_turn_that_binds_the_name_anew_carries_nothing_from_one_branch_to_the_other() -> None:
+    """What the loop takes is no longer what the turn before has made of it."""
+    lines = ["for x in loader:", "    if gpu:", "        x = x.cuda(gpu)", "    else:", "        f(x)"]
+    assert _reached("\n".join(lines), 5) == [1]
+    assert _reached("\n".join(["x = 0", "for y in loader:", *lines[1:]]), 6) == [1, 4]
 
 
 def test_spans_that_overlap_are_all_found() -> None:

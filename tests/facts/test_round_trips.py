@@ -33,6 +33,7 @@ def back(code):
         "b = torch.from_numpy(-x.cpu().numpy()).cuda()",
         "b = cv2.resize(x.cpu().numpy(), (2, 2))\nb = torch.from_numpy(b).cuda()",
         "b = np.stack([np.sort(one) for one in x.cpu().numpy()])\nb = torch.from_numpy(b).cuda()",
+        "kept = x.cpu() > 0\nz = y[kept & ~kept[0]]",
         "_, first = np.unique(x.cpu().numpy(), return_index=True)\nz = y[first, 0]",
     ],
 )
@@ -44,6 +45,7 @@ def test_it_comes_back(code):
     "code",
     [
         "parts.append(x.cpu())\nz = torch.cat(parts)",
+        "n = x.cpu().numel()\nz = y[n - 1]",
         "a = x.cpu()\nb = a.to(torch.float32)",
         "a = x.cpu()\nb = a.to('cpu')",
         "a = solve(x.cpu().numpy())\nb = torch.as_tensor(a, device='cuda')",

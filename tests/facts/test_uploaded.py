@@ -34,6 +34,8 @@ def uploaded(code):
         "ids = tokenizer(x, return_tensors='pt').to(device)\nseen.append(ids['input_ids'].cpu())",
         "ids = tokenizer(x, return_tensors='pt')\nids = ids.to(device)\nseen.append(ids.input_ids.cpu())",
         "z = torch.from_numpy(to_list(y)).to(device)\nseen.append(z.cpu())",
+        "z = y.long()\nif device:\n    z = z.to(device)\nseen.append(z.cpu())",
+        "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )
 def test_it_was_there_before(code):
@@ -49,6 +51,8 @@ def test_it_was_there_before(code):
         "y = y.to(device)\ny.clamp_(0)\nseen.append(y.cpu())",
         "y = y.to(device)\ny += 1\nseen.append(y.cpu())",
         "y = model(x).to(device)\nseen.append(y.cpu())",
+        "z = model(x.to(device))\nif device:\n    z = y.to(device)\nseen.append(z.cpu())",
+        "z = y.long()\nif device:\n    z = model(z.to(device))\nseen.append(z.cpu())",
         "y = y.to(torch.float32)\nseen.append(y.cpu())",
         "if seen:\n    y = model(x)\nelse:\n    y = y.to(device)\nseen.append(y.cpu())",
     ],

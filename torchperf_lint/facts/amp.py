@@ -27,6 +27,8 @@ _VERSION = pattern(
 )
 """Tests that ask which torch this is."""
 _NEW = pattern(r"torch\.amp\b|torch\.autocast\b|from torch import (?:\w+, )*(?:amp|autocast)\b")
+_NEW_NORM = pattern(r"\bSyncBatchNorm\.convert_sync_batchnorm\b")
+"""What torch has for `apex.parallel.convert_syncbn_model`: in the other branch of a test, a setting chooses."""
 _OLD = pattern(r"torch\.(?:cuda|cpu)\.amp\b")
 _NAMES = frozenset({"autocast", "GradScaler", "custom_fwd", "custom_bwd"})
 
@@ -117,11 +119,12 @@ def _for_old_versions(file: SourceFile, mark: Mark) -> bool:
     """Whether a handler, a test of the version, or the new spelling beside it shows a use to be for old versions."""
     enclosing = file.enclosing(mark.function)
     node: ast.AST = mark.expression
+    new = _NEW_NORM if "convert_syncbn_model" in ast.unparse(mark.expression) else _NEW
     while node in enclosing.parents:
         parent = enclosing.parents[node]
         if isinstance(parent, ast.ExceptHandler):
             return True
-        if isinstance(parent, ast.If | ast.IfExp) and node is not parent.test and _beside_new(parent, node):
+        if isinstance(parent, ast.If | ast.IfExp) and node is not parent.test and _beside_new(parent, node, new):
             return True
         if isinstance(node, ast.stmt) and any(_left_for_new(s) for s in _before(enclosing.suite(node), node)):
             return True
@@ -129,14 +132,14 @@ def _for_old_versions(file: SourceFile, mark: Mark) -> bool:
     return False
 
 
-def _beside_new(parent: ast.If | ast.IfExp, inner: ast.AST) -> bool:
+def _beside_new(parent: ast.If | ast.IfExp, inner: ast.AST, new: re.Pattern[str]) -> bool:
     if _VERSION.search(ast.unparse(parent.test)):
         return True
     parts: list[ast.AST] = [parent.body, parent.orelse] if isinstance(parent, ast.IfExp) else []
     if isinstance(parent, ast.If):
         other = parent.orelse if any(inner is s for s in parent.body) else parent.body
         parts = [*other]
-    return any(_NEW.search(ast.unparse(part)) for part in parts)
+    return any(new.search(ast.unparse(part)) for part in parts)
 
 
 def _before(suite: Sequence[ast.stmt], node: ast.stmt) -> Iterator[ast.stmt]:

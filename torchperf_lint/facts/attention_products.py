@@ -47,9 +47,16 @@ def is_weighting(node: ast.expr, weights: ast.expr) -> bool:
     """Whether a node is the product of attention weights with values."""
     if isinstance(node, ast.Call) and last_part(chain(node.func)) == "einsum":
         found = _einsum(node, of_scores=False)
-        return found is not None and weights in node.args
+        return found is not None and weights in found and _sums_keys(node, found.index(weights))
     both = _factors(node)
     return both is not None and both[0] is weights and _swapped(both[1]) is None
+
+
+def _sums_keys(product: ast.Call, place: int) -> bool:
+    """Whether the last dimension of one operand is summed: `"b h i j, h g -> b g i j"` mixes heads, no values."""
+    said = next(str(a.value) for a in product.args if isinstance(a, ast.Constant) and isinstance(a.value, str))
+    inputs, _, result = said.partition("->")
+    return _letters(inputs.split(",")[place])[-1] not in _letters(result)
 
 
 def _factors(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:

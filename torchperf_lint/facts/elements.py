@@ -11,7 +11,7 @@ from torchperf_lint.facts.doubts import doubt
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
-from torchperf_lint.facts.rows import fills_row, fills_up_to
+from torchperf_lint.facts.rows import filled_elements, fills_row, fills_up_to
 from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.syntax import first_part
@@ -40,6 +40,8 @@ class ElementLoop(NamedTuple):
     """Whether turns read numbers on the host."""
     doubt: str | None
     """Why turns may have no batched form: in a few words, None where nothing speaks against one."""
+    fills: bool = False
+    """Whether turns do nothing but put one number into elements: a slice takes it at once."""
 
 
 def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
@@ -56,7 +58,18 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     value = on_device(file, place, tensor) if tensor is not None else None
     if tensor is not None and value is not None and turn.works():
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
-    return _row_filler(file, place, turn, iterated)
+    return _row_filler(file, place, turn, iterated) or _element_filler(file, place, loop)
+
+
+def _element_filler(file: SourceFile, place: Place, loop: ast.expr | ast.AST) -> ElementLoop | None:
+    """`for i in range(0, h, 2): for j in range(0, w, 2): mask[:, i, j] = 1`: loops that only put one number in."""
+    filled = filled_elements(loop) if isinstance(loop, ast.For) and _is_range(loop.iter) else None
+    if filled is None or not isinstance(loop, ast.For) or not isinstance(filled, ast.Name | ast.Attribute):
+        return None
+    value = on_device(file, place, filled)
+    if value is None or value.kind != "tensor" or not is_one_tensor(file, place, filled):
+        return None
+    return ElementLoop(loop.iter, filled, value, False, None, fills=True)
 
 
 def _row_filler(file: SourceFile, place: Place, turn: Turn, iterated: ast.expr) -> ElementLoop | None:

@@ -109,6 +109,8 @@ class InferenceLoops:
         if not without_grad or self._runs_once(path, region.function):
             return None
         kind, when = _turns_of_inference(region.iterable)
+        if _DATA_SET.search(region.detail):
+            kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
         for call in self.calls.directly_in(path, index):

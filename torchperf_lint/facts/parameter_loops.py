@@ -31,7 +31,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 BLEND, CHANGE, OPTIMIZER = "blend", "change", "optimizer"
-_OVER = pattern(r"param|state_dict|grads|buffers|weights")
+_OVER = pattern(r"param|state_dict|grads|buffers|weights|\.(?:keys|items)\(\)")
 _AVERAGES = pattern(
     r"(?:^|_|[a-z])(?:update|step|ema|momentum|soft|polyak|target|track|averag|moving|sync|teacher|shadow)|^__call__$",
     re.IGNORECASE,

@@ -18,6 +18,8 @@ _WRAPPERS = frozenset("enumerate list tuple zip tqdm sorted reversed filter iter
 _PARTS = frozenset(
     "parameters named_parameters trainable_parameters get_parameters buffers named_buffers state_dict".split()
 )
+_NAMED = frozenset({"named_parameters", "named_buffers"})
+_VIEWS = frozenset({"keys", "items", "values"})
 _GRADIENTS = pattern(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
 _NAME = pattern(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
 _MARKS = frozenset({"grad", "data", "requires_grad"})
@@ -32,9 +34,24 @@ def per_parameter(file: SourceFile, place: Place) -> Loop | None:
     body = file.project.body(file.path)
     for loop in file.enclosing(place.function).loops(place.expression):
         targets = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
-        if any(_are_parameters(body, place.function, targets, chain(part)) for part in _iterated(loop.iter)):
+        parts = _iterated(loop.iter)
+        if any(_are_parameters(body, place.function, targets, chain(part)) for part in parts):
+            return loop
+        if body is not None and any(_in_a_dict(body, place.function, part) for part in parts):
             return loop
     return None
+
+
+def _in_a_dict(body: Body, function: int, iterated: ast.expr) -> bool:
+    """`shown.keys()`, of `shown = dict(model.named_parameters())`."""
+    while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Attribute) and iterated.func.attr in _VIEWS:
+        iterated = iterated.func.value
+    if not isinstance(iterated, ast.Name):
+        return False
+    made = body.assigned_once(function, iterated.id, body.at(iterated))
+    if not isinstance(made, ast.Call) or last_part(chain(made.func)) not in ("dict", "OrderedDict") or not made.args:
+        return False
+    return isinstance(made.args[0], ast.Call) and last_part(chain(made.args[0].func)) in _NAMED
 
 
 def called_per_parameter(file: SourceFile, place: Place) -> str | None:

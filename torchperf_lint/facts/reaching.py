@@ -62,11 +62,10 @@ class BindingsOfName:
             kept.append(definition)
             if definition.how == "augmented":
                 continue
-            if _always_before(definition, block):
-                return kept, definition.block
-            certain = _both_branches(definition, block, covered)
+            certain = definition.block if _always_before(definition, block) else None
+            certain = certain if certain is not None else _both_branches(definition, block, covered)
             if certain is not None:
-                return kept, certain
+                return _not_beside(kept, certain, block), certain
         return kept, None
 
     def _later(self, after: int, at: Position, loop: int) -> Iterator[int]:
@@ -102,6 +101,17 @@ def _both_branches(definition: Definition, block: BlockPath, covered: set[tuple[
         if block[: len(path)] == path:
             return path
     return None
+
+
+def _not_beside(kept: list[Definition], certain: BlockPath, block: BlockPath) -> list[Definition]:
+    """Those left when what another branch of an `if` has bound is dropped, where each turn binds the name before it.
+
+    `certain`: the block, around the place in `block`, of the binding that every turn passes.
+    """
+    if len(kept) == 1:
+        return kept
+    most = next((n for n in range(len(certain), len(block)) if block[n][1] == "loop"), len(block))
+    return [definition for definition in kept if not _exclusive(definition.block, block, most)]
 
 
 def _exclusive(one: BlockPath, other: BlockPath, first_loop: int) -> bool:

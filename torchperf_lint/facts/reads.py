@@ -269,7 +269,8 @@ def _returning(file: SourceFile, reading: Reading) -> Reading:
     site, read = reading.site, reading.read
     if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
         return reading
-    if not comes_back_as_index(file, site) and not comes_back_at_once(file, site):
+    needed = uploaded_before(file, site) is None  # else the host had it all along, whatever it decides
+    if needed and not comes_back_as_index(file, site) and not comes_back_at_once(file, site):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading

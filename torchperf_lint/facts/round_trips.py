@@ -141,12 +141,18 @@ class _Trip:
     def indexes(self, node: ast.Subscript) -> bool:
         """`y[order]` of a tensor on the device: it uploads the indices that were made of what was copied."""
         indices = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if not any(isinstance(index, ast.Name) and index.id in self.names for index in indices):
+        if not any(self._selects(index) for index in indices):
             return False
         if _ON_HOST.search(last_part(chain(node.value))):
             return False
         value = self.file.value(node.value, self.place)
         return value.kind == "tensor" and value.on_device and not self.holds(node.value)
+
+    def _selects(self, index: ast.expr) -> bool:
+        """Whether an index is what was copied, or masks of it joined: `y[kept & ~padded]`."""
+        if isinstance(index, ast.Name):
+            return index.id in self.names
+        return isinstance(index, ast.BinOp) and isinstance(index.op, ast.BitAnd | ast.BitOr) and self.holds(index)
 
     def _is_elsewhere(self, node: ast.Call) -> bool:
         frame = self.place.frame._replace(at=self.file.span(node)[0])

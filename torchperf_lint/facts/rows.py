@@ -54,6 +54,32 @@ def fills_row(turn: Turn, node: ast.AST) -> ast.expr | None:
     return whole
 
 
+def filled_elements(loop: ast.For) -> ast.expr | None:
+    """The tensor into which loops over ranges, one in the other, put one number, and do nothing else."""
+    counters: list[str] = []
+    inner: ast.stmt = loop
+    while isinstance(inner, ast.For):
+        counts = isinstance(inner.iter, ast.Call) and chain(inner.iter.func) == "range" and not inner.orelse
+        if not counts or not isinstance(inner.target, ast.Name) or len(inner.body) != 1:
+            return None
+        counters.append(inner.target.id)
+        inner = inner.body[0]
+    if not isinstance(inner, ast.Assign) or len(inner.targets) != 1 or not isinstance(inner.targets[0], ast.Subscript):
+        return None
+    value = inner.value.operand if isinstance(inner.value, ast.UnaryOp) else inner.value
+    target = inner.targets[0]
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    named = [part.id for part in parts if isinstance(part, ast.Name)]
+    plain = all(isinstance(part, ast.Name | ast.Constant) or _is_whole(part) for part in parts)
+    if not isinstance(value, ast.Constant) or not plain or sorted(named) != sorted(counters):
+        return None
+    return target.value
+
+
+def _is_whole(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is None and part.upper is None and part.step is None
+
+
 def _fills_by_method(turn: Turn, node: ast.expr) -> ast.expr | None:
     """`mask[i].narrow(0, n, rest).fill_(1)`, `mask[i, n:].zero_()`: the tensor of which that fills part of a row."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

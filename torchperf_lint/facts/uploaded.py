@@ -10,6 +10,7 @@ Whether the copy is a result of an evaluation makes no difference: it was there 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
@@ -64,8 +65,16 @@ class _Search:
         if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
             return None
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
-        lines = [self._of_binding(d, hops) for d in reaching]
+        lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching)]
         return lines[0] if lines and None not in lines else None
+
+    def _rests_on_host(self, d: Definition, reaching: Sequence[Definition]) -> bool:
+        """Whether a name is bound on the host, and uploaded below that under a test: `if use_cuda: x = x.cuda()`."""
+        if d.value is None or d.how not in ("assign", "item"):
+            return False
+        deeper = (o for o in reaching if o.at > d.at and len(o.block) > len(d.block))
+        below = any(o.block[: len(d.block)] == d.block and o.how in ("assign", "item") for o in deeper)
+        return below and self._is_on_host(_bound_part(d, d.value), self.frame._replace(at=self.body.at(d.value)))
 
     def _of_attribute(self, name: str) -> int | None:
         """`self.gt`, where the methods of the class bind it to nothing but what they upload."""
@@ -83,9 +92,7 @@ class _Search:
     def _of_binding(self, d: Definition, hops: int) -> int | None:
         if d.value is None or d.how not in ("assign", "item"):
             return None
-        value = d.value
-        if d.how == "item" and isinstance(value, ast.Tuple | ast.List) and len(d.index) == 1:
-            value = value.elts[d.index[0]] if d.index[0] < len(value.elts) else value
+        value = _bound_part(d, d.value)
         if d.how == "item" and isinstance(value, ast.GeneratorExp):
             return self.line(value.elt, self.body.at(value.elt), hops - 1)
         return self.line(value, self.body.at(value), hops - 1)
@@ -124,6 +131,18 @@ class _Search:
         return any(_CHANGES.search(used) for used, _ in self.body.uses(self.frame.function, name))
 
 
+def _bound_part(d: Definition, value: ast.expr) -> ast.expr:
+    """What a name is bound to: its part of a list that is written out, else the whole."""
+    if (
+        d.how == "item"
+        and isinstance(value, ast.Tuple | ast.List)
+        and len(d.index) == 1
+        and d.index[0] < len(value.elts)
+    ):
+        return value.elts[d.index[0]]
+    return value
+
+
 def _own_attribute(node: ast.expr) -> str | None:
     """The name of the attribute of `self` that an expression shows another view of."""
     while True:
@@ -144,6 +163,8 @@ def _core(node: ast.expr) -> ast.expr:
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
             node = node.func.value
+        elif isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable" and node.args:
+            node = node.args[0]  # of old versions: it wraps, and copies nothing
         elif isinstance(node, ast.Attribute) and node.attr not in api.PLAIN_ATTRIBUTES:
             node = node.value
         else:

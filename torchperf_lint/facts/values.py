@@ -267,7 +267,7 @@ def _combined(values: list[Value]) -> Value:
     if not values:
         return NOTHING
     if any(value.kind == "array" for value in values):
-        return UNKNOWN if any(value.kind in ("tensor", "batch") for value in values) else _first(values, "array")
+        return _with_arrays(values)
     tensors = [value for value in values if value.kind in ("tensor", "batch")]
     if tensors:
         best = min(tensors, key=lambda value: (_PREFERENCE.index(value.device), value.confidence.rank))
@@ -280,6 +280,19 @@ def _combined(values: list[Value]) -> Value:
     if all(value.kind == "sequence" for value in values):
         return sequence(join([value.item or UNKNOWN for value in values]))
     return UNKNOWN
+
+
+def _with_arrays(values: list[Value]) -> Value:
+    """What arithmetic of numpy's arrays and numbers gives: beside tensors a tensor, where all of those are.
+
+    A tensor on a device takes no array but a single number; of one that may be anywhere nothing is known.
+    """
+    tensors = [value for value in values if value.kind in ("tensor", "batch")]
+    if not tensors:
+        return _first(values, "array")
+    devices = {value.device for value in tensors}
+    known = len(devices) == 1 and ANYWHERE not in devices and all(value.kind == "tensor" for value in tensors)
+    return min(tensors, key=lambda value: value.confidence.rank) if known else UNKNOWN
 
 
 def _first(values: list[Value], kind: str) -> Value:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.attention_products import are_by_channels, is_weighting, scores
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bound_alike import bound_on_every_way
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
@@ -62,7 +64,7 @@ def _fills(site: Site) -> bool:
 
 def _own_softmaxes(file: SourceFile) -> list[str]:
     """Attributes that are set to an `nn.Softmax` over the last dimension."""
-    return re.findall(r"self\.(\w+)\s*=\s*(?:torch\.)?(?:nn\.)?Softmax\((?:dim=)?-1\)", file.text)
+    return re.findall(r"self\.(\w+)\s*=\s*(?:torch\.)?(?:nn\.)?Softmax\(\s*(?:dim\s*=\s*)?-1\s*\)", file.text)
 
 
 def _scored(site: Site) -> ast.expr | None:
@@ -111,6 +113,8 @@ class _Back:
                     continue
                 self.seen.add((current.id, place))
                 definitions = self.body.reaching(self.site.function, current.id, place) or []
+                if self._may_be_given(current.id, definitions, place):
+                    return False
                 if not definitions or any(d.how not in ("assign", "augmented") or d.value is None for d in definitions):
                     return False
                 stack += [(d.value, d.at) for d in definitions if d.value is not None]
@@ -120,6 +124,12 @@ class _Back:
                     return False
                 stack.append((inner, place))
         return self.root is not None
+
+    def _may_be_given(self, name: str, found: list[Definition], at: Position) -> bool:
+        """Whether a caller may hand in the scores that a layer before has computed: those are needed as such."""
+        function = self.site.function
+        given = any(p.name == name for p in self.site.file.outline.functions[function].parameters)
+        return given and not bound_on_every_way(self.body, found, function, at)
 
     def _through(self, node: ast.expr) -> ast.expr | None:
         """The scores in what only scales, masks or converts them."""

@@ -16,6 +16,7 @@ from torchperf_lint.rule import SourceRule
 
 _PER_SAMPLE = frozenset({"__getitem__", "__iter__", "__getitems__"})
 _DATA_SETS = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
+_END = (10**9, 1)
 _FACTORIES = ("tensor", "as_tensor", "zeros", "ones", "full", "empty", "rand", "randn", "arange")
 
 
@@ -24,7 +25,8 @@ class CudaInWorker(SourceRule):
 
     ## What it does
     Flags `.cuda()`, `.to("cuda")` and `torch.tensor(..., device="cuda")` in `__getitem__` or `__iter__` of a class
-    that derives from `torch.utils.data.Dataset`. What the data set holds on the device already is left alone.
+    that derives from `torch.utils.data.Dataset`, and `.to(device)` of a name that stands for `accelerator.device` or
+    CUDA where the class is written. What the data set holds on the device already is left alone.
 
     ## Why it is slow
     Each sample is a small copy of its own, which waits for the device. In worker processes it is worse: with `fork`
@@ -95,7 +97,7 @@ class CudaInWorker(SourceRule):
     """
 
     code, name, since = "TPL314", "cuda-in-worker", "0.1.0"
-    triggers = (".cuda(", '"cuda', "'cuda")
+    triggers = (".cuda(", '"cuda', "'cuda", "accelerator.device")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -145,7 +147,30 @@ def _to_cuda(file: SourceFile, site: Site) -> bool:
     if value.kind == "module" or value.device == DEVICE:
         return False
     given = site.call.args[0] if site.call.args else site.keyword("device")
-    return method == "cuda" or _names_cuda(given)
+    return method == "cuda" or _names_cuda(given) or _is_bound_to_cuda(file, site, given)
+
+
+def _is_bound_to_cuda(file: SourceFile, site: Site, given: ast.expr | None) -> bool:
+    """Whether a name of a function around, or of the file, stands for the device that training runs on."""
+    body = file.project.body(file.path)
+    functions, number = file.outline.functions, site.function
+    while body is not None and isinstance(given, ast.Name):
+        found = body.reaching(number, given.id, site.start if number == site.function else _END)
+        if found:
+            return all(d.how == "assign" and d.value is not None and _trains_on(d.value) for d in found)
+        if number <= 0:
+            return False
+        number = max(functions[number].parent, 0)
+    return False
+
+
+def _trains_on(node: ast.expr) -> bool:
+    """`accelerator.device`, `torch.device("cuda" if torch.cuda.is_available() else "cpu")`."""
+    if isinstance(node, ast.Call) and chain(node.func) in ("torch.device", "device") and node.args:
+        node = node.args[0]
+    if isinstance(node, ast.IfExp):
+        return _names_cuda(node.body) or _names_cuda(node.orelse)
+    return _names_cuda(node) or (isinstance(node, ast.Attribute) and chain(node).endswith("accelerator.device"))
 
 
 def _names_cuda(node: ast.expr | None) -> bool:

@@ -30,8 +30,9 @@ class LegacyAmpApi(SourceRule):
 
     ## What it does
     Flags uses of `torch.cuda.amp.autocast`, `GradScaler`, `custom_fwd` and `custom_bwd` and their `torch.cpu.amp`
-    twins, calls of `apex.amp` (once a file), and apex's `DistributedDataParallel` and `convert_syncbn_model`. Reported
-    as info: the spellings under `torch` are deprecated since 2.4 and as fast as the new ones.
+    twins, calls of `apex.amp` (once a file), and apex's `DistributedDataParallel` and `convert_syncbn_model`, unless a
+    setting chooses between it and torch's `SyncBatchNorm.convert_sync_batchnorm`. Reported as info: the spellings under
+    `torch` are deprecated since 2.4 and as fast as the new ones.
 
     ## Why it is slow
     `torch.cuda.amp` is not slow; each call issues a FutureWarning, and it will go. Apex's mixed precision patches

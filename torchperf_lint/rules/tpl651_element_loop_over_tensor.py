@@ -23,7 +23,8 @@ class ElementLoopOverTensor(SourceRule):
     ## What it does
     Flags `for i in range(x.size(0))` with `x[i]` in its body, `for row in x`, comprehensions of these shapes, and
     `for i in range(n)` that fills `out = torch.zeros(n)` by `out[i] = ...`, where the loop stands in hot code and its
-    turns do a few operations on the element. Where a turn runs a module, needs the turn before it, or works on
+    turns do a few operations on the element; and loops over ranges that only put one number in, `mask[:, i, j] = 1`,
+    which slices do at once. Where a turn runs a module, needs the turn before it, or works on
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
     host has, in a loop over something the host has.
@@ -173,6 +174,8 @@ def _around(file: SourceFile, spot: Spot) -> Iterator[ast.AST]:
 
 def _instead(file: SourceFile, found: ElementLoop) -> str:
     whole = file.brief(found.tensor)
+    if found.fills:
+        return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
     if found.doubt is not None:
         return f"where it can be done at once, work on `{whole}` whole (here: {found.doubt})"
     return (
