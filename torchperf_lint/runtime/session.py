@@ -151,7 +151,8 @@ class Session:
 
         try:
             # What the wrappers call unguarded, beside the script's own: the standard library is below these.
-            asked = (Sites.key, Sites.remembered, Recorder.event, Recorder.later, Recorder.drain, Recorder.tick)
+            sites = (Sites.key, Sites.remembered, Sites.kind_of, Sites.shown)
+            asked = (*sites, Recorder.event, Recorder.later, Recorder.drain, Recorder.tick)
             codes = {function.__code__ for function in asked}
             _dynamo.leave_alone(torch, {self.guarded("session", _told).__code__, *codes, *self.callbacks})
         except Exception as error:  # noqa: BLE001 -- the border to torch's internals
