@@ -338,3 +338,14 @@ def test_a_machine_that_others_kept_busy_is_said(changes, said):
     text = " ".join(page(report(run(utilisation=utilisation(**{**CROWDED, **changes})))).split())
     note = "other programs kept the machine busy (99 %, while the script used 0.31 of 2 cores)"
     assert (note in text) is said
+
+
+@pytest.mark.parametrize(
+    ("busy", "used", "batch", "is_said"),
+    [(0.42, 20e9, 32, True), (0.42, 76e9, 32, False), (0.95, 20e9, 32, False), (0.42, 20e9, None, False)],
+)
+def test_room_for_larger_batches_is_a_hint_with_its_numbers(busy, used, batch, is_said):
+    sampled = utilisation(cores=8, gpu=busy, gpu__0__memory_bytes=used)
+    reads = loader(2.4, settings={"batch_size": batch})
+    said = page(report(run(loaders=[reads], device=GPU, utilisation=sampled, argv=("train.py",))))
+    assert ("at batch size 32 at most 20.0 GB of 150 GB were in use: larger" in " ".join(said.split())) is is_said

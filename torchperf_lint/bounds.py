@@ -47,6 +47,8 @@ class Thresholds:
     """Workers for this many times the batches that training takes."""
     busy_device: float = 0.90
     """GPU utilisation from which on the device is the bound; NVML's rate is an upper bound of how busy it was."""
+    room: float = 0.50
+    """Share of a device's memory, with what the allocator only keeps, up to which a larger batch is worth a word."""
     compute: float = 0.50
     """Share of forward, backward and optimizer from which on a run without a device is bound by them."""
     between_calls: float = 0.25

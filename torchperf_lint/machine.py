@@ -22,6 +22,10 @@ class Machine:
         """Mean of a series over the run, in the unit that ends its name (a share is 0 to 1)."""
         return _number(_mapping(_mapping(self.record.get("series")).get(series)).get("mean"))
 
+    def most(self, series: str) -> float | None:
+        """The largest sample of a series."""
+        return _number(_mapping(_mapping(self.record.get("series")).get(series)).get("max"))
+
     def missing(self, source: str) -> str:
         """Why a source measured nothing, in words."""
         if not self.record:

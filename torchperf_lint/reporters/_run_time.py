@@ -13,6 +13,7 @@ from torchperf_lint.bounds import (
     BETWEEN,
     COMPILING,
     DATA,
+    DEFAULT,
     FORWARD,
     OPTIMIZER,
     OTHER,
@@ -22,6 +23,7 @@ from torchperf_lint.bounds import (
     loop_of,
 )
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.loading import loader_of
 from torchperf_lint.machine import Machine, machine_of
 from torchperf_lint.reporters._bars import cells
 from torchperf_lint.reporters._page import INDENT, Page
@@ -118,7 +120,7 @@ def meanwhile(run: Evidence) -> Iterator[tuple[str, str]]:
         not_here = "not measured: only `torchperf-lint --runtime` samples GPU, CPU and disk"
         yield "", not_here if run.in_process else "nothing was sampled"
         return
-    for text in (*_profiled(run), *_gpus(machine)):
+    for text in (*_profiled(run), *_gpus(machine), *_room(run, machine)):
         yield "GPU", text
     yield "CPU", _cpu(machine)
     yield "disk", _disk(machine)
@@ -136,6 +138,24 @@ def _profiled(run: Evidence) -> Iterator[str]:
     if kernels.tensor_cores is not None:
         parts.append(f"{percent(kernels.tensor_cores)} in ones that name tensor cores")
     yield f"in {kernels.steps} profiled steps {', '.join(parts)}"
+
+
+def _room(run: Evidence, machine: Machine) -> Iterator[str]:
+    """Whether a larger batch would fit, where no device is busy and the memory of none is half used."""
+    loader, busy = loader_of(run), machine.gpu_busy
+    batch = loader.settings.get("batch_size") if loader is not None else None
+    used = [
+        (machine.most(f"gpu.{gpu.get('index')}.memory_bytes"), gpu.get("memory_total_bytes")) for gpu in machine.gpus
+    ]
+    known = [(most, total) for most, total in used if most is not None and total]
+    if not batch or busy is None or busy >= DEFAULT.busy_device or not known or len(known) < len(used):
+        return
+    most, total = max(known, key=lambda one: one[0] / one[1])
+    if most <= DEFAULT.room * total:
+        yield (
+            f"at batch size {batch} at most {size(most)} of {size(total)} were in use: larger batches fit, which are "
+            f"another training (learning rate, number of steps)"
+        )
 
 
 def _gpus(machine: Machine) -> Iterator[str]:
