@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.evaluated_with_grad import model_switches_off
+from torchperf_lint.facts.evaluated_with_grad import model_switches_off, put_into_evaluation
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -41,10 +41,7 @@ class EvaluatedBeside(NamedTuple):
 
 def evaluated_in_training(file: SourceFile) -> Iterator[EvaluatedBeside]:
     """The evaluations of a file that stand in a function of a training loop, with gradients recorded."""
-    for call in file.outline.calls:
-        model, _, method = call.callee.rpartition(".")
-        if method != "eval" or not model or call.function == 0 or "?" in model or "()" in model:
-            continue
+    for call, model in put_into_evaluation(file):
         record, lines = file.outline.functions[call.function], file.lines
         said = "\n".join([*record.decorators, *lines[record.line - 1 : record.end_line]])
         if _MORE.search(said) or "backward" not in said:

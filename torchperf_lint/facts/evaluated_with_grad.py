@@ -39,12 +39,17 @@ class Evaluated(NamedTuple):
     """The line of the loop."""
 
 
-def evaluated_with_grad(file: SourceFile) -> Iterator[Evaluated]:
-    """The first call of each evaluated model in each such loop of a file."""
+def put_into_evaluation(file: SourceFile) -> Iterator[tuple[Call, str]]:
+    """Calls of `model.eval()` in functions, with the chain of the model."""
     for call in file.outline.calls:
         model, _, method = call.callee.rpartition(".")
-        if method != "eval" or not model or call.function == 0 or "?" in model or "()" in model:
-            continue
+        if method == "eval" and model and call.function != 0 and "?" not in model and "()" not in model:
+            yield call, model
+
+
+def evaluated_with_grad(file: SourceFile) -> Iterator[Evaluated]:
+    """The first call of each evaluated model in each such loop of a file."""
+    for call, model in put_into_evaluation(file):
         if _says_more(file, call.function) or _FROZEN.search(file.text):
             continue
         if any(site.call.args or site.call.keywords for site in file.calls_among([call])):
