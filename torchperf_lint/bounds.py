@@ -62,14 +62,14 @@ class Thresholds:
     faults: float = 10.0
     """Major page faults a second of one worker: mapped files that are not in memory."""
     cheap_us: float = 50.0
-    """A sample up to which only going through samples one by one can cost: `TensorDataset` takes some 10 us for two
-    tensors and their share of `default_collate` (our measurement), decoding a small image some 300."""
+    """CPU time of a sample up to which only going through samples one by one can cost: `TensorDataset` took 3 to 7 us
+    for two small tensors and their share of `default_collate` (by hand, one thread)."""
     samples: int = 8
     """In a batch, from which on they are worth taking at once."""
     passes: int = 3
     """Passes over a loader that a statement about their starts, or about evaluation, needs."""
     optimizer: float = 0.25
-    """Share of the optimizer from which on its step is worth a word: fused, it is a few percent of most steps."""
+    """Share of the optimizer from which on its step is worth a word."""
     optimizer_ms: float = 1.0
     """An optimizer that takes less, per step, is not worth a word; nor is one beside a forward and a backward pass
     that take less together: a toy, whose shares say nothing of a model's."""
