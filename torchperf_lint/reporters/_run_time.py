@@ -153,8 +153,8 @@ def _room(run: Evidence, machine: Machine) -> Iterator[str]:
     most, total = max(known, key=lambda one: one[0] / one[1])
     if most <= DEFAULT.room * total:
         yield (
-            f"at batch size {batch} at most {size(most)} of {size(total)} were in use: larger batches may fit, which are "
-            f"another training (learning rate, number of steps)"
+            f"at batch size {batch} at most {size(most)} of {size(total)} were in use: larger batches may fit, which "
+            f"are another training (learning rate, number of steps)"
         )
 
 
