@@ -66,6 +66,9 @@ codes of a family a tool chose is not judged."""
 ASIDE = frozenset(
     line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
 )
+SCRIPTS_TUNED = frozenset({"first", "second", "third", "fifth"})
+"""Draws of `scripts.tsv` that may be looked at while rules are changed."""
+SCRIPTS_ASIDE = frozenset({"fourth"})
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
 
@@ -132,18 +135,39 @@ def aside(place: Place) -> bool:
     return "/".join(place) in ASIDE
 
 
-def read_scripts(directories: dict[str, Path], part: str) -> list[Site]:
-    """The labelled sites of repositories of training scripts: one reader, whole files. `aside`: the third draw."""
-    sites = []
-    tuned, aside = ("first", "second"), ("third",)
-    draws = {"tuning": tuned, "aside": aside, "all": tuned + aside}[part]
-    for (name, path), line, row in _rows("scripts.tsv"):
+def read_scripts(directories: dict[str, Path], part: str, draw: str | None = None) -> list[Site]:
+    """The labelled sites of repositories of training scripts, whole files. `aside`: the fourth draw, read twice."""
+    patterns = {"tuning": SCRIPTS_TUNED, "aside": SCRIPTS_ASIDE, "all": SCRIPTS_TUNED | SCRIPTS_ASIDE}[part]
+    patterns = frozenset({draw}) & patterns if draw else patterns
+    first = list(_script_sites("scripts.tsv", directories, patterns))
+    second = list(_script_sites("scripts_second.tsv", directories, patterns))
+    read_twice = {site.place for site in second}
+    once = [site for site in first if site.place not in read_twice]
+    return once + agreed([site for site in first if site.place in read_twice], second)
+
+
+def _script_sites(table: str, directories: dict[str, Path], patterns: frozenset[str]) -> Iterator[Site]:
+    for (name, path), line, row in _rows(table):
         place = name.rpartition("-")[0], path
-        if place[0] not in directories or row["pattern"] not in draws:
+        if place[0] not in directories or row["pattern"] not in patterns:
             continue
         if line and _digest(directories[place[0]] / path, line) != row["sha1"]:
             raise SystemExit(f"{'/'.join(place)}:{line} is not the line that was labelled")
-        sites.append(Site(place, line, int(row["end_line"]), row["code"], row["label"], whole=True))
+        yield Site(place, line, int(row["end_line"]), row["code"], row["label"], whole=True)
+
+
+def agreed(first: list[Site], second: list[Site]) -> list[Site]:
+    """Two readings of the same whole files as one: worth a change where both say so, else BORDERLINE.
+
+    Two rows are about one place where they overlap and their codes are of one family.
+    """
+    sites = []
+    for site in first:
+        labels = {other.label for other in second if site.place == other.place and _same_place(site, other)}
+        sites.append(site if site.label in labels | {"NONE"} else site._replace(label="BORDERLINE"))
+    for other in second:
+        if not any(other.place == site.place and _same_place(site, other) for site in first):
+            sites.append(other if other.label == "NONE" else other._replace(label="BORDERLINE"))
     return sites
 
 
@@ -360,10 +384,11 @@ def main() -> int:
     parser.add_argument("--only-ours", action="store_true", help="leave the peers out")
     parser.add_argument("--verbose", action="store_true", help="name what was missed, wrong, or a trap")
     parser.add_argument("--scripts", action="store_true", help="score repositories instead, each in DIR/OWNER+NAME")
+    parser.add_argument("--draw", help="of the scripts, one draw only: `pattern` in truth/scripts.tsv")
     options = parser.parse_args()
     if options.scripts:
         directories = {path.name.replace("+", "/"): path for path in options.directory.iterdir() if "+" in path.name}
-        every = read_scripts(directories, options.part)
+        every = read_scripts(directories, options.part, options.draw)
     else:
         directories = packages.unpacked(options.directory)
         every = read_sites(directories, options.part)
