@@ -14,6 +14,7 @@ from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_sa
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.emptiness import asks_emptiness
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.padding_sides import asks_padding_side
@@ -41,6 +42,8 @@ READ = "read"
 PADDED, CHOSEN, EXTREME = "padded", "chosen", "extreme"
 """Whatever it decides, the host knew it: the side that a batch is padded on; it chooses a number for arithmetic on the
 device; it is the element at a place of which a line before has read where it is."""
+EMPTY = "empty"
+"""It asks whether a mask is empty before the same mask selects, which waits for its elements in any case."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -54,6 +57,8 @@ INSTEAD = {
     PADDED: "ask the tokenizer (`padding_side`), or test the mask before it is copied to the device",
     CHOSEN: "choose on the device: `torch.where(test, a, b)` takes numbers as well as tensors",
     EXTREME: "take both from one reduction, `value, place = x.min(0)`, and read them in one copy",
+    EMPTY: "find the elements once, `rows = mask.nonzero(as_tuple=True)`: the host knows `rows[0].numel()` then, and "
+    "`x[rows]` waits no more",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -95,6 +100,8 @@ def _spared(place: Place) -> str | None:
         return PADDED
     if chooses_a_number(place):
         return CHOSEN
+    if asks_emptiness(place):
+        return EMPTY
     return EXTREME if is_at_extreme(place) else None
 
 

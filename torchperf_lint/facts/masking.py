@@ -44,6 +44,11 @@ def asks_if_empty(node: ast.If, asked: ast.expr, known: Known, rest: Sequence[as
     return any(_does_nothing(node.body, mask, known) for mask in masks) or _fills_by_the_same(node.body, part, known)
 
 
+def mask_asked(test: ast.expr) -> str:
+    """The mask, as source, that a test asks to be empty or not: `m` of `m.any()` and `m.sum() == 0`; empty if none."""
+    return _mask(test) or _empty(test)
+
+
 def _masks(mask: str, known: Known) -> list[str]:
     """A mask, and where that is a count of what is set, the test whether it counts any: `n > 0`."""
     bound = known.bound(ast.Name(mask, ast.Load())) if mask.isidentifier() else None

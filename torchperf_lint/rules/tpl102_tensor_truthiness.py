@@ -89,10 +89,11 @@ class TensorTruthiness(SourceRule):
     ```
     An algorithm that goes on until it has converged needs the answer. Tests that decide what runs next are only
     `possible`: shown with `--confidence possible`. Shown in any case is what spares nothing: to ask whether a mask is
-    empty before a write through it (`if mask.any(): x[mask] = 0`), to ask for a counter or flag in a buffer that
-    only the host writes, to ask for the side that a batch is padded on (`mask[:, -1].sum() == len(mask)`), and to ask a
-    tensor for one element after the other (`if scores[i] > 0.5:` in a loop over
-    `i`), where one copy before the loop answers all.
+    empty before a write through it (`if mask.any(): x[mask] = 0`), or before it selects, which waits again
+    (`if mask.any(): y = net(x[mask])`: rows that are found once have a length that the host knows); to ask for a
+    counter or flag in a buffer that only the host writes; to ask for the side that a batch is padded on
+    (`mask[:, -1].sum() == len(mask)`); and to ask a tensor for one element after the other (`if scores[i] > 0.5:` in
+    a loop over `i`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.

@@ -96,8 +96,8 @@ class DataDependentSize(SourceRule):
             return torch.where(out > 6, out.sqrt(), out)[order.argsort()]
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
-    gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`; and so is one
-    mask that selects from several tensors, where one search for its elements would do for all.
+    gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
+    selects from several tensors is reported all the same: one search for its elements would do for all.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -130,7 +130,7 @@ class DataDependentSize(SourceRule):
 
     def _judged(self, file: SourceFile, selection: Selection, what: str | None) -> Iterator[Finding]:
         spot = selection.spot
-        disputable = what in (None, _AGAIN) or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
+        disputable = what is None or spot.hot.optional or spot.hot.kind == "eval" or spot.hot.evaluates
         if disputable and file.weakest is not Confidence.POSSIBLE:
             return
         value = base_of(selection)

@@ -80,8 +80,8 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             self.log("loss", loss)
             return loss
     ```
-    A bar that shows host numbers on every step costs a redraw; that is only `possible`: shown with
-    `--confidence possible`.
+    A bar that shows host numbers is drawn again in every step of a training loop, which is reported as info; after each
+    evaluation batch, and in a class that is a progress bar itself, that is only `possible`.
 
     ## Fix safety
     There is no automatic fix yet: a cadence changes what is shown.
@@ -132,6 +132,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
         refresh = site.keyword("refresh")
         if call.kind != BAR or is_false(refresh):
             return
+        trains = hot.kind == "step" and hot.loop is not None and not hot.optional
         yield self.found(
             site,
             message=f"`{file.brief(site.call.func)}(...)` redraws the progress bar {hot.when}",
@@ -139,7 +140,9 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             "`if step % n == 0:`",
             hot=hot,
             severity=Severity.INFO,
-            confidence=Confidence.POSSIBLE,
+            confidence=None
+            if hot.kind == "step" and hot.loop is not None and not hot.optional
+            else Confidence.POSSIBLE,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

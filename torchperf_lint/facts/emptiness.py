@@ -1,0 +1,55 @@
+"""Tests whether a mask has any element set, before the same mask selects: that waits for its elements anyway.
+
+Found once, `rows = mask.nonzero(as_tuple=True)`, the host knows how many there are, and neither the test nor any
+of the selections waits again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.masking import mask_asked
+from torchperf_lint.facts.source import Place
+
+_TRAINS = frozenset({"step", "forward"})
+_SEARCHES = frozenset({"nonzero", "argwhere", "masked_select"})
+
+
+def asks_emptiness(place: Place) -> bool:
+    """Whether a training step or forward pass asks if a mask is empty that selects after the test as well."""
+    asked, hot = place.expression, place.hot
+    if hot is None or hot.kind not in _TRAINS or hot.evaluates or hot.optional or not isinstance(asked, ast.expr):
+        return False
+    name = mask_asked(asked).removeprefix("~")
+    around = place.file.enclosing(place.function)
+    branch = _branch_on(asked, around)
+    if branch is None or not name.isidentifier():
+        return False
+    last = (branch.test.end_lineno or 0, branch.test.end_col_offset or 0)
+    return any((node.lineno, node.col_offset) > last for node in _selecting(name, around))
+
+
+def _branch_on(asked: ast.expr, around: Enclosing) -> ast.If | ast.IfExp | None:
+    """The branch that the answer decides alone."""
+    for parent in around.ancestors(asked):
+        if isinstance(parent, ast.If | ast.IfExp):
+            return parent
+        if not isinstance(parent, ast.UnaryOp):
+            return None
+    return None
+
+
+def _selecting(name: str, around: Enclosing) -> Iterator[ast.expr]:
+    """Where a function takes the elements that a mask picks: `x[m]`, `x[m, 0]`, `m.nonzero()`."""
+    for node in around.of_kinds((ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        elif isinstance(node, ast.Call) and last_part(chain(node.func)) in _SEARCHES:
+            parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+        else:
+            continue
+        if any(isinstance(part, ast.Name) and part.id == name for part in parts):
+            yield node
