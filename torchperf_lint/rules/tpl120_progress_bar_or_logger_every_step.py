@@ -140,9 +140,7 @@ class ProgressBarOrLoggerEveryStep(SourceRule):
             "`if step % n == 0:`",
             hot=hot,
             severity=Severity.INFO,
-            confidence=None
-            if hot.kind == "step" and hot.loop is not None and not hot.optional
-            else Confidence.POSSIBLE,
+            confidence=None if trains else Confidence.POSSIBLE,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
