@@ -11,8 +11,9 @@ from torchperf_lint.facts.copy_fixes import pinned
 from torchperf_lint.facts.datasets import held
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Outcome, Verdict
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.unfollowed_loaders import work_of_training_loader
+from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -21,8 +22,10 @@ class LoaderWithoutPinnedMemory(SourceRule):
 
     ## What it does
     Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
-    device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Of a data set
-    that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by default.
+    device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Where the
+    copy cannot be found (a function returns the loader, a dict holds it), a loader that shuffles what it loads from
+    files is reported as info. Of a data set that holds its items in memory, workers and pinning are disputable:
+    `possible` only, and not shown by default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
@@ -88,7 +91,10 @@ class LoaderWithoutPinnedMemory(SourceRule):
             if not lacks(site.call, "pin_memory", PIN_POSITION) or lacks(site.call, "num_workers", WORKERS_POSITION):
                 continue
             copies = project.loaders.copies((file.path, *site.start))
-            if not copies or any(copy.blocking for copy in copies):
+            if not copies:
+                yield from self._unfollowed(project, site)
+                continue
+            if any(copy.blocking for copy in copies):
                 continue
             first = copies[0]
             yield self.found(
@@ -101,6 +107,21 @@ class LoaderWithoutPinnedMemory(SourceRule):
                 fix=pinned(site),
                 related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
             )
+
+    def _unfollowed(self, project: Project, site: Site) -> Iterator[Finding]:
+        """Where the batches go cannot be seen from here; what the loader is made of can."""
+        work = work_of_training_loader(project, site)
+        if work is None:
+            return
+        yield self.found(
+            site,
+            message=f"workers hand over pageable batches ({work}), so no copy of them to the device can overlap with "
+            "the step",
+            instead="pass `pin_memory=True` to the loader, and `non_blocking=True` where its batches are copied",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            fix=pinned(site),
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies from pageable memory at the lines that move the batches."""

@@ -1,0 +1,46 @@
+"""Loaders that feed training, though the way of their batches to the device cannot be followed.
+
+A function returns them, a dict holds them, a framework iterates them: what is known is what they are made of.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.datasets import batches_on_device, data_of, held, item_work
+from torchperf_lint.facts.literals import is_true
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.patterns import pattern
+
+_TRAINS = pattern(r"(?:^|[^a-z])(?:train|trn)(?:ing|er)?(?:[^a-z]|$)", re.IGNORECASE)
+_OTHERWISE = pattern(r"(?:^|[^a-z])(?:val|valid|validation|test|eval|dev)(?:[^a-z]|$)", re.IGNORECASE)
+
+
+def work_of_training_loader(project: Project, site: Site) -> str | None:
+    """What each item costs that a loader for training loads from files, in words; None where that is not known."""
+    data = data_of(site.call)
+    if data is None or not project.uses_accelerator or not is_true(site.keyword("shuffle")):
+        return None
+    where = site.file.outline.functions[site.function].qualname
+    named = ast.unparse(data)
+    if _OTHERWISE.search(named) or (_OTHERWISE.search(where) and not _TRAINS.search(named)):
+        return None
+    uses = project.loaders.uses((site.file.path, *site.start))
+    if uses and all(use.hot.kind != "step" for use in uses):
+        return None
+    if _is_demo(site) or keyword(site.call, "collate_fn") is not None:
+        return None  # A look at one batch; batches of texts are small, and what else is collated nobody knows.
+    if held(project.values, site.call, site.frame) or batches_on_device(project.values, site.call, site.frame):
+        return None
+    return item_work(project.values, data, site.frame)
+
+
+def _is_demo(site: Site) -> bool:
+    """Whether a module makes the loader only where it is run by itself, and does nothing with it that is known."""
+    around = site.file.enclosing(site.function)
+    guards = (parent for parent in around.ancestors(site.call) if isinstance(parent, ast.If))
+    return any("__name__" in names_of(guard.test) for guard in guards)
