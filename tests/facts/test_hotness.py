@@ -986,3 +986,28 @@ def test_an_environment_renders_for_people(methods, hot):
                 world.render(x)
     """
     assert (hot_at(code) is not None) == hot
+
+
+# -- inline validation -----------------------------------------------------------------------------
+
+INLINE_VALIDATION = """
+    def train(model, loader, val_loader, optimizer, epochs, device):
+        for epoch in range(epochs):
+            for x, y in loader:
+                loss = model(x.to(device), y)
+                loss.backward()
+                optimizer.step()
+            if epoch % 5 == 0:
+                model.eval()
+                print(epoch){first}
+                for x, y in val_loader:
+                    with torch.no_grad():
+                        model(x.to(device), y){second}
+"""
+
+
+def test_a_validation_loop_under_a_cadence_runs_every_batch_but_what_stands_beside_it_is_rare():
+    inside = hot_at(INLINE_VALIDATION.format(first="", second="  # <-"))
+    assert inside is not None
+    assert inside.kind == "eval"
+    assert hot_at(INLINE_VALIDATION.format(first="  # <-", second="")) is None

@@ -141,8 +141,8 @@ class Hotness:
         found: Hot | None = None
         while index >= 0:
             region = regions[index]
-            if region.kind in _RARE:
-                return None, False
+            if region.kind in _RARE and not (region.kind == "cadence" and found is not None and found.kind == "eval"):
+                return None, False  # A loop over the validation set stays one, written inline every few epochs.
             if region.kind == "break":
                 left_loops = max(left_loops, 1)
             elif region.kind == "return":
