@@ -42,6 +42,8 @@ TAKEN = {
     "unpacked": step("for i, sample in enumerate(data):", f"x, y = sample\nx = x.float().to(device)  {MARK}"),
     "by a method": step("for _ in range(steps):", f"x, y = data.next_batch()\nx = x.to(device)  {MARK}"),
     "whatever shows how far one is": step("for x, y in show('Train', data):", f"x = x.to(device)  {MARK}"),
+    "by next": step("for _ in range(steps):", f"x, y = next(iter(data))\nx = x.to(device)  {MARK}"),
+    "seen in another shape": step("for x, y in data:", f"x = torch.unsqueeze(x, 1).to(device)  {MARK}"),
     "by a helper": step(
         "for batch in loader:", f"x, y = parts(batch)\nx = x.cuda()  {MARK}", "loader = DataLoader(data)"
     ),
@@ -66,6 +68,11 @@ NOT_TAKEN = {
     "moved unless a prefetcher did": step("for x, y in data:", "if not args.prefetcher:\n    x = x.to(device)"),
     "of a class that is known": "class Parcels:\n    pass\n\n"
     + step("for x in parcels:", "x.to(device)", "parcels = Parcels()"),
+    "made of texts": step(
+        "for batch in loader:",
+        "coded = tokenizer(batch['text'], return_tensors='pt')\nx = coded['input_ids'].to(device)",
+        "loader = DataLoader(data)",
+    ),
     "shown": """
         def show(model, samples, device):
             with torch.no_grad():
@@ -115,10 +122,17 @@ def test_what_is_taken_by_next_in_an_evaluation():
     """)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "moved"),
-    [("step", "batch", True), ("train_batch", "data", True), ("step", "model", False), ("loss", "batch", False)],
-)
+GIVEN = [
+    ("step", "batch", True),
+    ("train_batch", "data", True),
+    ("update", "batch", True),
+    ("train_on_batch", "images", True),
+    ("step", "model", False),
+    ("update", "images", False),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "moved"), GIVEN)
 def test_what_a_step_is_given(name, given, moved):
     check(f"""
         class Task:
@@ -127,6 +141,19 @@ def test_what_a_step_is_given(name, given, moved):
                 loss = self.loss_func(self.model(x), number)
                 loss.backward()
                 self.optimizer.step()
+    """)
+
+
+def test_what_a_trainer_of_a_package_moves():
+    check("""
+        from lightning import LightningModule
+
+        class Task(LightningModule):
+            def train_batch(self, batch):
+                x = batch[0].to(self.device)
+                loss = self.model(x).mean()
+                self.manual_backward(loss)
+                self.optimizers().step()
     """)
 
 

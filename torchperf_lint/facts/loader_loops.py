@@ -49,6 +49,9 @@ _STEP_CALL = pattern(
     r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"
 )
 _ON_DEVICE = {"to", "cuda", "type"}
+_OTHER_MODEL = pattern(
+    r"(?:^|\.)(?:\w+_)?(?:classifier|encoder|backbone|detector|extractor|critic|student|teacher)\d*$"
+)
 _HEAD = pattern(r"(?:async )?for (.+?) in ")
 _WORD = pattern(r"\w+")
 
@@ -71,7 +74,7 @@ class LoaderLoops:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
-        evidence = named or self._batch_evidence(path, index) or self._moved_evidence(path, index)
+        evidence = named or self._batch_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
@@ -119,17 +122,20 @@ class LoaderLoops:
                 return because, Confidence.LIKELY
         return None
 
-    def _moved_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
+    def over_moved(self, path: str, index: int) -> Loop | None:
         """`for x, y in anything: model(x.to(device))` without gradients, and `x = next(anything)`: a batch a turn."""
         calls = self.calls.directly_in(path, index)
         moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
         if not moves or not self._evaluates(path, index):
             return None
         taken, called = self._taken_each_turn(path, index, calls), {call.callee for call in calls}
-        for move in moves:
+        models = any(MODEL_NAME.search(callee) or _OTHER_MODEL.search(callee) for callee in called)
+        for move in moves if models else ():
             name = move.callee.partition(".")[0].partition("[")[0]
-            if name in taken - called and any(map(MODEL_NAME.search, called)):
-                return f"moves each `{name}` to the device (line {move.line})", Confidence.LIKELY
+            if name in taken - called:
+                because = f"moves each `{name}` to the device (line {move.line})"
+                head = self.index.outlines[path].regions[index].head
+                return Loop("eval", because, Confidence.LIKELY, head, EVERY_BATCH)
         return None
 
     def _taken_each_turn(self, path: str, index: int, calls: list[Call]) -> set[str]:

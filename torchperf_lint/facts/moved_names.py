@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.bindings import Definition
@@ -14,6 +15,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -21,10 +23,17 @@ from torchperf_lint.patterns import pattern
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_TAKES = pattern(r"^(?:(?:get|next|fetch|load|read)_)?(?:next_|random_|train(?:ing)?_|val_|eval_|test_|mini_?)*batch$")
+_TAKES = pattern(
+    r"^(?:__)?next(?:__)?$|"
+    r"^(?:(?:get|next|fetch|load|read)_)?(?:next_|random_|train(?:ing)?_|val_|eval_|test_|mini_?)*batch$"
+)
 """Methods that hand out a batch, and none that draw from a replay buffer."""
 _STEP = pattern(r"(?:^|_)(?:step|batch|iter|iteration)(?:_|$)|^forward_backward$")
 _GIVEN = pattern(r"^(?:(?:mini_?|train_|input_|data_)?batch(?:_data|_dict)?|data(?:_batch|_dict)?|inputs?|samples?)$")
+_ON_BATCH = pattern(r"^_?(?:train|fit|learn|update|optimi[sz]e)(?:_\w+)?_(?:batch|step|iter)$")
+_WHOLE = pattern(r"^(?:mini_?|data_)?batch(?:_data)?$")
+_MAKES_ANEW = pattern(r"token|processor|encode|convert|^tensor$|array|numpy", re.IGNORECASE)
+"""What makes tensors of texts and arrays, which no loader can pin."""
 _IMAGES = pattern(r"^(?:imgs?|images?|x|xs)$")
 _TYPES = pattern(r"dtype|precision|^(?:b?float|cfloat|half|double|u?int|long|short|bool)\d*$")
 _PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
@@ -51,12 +60,30 @@ def given_and_moved(values: Values, name: str, frame: Frame, body: Body) -> Valu
     """A parameter by the name of a batch that a step moves to the device; unknown for everything else."""
     key = FunctionKey(frame.path, frame.function)
     function, hot = values.index.function(key), values.hotness.functions.get(key)
-    if hot is None or hot.kind not in ("step", "eval") or not _GIVEN.search(name) or not _STEP.search(function.name):
+    if hot is None or hot.kind not in ("step", "eval") or not _is_given(function, name, hot.depth):
         return UNKNOWN
-    if not _is_moved(values, name, frame, body) or _moves_batches_itself(values, frame.path):
+    if (
+        not _is_moved(values, name, frame, body)
+        or _moves_batches_itself(values, frame.path)
+        or _is_moved_for(values, key)
+    ):
         return UNKNOWN
     because = f"what `{function.name}` is given (line {function.header_line}) and moves to the device"
     return Value("batch", HOST, because, Confidence.LIKELY)
+
+
+def _is_given(function: Function, name: str, depth: int) -> bool:
+    """Whether a parameter is a batch by its name, or any tensor of a function that is named after what it trains on."""
+    if _STEP.search(function.name):
+        return bool(_GIVEN.search(name)) or (not depth and bool(_ON_BATCH.search(function.name)))
+    return not depth and bool(_WHOLE.search(name))
+
+
+def _is_moved_for(values: Values, key: FunctionKey) -> bool:
+    """Whether a function is a method of a Lightning module, whose batches the trainer moves."""
+    own = values.index.class_of(key.path, key.index)
+    bases = values.index.external_bases(own) if own is not None else ()
+    return any("lightning" in base.lower() for base in bases)
 
 
 def _moves_batches_itself(values: Values, path: str) -> bool:
@@ -81,7 +108,8 @@ def _hands_out(values: Values, node: ast.Call, frame: Frame) -> bool:
     called = last_part(chain(node.func))
     if _TAKES.search(called):
         return True
-    given = [values.of(a, frame) for a in node.args[:2]] if not MODEL_NAME.search(chain(node.func)) else []
+    others = MODEL_NAME.search(chain(node.func)) or _MAKES_ANEW.search(called)
+    given = [values.of(a, frame) for a in node.args[:2]] if not others else []
     return any(value.kind == "batch" and value.device == HOST for value in given)
 
 
@@ -138,17 +166,18 @@ def _taken_from(names: set[str], frame: Frame, body: Body) -> frozenset[str]:
 
 
 def _roots(node: ast.expr) -> set[str]:
-    """The name below items, attributes and methods; of `Variable(x)`, `enumerate(x)` and `zip(x, y)` those of `x`."""
+    """The name below items, attributes and methods; of `Variable(x)` and other functions those they are given."""
     while True:
         if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
             node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_wrapper(node):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_function(node):
             node = node.func.value
-        elif isinstance(node, ast.Call) and node.args and _is_wrapper(node):
+        elif isinstance(node, ast.Call) and node.args:
             return {root for argument in node.args for root in _roots(argument)}
         else:
             return {node.id} if isinstance(node, ast.Name) else set()
 
 
-def _is_wrapper(node: ast.Call) -> bool:
-    return last_part(chain(node.func)) in ("Variable", "enumerate", "zip", "list", "tuple")
+def _is_function(node: ast.Call) -> bool:
+    """Whether what is called is a function of some module, and no method: `F.one_hot(y)`, `Variable(x)`."""
+    return last_part(chain(node.func)) == "Variable" or chain(node.func).partition(".")[0] in ("torch", "F", "einops")
