@@ -88,7 +88,7 @@ def _is_moved_for(values: Values, key: FunctionKey) -> bool:
 
 def _moves_batches_itself(values: Values, path: str) -> bool:
     """Whether a framework that the file uses hands out batches on the device."""
-    return sets_up_loaders(values, path) or values.index.outlines[path].imports_from("torch_xla")
+    return sets_up_loaders(values, path) or values.index.outlines[path].imports_from("torch_xla", "ignite")
 
 
 def _is_turn_of_step(values: Values, name: str, d: Definition, frame: Frame) -> bool:
@@ -107,7 +107,8 @@ def _hands_out(values: Values, node: ast.Call, frame: Frame) -> bool:
     """Whether a call hands out a batch by its name, or is given one that is on the host: `self.parse_data(data)`."""
     called = last_part(chain(node.func))
     if _TAKES.search(called):
-        return True
+        source = node.func.value if isinstance(node.func, ast.Attribute) else next(iter(node.args), None)
+        return source is None or values.of(source, frame).kind != "object"  # of a known class: that says what it gives
     others = MODEL_NAME.search(chain(node.func)) or _MAKES_ANEW.search(called)
     given = [values.of(a, frame) for a in node.args[:2]] if not others else []
     return any(value.kind == "batch" and value.device == HOST for value in given)
