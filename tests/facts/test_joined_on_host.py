@@ -38,6 +38,8 @@ def is_joined(code: str) -> bool:
         ("x = torch.cat([views[0], views[1]], dim=0)\nx = x.to(device, non_blocking=True)", True),
         ("torch.stack((views[0], labels)).to(device)", True),
         ("if device:\n    x = torch.cat([views[0], views[1]])\n    x = x.to(device)", True),
+        ("torch.cat([views[:, :8], torch.zeros_like(views[:, 8:])], dim=1).float().to(device)", True),
+        ("x = torch.cat([views[0], views[1]]).to(device)\nx.float().to(device)", False),
         ("x = torch.cat([views[0], other])\nx.to(device)", False),
         ("x = torch.cat(views)\nx.to(device)", False),
         ("x = torch.cat([views[0], views[1]], out=other)\nx.to(device)", False),

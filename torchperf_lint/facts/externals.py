@@ -190,12 +190,18 @@ def _unpacked(padded: Value) -> Value:
     return sequence(padded, (padded, tensor(HOST, "the lengths of a `PackedSequence`, which torch keeps on the host")))
 
 
+_VIEWS = frozenset("unsqueeze squeeze permute transpose swapaxes movedim flatten reshape narrow".split())
+"""Functions that show the same memory, pinned or not, in another shape."""
+
+
 def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """A torch function of tensors: a tensor where its inputs are."""
     inputs = [values.of(a, frame) for a in node.args[: 1 if last_part(dotted) in api.OF_THEIR_FIRST else 3]]
     inputs += [
         values.of(k.value, frame) for k in node.keywords[:3] if k.arg in ("input", "target", "tensors", "tensor")
     ]
+    if last_part(dotted) in _VIEWS and inputs and inputs[0].kind == "batch":
+        return inputs[0]
     inputs = [value.item if value.kind == "sequence" and value.item is not None else value for value in inputs]
     if any(value.kind == "array" for value in inputs):
         return UNKNOWN

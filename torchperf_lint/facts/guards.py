@@ -169,7 +169,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if _names_another_device(test):
         return "elsewhere"
-    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or is_rare_state(test) or _is_throttle(nodes):
+    throttled = _is_throttle(nodes) and not _is_time_left(test)
+    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 
@@ -271,6 +272,13 @@ def _is_throttle(nodes: Sequence[ast.AST]) -> bool:
     return any((f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")) in _CLOCKS for f in calls)
 
 
+def _is_time_left(test: ast.expr) -> bool:
+    """`time.time() < self.end`: what runs until a deadline, and every time until then."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Lt | ast.LtE):
+        return False
+    return isinstance(test.left, ast.Call)
+
+
 def exit_kind(statements: Sequence[ast.stmt]) -> str | None:
     """break, return or raise when the block ends so (`sys.exit()` counts as raise), else None."""
     last = statements[-1] if statements else None
@@ -291,6 +299,8 @@ def with_kind(name: str) -> str | None:
     """What a `with` block means for the code inside, by the chain of its context manager."""
     if name.endswith((".no_grad()", ".inference_mode()")) or name in ("no_grad()", "inference_mode()"):
         return "grad-off"
+    if name.endswith("record_function()"):
+        return None  # it names a stretch of code for a profiler, should one run
     if re.search(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$", name):
         return "profile"
     return None

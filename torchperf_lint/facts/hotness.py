@@ -139,10 +139,13 @@ class Hotness:
         regions = self.index.outlines[path].regions
         left_loops = 0
         found: Hot | None = None
+        free = True
         while index >= 0:
             region = regions[index]
-            if region.kind in _RARE and not (region.kind == "cadence" and found is not None and found.kind == "eval"):
-                return None, False  # A loop over the validation set stays one, written inline every few epochs.
+            if region.kind == "cadence" and found is not None and found.kind == "eval":
+                free = False  # a whole pass over the validation set: every batch of it counts, as in a function
+            elif region.kind in _RARE:
+                return None, False
             if region.kind == "break":
                 left_loops = max(left_loops, 1)
             elif region.kind == "return":
@@ -154,7 +157,7 @@ class Hotness:
             elif region.kind == "function":
                 break
             index = region.parent
-        return found, True
+        return found, free
 
     def turns(self, path: str, index: int) -> bool:
         """Whether a `for` loop or comprehension runs the code in a region again and again, no guard between."""
@@ -273,8 +276,13 @@ class Hotness:
         for caller, calls in sorted(self.callees.items()):
             for site, target in calls:
                 name = self.index.function(caller).name
-                hot = None if NOT_TRAINING_NAME.search(name) else self._climb(site.path, site.call.region)[0]
-                if hot is None or (hot.kind != "step" and self._is_hook_by_name(site, target)):
+                hot, free = self._climb(site.path, site.call.region)
+                if (
+                    hot is None
+                    or not free
+                    or NOT_TRAINING_NAME.search(name)
+                    or (hot.kind != "step" and self._is_hook_by_name(site, target))
+                ):
                     continue
                 if hot.kind == "step" and evaluates_all(self.index, target):
                     continue

@@ -96,8 +96,13 @@ def batch_of_unknown(values: Values, name: str, node: ast.expr, path: str) -> Va
     written = chain(node.args[0])
     if _OF_A_MODULE.search(written) or "?" in written:
         return UNKNOWN
-    device = DEVICE if any(map(_sets_up_loaders, values.index.outlines[path].calls)) else HOST
+    device = DEVICE if sets_up_loaders(values, path) else HOST
     return Value("batch", device, f"a batch, by its name, that `next({written})` gives", Confidence.LIKELY)
+
+
+def sets_up_loaders(values: Values, path: str) -> bool:
+    """Whether a file has accelerate or Fabric move its batches."""
+    return any(map(_sets_up_loaders, values.index.outlines[path].calls))
 
 
 def _sets_up_loaders(call: Call) -> bool:

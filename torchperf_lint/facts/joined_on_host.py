@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.value import HOST, Frame
 from torchperf_lint.facts.values import Values
 
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
+_AFTERWARDS = api.DERIVING - {"to", "type"}
+"""Methods that leave what was joined on the host."""
+JOIN_THERE = (
+    "copy the parts, which the loader can pin, and join them on the device: "
+    "`torch.{join}([part.to(device, non_blocking=True) for part in parts])`; or join them in the `collate_fn`"
+)
 
 
 def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | None:
@@ -22,6 +29,8 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
         if made is None:
             return None
         node, frame = made, frame._replace(at=body.at(made))
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _AFTERWARDS:
+        node = node.func.value
     if not isinstance(node, ast.Call) or not node.args or keyword(node, "out") is not None:
         return None
     thing = values.thing(node.func, frame)
@@ -29,5 +38,5 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     if dotted.removeprefix("torch.") not in JOINS or not isinstance(node.args[0], ast.List | ast.Tuple):
         return None
     parts = [values.of(part, frame) for part in node.args[0].elts]
-    of_a_loader = all(part.kind == "batch" and part.device == HOST and part.origins for part in parts)
-    return node if parts and of_a_loader else None
+    on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
+    return node if on_host and any(part.kind == "batch" for part in parts) else None

@@ -10,7 +10,8 @@ from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_EVALUATION, EVERY_STEP, Loop
 from torchperf_lint.facts.module_calls import MODEL_NAME
-from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
 from torchperf_lint.model import Confidence
@@ -47,7 +48,12 @@ _STEP_CALL = pattern(
     r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
     r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"
 )
-_ON_DEVICE = {"to", "cuda"}
+_ON_DEVICE = {"to", "cuda", "type"}
+_OTHER_MODEL = pattern(
+    r"(?:^|\.)(?:\w+_)?(?:classifier|encoder|backbone|detector|extractor|critic|student|teacher)\d*$"
+)
+_HEAD = pattern(r"(?:async )?for (.+?) in ")
+_WORD = pattern(r"\w+")
 
 
 def is_plural(chain: str) -> bool:
@@ -77,7 +83,7 @@ class LoaderLoops:
         steps = steps or any(
             self.without_grad.function(t) for c in calls for t in self.types.targets(path, c.function, c.callee)
         )
-        steps = steps or (bool(calls) and self.without_grad.around(path, index))
+        steps = steps or (bool(calls) and self._runs_without_grad(path, index))
         if named is not None and confidence is not Confidence.CERTAIN and not steps:
             confidence = Confidence.POSSIBLE
         if self._evaluates(path, index):
@@ -116,6 +122,31 @@ class LoaderLoops:
                 return because, Confidence.LIKELY
         return None
 
+    def over_moved(self, path: str, index: int) -> Loop | None:
+        """`for x, y in anything: model(x.to(device))` without gradients, and `x = next(anything)`: a batch a turn."""
+        calls = self.calls.directly_in(path, index)
+        moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
+        if not moves or not self._evaluates(path, index):
+            return None
+        taken, called = self._taken_each_turn(path, index, calls), {call.callee for call in calls}
+        models = any(MODEL_NAME.search(callee) or _OTHER_MODEL.search(callee) for callee in called)
+        for move in moves if models else ():
+            name = move.callee.partition(".")[0].partition("[")[0]
+            if name in taken - called:
+                because = f"moves each `{name}` to the device (line {move.line})"
+                head = self.index.outlines[path].regions[index].head
+                return Loop("eval", because, Confidence.LIKELY, head, EVERY_BATCH)
+        return None
+
+    def _taken_each_turn(self, path: str, index: int, calls: list[Call]) -> set[str]:
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        head = _HEAD.match(region.detail)
+        names = set(_WORD.findall(head.group(1))) if head is not None and region.iterable != IN_BATCHES else set()
+        lines = {call.line for call in calls if call.callee == "next"}
+        bound = (b for b in outline.bindings if b.line in lines and b.function == region.function)
+        return names | {b.target for b in bound if b.value.startswith("next()")}
+
     def is_loader(self, thing: Thing) -> bool:
         """Whether a thing is an instance of a DataLoader or of a class derived from one."""
         if thing.kind == "external":
@@ -131,9 +162,12 @@ class LoaderLoops:
             last_part(outline.regions[index].iterable)
         ):
             return True
-        if self.without_grad.around(path, index) or self.without_grad.inside(path, index):
+        if self._runs_without_grad(path, index):
             return True
         return self._modes_set.get((path, function.region)) == {"eval"}
+
+    def _runs_without_grad(self, path: str, index: int) -> bool:
+        return self.without_grad.around(path, index) or self.without_grad.inside(path, index)
 
     def _seems_to_train(self, path: str, index: int) -> bool:
         """Whether a loop trains as far as names tell; the action may stand where nobody can follow."""

@@ -57,6 +57,7 @@ class Loops:
             or self.inference.denoising(path, index)
             or self.inference.decoding(path, index)
             or self.inference.over_data_set(path, index)
+            or self.of_loaders.over_moved(path, index)
             or self._over_buffer(path, index)
             or self._handing_over(path, index)
         )

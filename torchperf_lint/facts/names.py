@@ -18,6 +18,7 @@ from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
+from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -165,10 +166,12 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):
         return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
-    if d.how == "with" and value.kind not in ("tensor", "batch"):
+    if d.how == "with" and value.kind not in ("tensor", "batch", "loader", "sequence"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
         value = batch_of_unknown(values, name, d.value, frame.path)
+    if value.kind == "unknown" and d.how in ("assign", "item", "loop"):
+        value = taken_and_moved(values, name, d, frame, body)
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(name, value.because, d.at[0]))
     return value
@@ -245,7 +248,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return UNKNOWN
     if isinstance(default, ast.Constant) and default.value is not None:
         return PLAIN
-    used = from_uses(values, name, frame, body)
+    moved = given_and_moved(values, name, frame, body)
+    used = moved if moved.kind != "unknown" else from_uses(values, name, frame, body)
     return used if used.kind != "unknown" else of_forward(values, name, frame, body)
 
 

@@ -65,6 +65,8 @@ class Values:
         self._farthest = 0
         self._catching = False
         """Whether something below on the stack catches `_FarBelowError`."""
+        self.moved: dict[tuple[str, int], frozenset[str]] = {}
+        """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
 

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.batch_parts import is_part
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copy_fixes import without_blocking
+from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Finding, Related, Severity, Verdict
+from torchperf_lint.facts.value import HOST, Value, tensor
+from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
-_OWN_CONTAINERS = ("torch_geometric", "dgl", "transformers", "tensordict", "ignite", "monai")
+_GRAPHS = ("torch_geometric", "dgl")
+_OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
 class BlockingBatchTransfer(SourceRule):
@@ -26,8 +31,9 @@ class BlockingBatchTransfer(SourceRule):
 
     ## What it does
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
-    every step. Where the loader is
-    known and not pinned, the finding says so and points at it: the two belong together.
+    every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
+    on the host first, `torch.cat([views[0], views[1]])`. Where the loader is known and not pinned, the finding says so
+    and points at it: the two belong together.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -103,8 +109,11 @@ class BlockingBatchTransfer(SourceRule):
             if site.hot is None or site.hot.kind not in ("step", "eval", "rollout") or not is_blocking(site.call):
                 continue
             batch = batch_copy(project.values, site.call, site.frame)
+            joined = _joined(project, site) if batch is None else None
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
+            elif joined is not None:
+                yield self._copy_of_joined(file, site, joined)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
@@ -126,6 +135,25 @@ class BlockingBatchTransfer(SourceRule):
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 
+    def _copy_of_joined(self, file: SourceFile, site: Site, join: ast.Call) -> Finding:
+        assert site.hot is not None
+        name = last_part(chain(join.func))
+        because = f"joined on the host by `{chain(join.func)}` (line {join.lineno}) from a batch"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies what was joined on the host, and waits for it {site.hot.when}",
+            instead=JOIN_THERE.format(join=name),
+            value=tensor(HOST, because, Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+        )
+
+
+def _joined(project: Project, site: Site) -> ast.Call | None:
+    """What joins parts of a batch on the host, where the call moves it to the device."""
+    join = joined_on_host(project.values, site.receiver, site.frame) if site.receiver is not None else None
+    return join if join is not None and moves_to_device(project.values, site.call, site.frame) else None
+
 
 def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
     message = "the loader that makes the batch is not pinned: pass `pin_memory=True`"
@@ -133,9 +161,16 @@ def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
 
 
 def _may_be_a_container(file: SourceFile, site: Site) -> bool:
-    """A whole batch of a library whose batches are objects with a `to` of their own, or of which only that is known."""
+    """A whole batch of a library whose batches are objects with a `to` of their own, or of which only that is known.
+
+    What is unpacked from a batch is a tensor, but where a graph may be one of the parts.
+    """
     if not isinstance(site.receiver, ast.Name):
         return False
     if is_fed(file.project.index, FunctionKey(file.path, site.function), site.receiver.id):
         return True
-    return file.outline.imports_from(*_OWN_CONTAINERS)
+    if file.outline.imports_from(*_GRAPHS):
+        return True
+    return file.outline.imports_from(*_OWN_CONTAINERS) and not is_part(
+        file.project.values, site.receiver.id, site.frame
+    )

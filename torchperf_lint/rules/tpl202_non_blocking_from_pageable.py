@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.asynchronous import pageable_source, runs_beside
-from torchperf_lint.facts.joined_on_host import JOINS
+from torchperf_lint.facts.joined_on_host import JOIN_THERE, JOINS
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import HOST, tensor
@@ -17,10 +17,6 @@ from torchperf_lint.rule import SourceRule
 _PIN = (
     "fill a buffer that is pinned once (`torch.empty(..., pin_memory=True)`) and copy from that, or let a `DataLoader` "
     "with `pin_memory=True` prepare the batch"
-)
-_JOIN_THERE = (
-    "copy the parts, which the loader can pin, and join them on the device: "
-    "`torch.{join}([part.to(device, non_blocking=True) for part in parts])`; or join them in the `collate_fn`"
 )
 
 
@@ -119,7 +115,7 @@ class NonBlockingFromPageable(SourceRule):
                 site,
                 message=f"`{file.brief(site.call)}` copies from memory that is not pinned, so `non_blocking` cannot "
                 f"make it asynchronous, {site.hot.when}",
-                instead=_JOIN_THERE.format(join=made.factory) if made.factory in JOINS else _PIN,
+                instead=JOIN_THERE.format(join=made.factory) if made.factory in JOINS else _PIN,
                 value=tensor(HOST, because, Confidence.POSSIBLE if site.hot.optional else Confidence.CERTAIN),
                 hot=site.hot,
             )

@@ -1,0 +1,184 @@
+"""What a step takes in and then moves to the device: whoever writes the move says that it lies on the host.
+
+`for x, y in anything: x = x.to(device)` in a loop that trains needs no loader's name, and no loader in sight.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.iteration import sets_up_loaders
+from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
+from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_TAKES = pattern(
+    r"^(?:__)?next(?:__)?$|"
+    r"^(?:(?:get|next|fetch|load|read)_)?(?:next_|random_|train(?:ing)?_|val_|eval_|test_|mini_?)*batch$"
+)
+"""Methods that hand out a batch, and none that draw from a replay buffer."""
+_STEP = pattern(r"(?:^|_)(?:step|batch|iter|iteration)(?:_|$)|^forward_backward$")
+_GIVEN = pattern(r"^(?:(?:mini_?|train_|input_|data_)?batch(?:_data|_dict)?|data(?:_batch|_dict)?|inputs?|samples?)$")
+_ON_BATCH = pattern(r"^_?(?:train|fit|learn|update|optimi[sz]e)(?:_\w+)?_(?:batch|step|iter)$")
+_WHOLE = pattern(r"^(?:mini_?|data_)?batch(?:_data)?$")
+_MAKES_ANEW = pattern(r"token|processor|encode|convert|^tensor$|array|numpy", re.IGNORECASE)
+"""What makes tensors of texts and arrays, which no loader can pin."""
+_IMAGES = pattern(r"^(?:imgs?|images?|x|xs)$")
+_TYPES = pattern(r"dtype|precision|^(?:b?float|cfloat|half|double|u?int|long|short|bool)\d*$")
+_PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
+_ROUNDS = 4
+"""Bindings followed from what is moved back to what it was taken from."""
+
+
+def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> Value:
+    """What the turn of a hot loop takes in under a name and moves to the device; unknown for everything else."""
+    if d.value is None or d.within is not None or not _is_moved(values, name, frame, body):
+        return UNKNOWN
+    there = frame.back(body.at(d.value), d.end)
+    if d.how == "loop":
+        taken = _is_turn_of_step(values, name, d, frame) and values.of(d.value, there).kind != "object"
+    else:
+        taken = isinstance(d.value, ast.Call) and _is_hot(values, d, frame) and _hands_out(values, d.value, there)
+    if not taken or _moves_batches_itself(values, frame.path):
+        return UNKNOWN
+    because = f"what a step takes in (line {d.at[0]}) and moves to the device"
+    return Value("batch", HOST, because, Confidence.LIKELY)
+
+
+def given_and_moved(values: Values, name: str, frame: Frame, body: Body) -> Value:
+    """A parameter by the name of a batch that a step moves to the device; unknown for everything else."""
+    key = FunctionKey(frame.path, frame.function)
+    function, hot = values.index.function(key), values.hotness.functions.get(key)
+    if hot is None or hot.kind not in ("step", "eval") or not _is_given(function, name, hot.depth):
+        return UNKNOWN
+    if (
+        not _is_moved(values, name, frame, body)
+        or _moves_batches_itself(values, frame.path)
+        or _is_moved_for(values, key)
+    ):
+        return UNKNOWN
+    because = f"what `{function.name}` is given (line {function.header_line}) and moves to the device"
+    return Value("batch", HOST, because, Confidence.LIKELY)
+
+
+def _is_given(function: Function, name: str, depth: int) -> bool:
+    """Whether a parameter is a batch by its name, or any tensor of a function that is named after what it trains on."""
+    if _STEP.search(function.name):
+        return bool(_GIVEN.search(name)) or (not depth and bool(_ON_BATCH.search(function.name)))
+    return not depth and bool(_WHOLE.search(name))
+
+
+def _is_moved_for(values: Values, key: FunctionKey) -> bool:
+    """Whether a function is a method of a Lightning module, whose batches the trainer moves."""
+    own = values.index.class_of(key.path, key.index)
+    bases = values.index.external_bases(own) if own is not None else ()
+    return any("lightning" in base.lower() for base in bases)
+
+
+def _moves_batches_itself(values: Values, path: str) -> bool:
+    """Whether a framework that the file uses hands out batches on the device."""
+    return sets_up_loaders(values, path) or values.index.outlines[path].imports_from("torch_xla", "ignite")
+
+
+def _is_turn_of_step(values: Values, name: str, d: Definition, frame: Frame) -> bool:
+    """Whether a loop over something unknown trains with each turn's data, or evaluates what looks like a batch."""
+    region = values.hotness.innermost(frame.path, d.end)
+    regions = values.index.outlines[frame.path].regions
+    while region > 0 and not (regions[region].kind == "loop" and regions[region].head == d.at[0]):
+        region = regions[region].parent
+    loop = values.hotness.loop_at(frame.path, region) if region > 0 else None
+    if loop is None or loop.kind != "eval":
+        return loop is not None and loop.kind == "step"
+    return bool(d.index) or bool(_GIVEN.search(name) or _IMAGES.search(name))
+
+
+def _hands_out(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call hands out a batch by its name, or is given one that is on the host: `self.parse_data(data)`."""
+    called = last_part(chain(node.func))
+    if _TAKES.search(called):
+        source = node.func.value if isinstance(node.func, ast.Attribute) else next(iter(node.args), None)
+        return source is None or values.of(source, frame).kind != "object"  # of a known class: that says what it gives
+    others = MODEL_NAME.search(chain(node.func)) or _MAKES_ANEW.search(called)
+    given = [values.of(a, frame) for a in node.args[:2]] if not others else []
+    return any(value.kind == "batch" and value.device == HOST for value in given)
+
+
+def _is_hot(values: Values, d: Definition, frame: Frame) -> bool:
+    hot = values.hotness.at(frame.path, d.at)
+    return hot is not None and hot.kind in ("step", "eval")
+
+
+def _is_moved(values: Values, name: str, frame: Frame, body: Body) -> bool:
+    key = (frame.path, frame.function)
+    if key not in values.moved:
+        values.moved[key] = _moved(values, frame, body)
+    return name in values.moved[key]
+
+
+def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
+    """The names of a function that it moves to a device, and those that these are taken out of."""
+    calls = [call for call in values.index.outlines[frame.path].calls if call.function == frame.function]
+    called = {call.callee for call in calls}
+    found: set[str] = set()
+    moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
+    unless = _prefetched(body.functions.get(frame.function)) if moves else []
+    for call in moves:
+        node = body.node_of(call) if not any(start <= call.line <= end for start, end in unless) else None
+        if node is not None and isinstance(node.func, ast.Attribute) and _names_a_device(node):
+            found |= _roots(node.func.value)
+    modules = {name for name in found if name in called or f"{name}.parameters" in called or f"{name}.eval" in called}
+    return _taken_from(found - modules, frame, body)
+
+
+def _prefetched(function: ast.AST | None) -> list[tuple[int, int]]:
+    """The lines of branches that only run where no prefetcher has moved the batch: `if not args.prefetcher:`."""
+    tests = (node for node in ast.walk(function) if isinstance(node, ast.If)) if function is not None else ()
+    return [(t.body[0].lineno, t.body[-1].end_lineno or 0) for t in tests if _PREFETCHED.search(ast.unparse(t.test))]
+
+
+def _names_a_device(node: ast.Call) -> bool:
+    """Whether `cuda` is called, or `to` with what is neither the host nor a type, as far as its words say."""
+    if getattr(node.func, "attr", "") == "cuda":
+        return True
+    given = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
+    if given is None or (isinstance(given, ast.Constant) and str(given.value).startswith("cpu")):
+        return False
+    return not _TYPES.search(last_part(chain(given)))
+
+
+def _taken_from(names: set[str], frame: Frame, body: Body) -> frozenset[str]:
+    definitions, found, last = body.definitions(frame.function), set(names), set(names)
+    for _ in range(_ROUNDS):
+        bound = [d for name in last for d in definitions.get(name, ()) if d.value is not None]
+        last = {root for d in bound for root in _roots(d.value)} - found  # type: ignore[arg-type]
+        found |= last
+    return frozenset(found)
+
+
+def _roots(node: ast.expr) -> set[str]:
+    """The name below items, attributes and methods; of `Variable(x)` and other functions those they are given."""
+    while True:
+        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_function(node):
+            node = node.func.value
+        elif isinstance(node, ast.Call) and node.args:
+            return {root for argument in node.args for root in _roots(argument)}
+        else:
+            return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def _is_function(node: ast.Call) -> bool:
+    """Whether what is called is a function of some module, and no method: `F.one_hot(y)`, `Variable(x)`."""
+    return last_part(chain(node.func)) == "Variable" or chain(node.func).partition(".")[0] in ("torch", "F", "einops")
