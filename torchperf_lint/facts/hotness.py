@@ -302,7 +302,7 @@ class Hotness:
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
-                called = bool(self.callers.get(key))
+                called = any(not self.namesakes.guessed(site.path, site.call) for site in self.callers.get(key, ()))
                 role = role_of(self.index, self.types, key, called)
                 role = role or self.doing.called_or_not(key)
                 if role is None and not called:
