@@ -226,6 +226,8 @@ class Hotness:
     def callees(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> the calls it makes to functions of the project, and what it runs without a call."""
         table = {key: list(found) for key, found in self.dispatch.edges.items()}
+        for key, named in self.dispatch.named.items():
+            table.setdefault(key, []).extend(edge for edge in named if edge[1] not in self.callers)
         for target, sites in self.callers.items():
             for site in sites:
                 table.setdefault(FunctionKey(site.path, site.call.function), []).append((site, target))
