@@ -17,12 +17,15 @@ from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
 
 _OF_SEVERAL_WORDS = pattern(r"^_?[a-z0-9]+(?:_[a-z0-9]+)+$")
+_TENSORS = (
+    r"^(?:index|masked|clip|bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_"
+    r"|_as$|^(?:count_nonzero|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
+    r"|^(?:split_with_sizes|take_along_dim|triangular_solve|unique_consecutive|data_ptr|grad_fn|sum_to_size)$|_grad_?$"
+)
+_OF_TENSORS = pattern(_TENSORS)
 _LIBRARIES = pattern(
-    r"^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|index|masked|clip|zero|register)_"
-    r"|^(?:bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_|_as$"
-    r"|^(?:count_nonzero|expand_as|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
-    r"|^(?:split_with_sizes|take_along_dim|triangular_solve|unique_consecutive|data_ptr|grad_fn|sum_to_size)$"
-    r"|_dict$|_grad$|_parameters?$|_like$|_prob$|^(?:batch|convert|apply|clear|update|create)_\w+$"
+    rf"{_TENSORS}|^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|zero|register)_"
+    r"|_dict$|_parameters?$|_like$|_prob$|^(?:batch|convert|apply|clear|update|create)_\w+$"
 )
 """How methods of torch, of tokenizers, loggers and their like are called as well."""
 _ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
@@ -41,10 +44,14 @@ _LIBRARY_KINDS = frozenset(
     "node graph tree table frame message response request context manager".split()
 )
 """Kinds of which libraries have classes too, and words that name no kind."""
-_OF_ANYTHING = frozenset(dir(list)) | frozenset(dir(dict)) | frozenset(
-    "to cuda cpu train eval half float double step zero_grad backward parameters named_parameters state_dict "
-    "load_state_dict modules children apply requires_grad_ close open start stop run reset write read save load log "
-    "print show plot draw add fit".split()
+_OF_ANYTHING = (
+    frozenset(dir(list))
+    | frozenset(dir(dict))
+    | frozenset(
+        "to cuda cpu train eval half float double step zero_grad backward parameters named_parameters state_dict "
+        "load_state_dict modules children apply requires_grad_ close open start stop run reset write read save load log "
+        "print show plot draw add fit".split()
+    )
 )
 """Methods that objects of many kinds have, modules, tensors and files among them."""
 _MANY = 12
@@ -97,7 +104,7 @@ class Namesakes:
     def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
         """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""
         match = _KIND.search(receiver)
-        if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING:
+        if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING or _OF_TENSORS.search(name):
             return []
         kind = match["kind"].replace("_", "")
         found = [key for names, key in self._by_kind.get(name, ()) if any(_ends_with(n, kind) for n in names)]
