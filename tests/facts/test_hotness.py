@@ -986,3 +986,45 @@ def test_an_environment_renders_for_people(methods, hot):
                 world.render(x)
     """
     assert (hot_at(code) is not None) == hot
+
+
+@pytest.mark.parametrize(
+    ("call", "often"),
+    [
+        ("model.train_a_batch(x)", "every training step"),
+        ("self.model.train_on_batch(x)", "every training step"),
+        ("model.optimize_parameters()", "every training step"),
+        ("model.train_epoch(x)", None),
+        ("train_a_batch(x)", None),
+    ],
+)
+def test_a_method_that_trains_on_one_batch_by_its_name_makes_a_step_loop(call, often):
+    code = f"""
+        def run(self, model, stream, iterations):
+            for turn in range(iterations):
+                x = stream.draw()
+                {call}  # <-
+        """
+    hot = hot_at(code)
+    assert (hot and hot.when.partition(" (")[0]) == often
+
+
+@pytest.mark.parametrize(
+    ("body", "hot"),
+    [
+        ("x, y = x.to(device), y.to(device)", True),
+        ("x = x.cuda()", True),
+        ("x = x * 2", False),
+        ("other.to(device)", False),
+    ],
+)
+def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(body, hot):
+    code = f"""
+        def check(net, sampler, device, other):
+            with torch.no_grad():
+                for x, y in sampler:
+                    {body}
+                    out = net(x)  # <-
+        """.replace("out = net(x)", "out = [x]")
+    assert (hot_at(code) is not None) is hot
+    assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None

@@ -44,10 +44,12 @@ _MAKES_BATCHES = pattern(
 """`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
 _STEP_CALL = pattern(
     r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
-    r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
+    r"|(?:^|[._])(?:step|eval|batch|predict|forward)_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
     r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"
 )
 _ON_DEVICE = {"to", "cuda"}
+_TARGET = pattern(r"for (.*?) in ")
+_WORD = pattern(r"[A-Za-z_]\w*")
 
 
 def is_plural(chain: str) -> bool:
@@ -68,7 +70,7 @@ class LoaderLoops:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
-        evidence = named or self._batch_evidence(path, index)
+        evidence = named or self._batch_evidence(path, index) or self._moved_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
@@ -114,6 +116,18 @@ class LoaderLoops:
             if of_a_batch or _STEP_CALL.search(call.callee) or MODEL_NAME.search(call.callee):
                 because = f"hands each `{taken}` to `{call.callee}` (line {call.line})"
                 return because, Confidence.LIKELY
+        return None
+
+    def _moved_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
+        """`for x, y in valid_sampler: x, y = x.to(device), y.to(device)` without gradients, whatever it goes over."""
+        target = _TARGET.match(self.index.outlines[path].regions[index].detail)
+        if target is None or not (self.without_grad.around(path, index) or self.without_grad.inside(path, index)):
+            return None
+        names = set(_WORD.findall(target.group(1)))
+        for call in self.calls.directly_in(path, index):
+            receiver, _, method = call.callee.rpartition(".")
+            if method in _ON_DEVICE and receiver in names:
+                return f"moves what it takes each turn, `{call.callee}()` (line {call.line})", Confidence.LIKELY
         return None
 
     def is_loader(self, thing: Thing) -> bool:
