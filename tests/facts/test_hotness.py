@@ -993,7 +993,6 @@ def test_an_environment_renders_for_people(methods, hot):
     [
         ("model.train_a_batch(x)", "every training step"),
         ("self.model.train_on_batch(x)", "every training step"),
-        ("model.optimize_parameters()", "every training step"),
         ("model.train_epoch(x)", None),
         ("train_a_batch(x)", None),
     ],
@@ -1002,9 +1001,10 @@ def test_a_method_that_trains_on_one_batch_by_its_name_makes_a_step_loop(call, o
     code = f"""
         def run(self, model, stream, iterations):
             for turn in range(iterations):
-                x = stream.draw()
+                x = stream.draw().to(self.device)
                 {call}  # <-
         """
+    assert hot_at(code.replace(".to(self.device)", "")) is None
     hot = hot_at(code)
     assert (hot and hot.when.partition(" (")[0]) == often
 

@@ -49,8 +49,8 @@ _OF_ANYTHING = (
     | frozenset(dir(dict))
     | frozenset(
         "to cuda cpu train eval half float double step zero_grad backward parameters named_parameters state_dict "
-        "load_state_dict modules children apply requires_grad_ close open start stop run reset write read save load log "
-        "print show plot draw add fit".split()
+        "load_state_dict modules children apply requires_grad_ close open start stop run reset write read save load "
+        "log print show plot draw add fit".split()
     )
 )
 """Methods that objects of many kinds have, modules, tensors and files among them."""

@@ -141,8 +141,6 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         if "torch.autograd.Function" in bases:
             return _FUNCTION if not stands_in_for_an_operator(index, cls) else None
         return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) or _is_derived(index, cls) else None
-    if name == "__call__" and types.is_module_class(cls):
-        return _FORWARD._replace(because="is the `__call__` of a module, which every step runs")
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
     if name == "step" and any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
