@@ -43,7 +43,7 @@ class TrainingActions:
         return None
 
     def by_name(self, path: str, index: int) -> str | None:
-        """What a loop calls that trains on the batch it moves each turn by its name, where nobody can read what it runs."""
+        """What a loop calls to train on the batch that it moves each turn, by its name, where nobody can read it."""
         calls = self.calls.directly_in(path, index)
         moves = any(last_part(call.callee) in ("to", "cuda") for call in calls)
         for call in calls if moves else ():
