@@ -1020,11 +1020,13 @@ def test_a_method_that_trains_on_one_batch_by_its_name_makes_a_step_loop(call, o
 )
 def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(body, hot):
     code = f"""
-        def check(net, sampler, device, other):
+        def check(unmix, sampler, device, other):
             with torch.no_grad():
                 for x, y in sampler:
                     {body}
-                    out = net(x)  # <-
-        """.replace("out = net(x)", "out = [x]")
+                    out = unmix(x)  # <-
+        """
     assert (hot_at(code) is not None) is hot
+    assert hot_at(code.replace("in sampler", "in batch.items()")) is None
+    assert hot_at(code.replace("unmix(x)", "print(x)")) is None
     assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from functools import cached_property
 
@@ -49,6 +50,12 @@ _STEP_CALL = pattern(
 )
 _ON_DEVICE = {"to", "cuda"}
 _TARGET = pattern(r"for (.*?) in ")
+_OF_PARTS = pattern(
+    r"\.(?:items|values|keys|parameters|buffers|modules|children|named_\w+)\(|param|tensors|state_dict|weights"
+)
+"""What loops go over that move a model, or the parts of one batch."""
+_RUNS = pattern(r"(?:self\.)?\w+$")
+_BUILTINS = frozenset(dir(builtins))
 _WORD = pattern(r"[A-Za-z_]\w*")
 
 
@@ -120,11 +127,18 @@ class LoaderLoops:
 
     def _moved_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
         """`for x, y in valid_sampler: x, y = x.to(device), y.to(device)` without gradients, whatever it goes over."""
-        target = _TARGET.match(self.index.outlines[path].regions[index].detail)
-        if target is None or not (self.without_grad.around(path, index) or self.without_grad.inside(path, index)):
+        region = self.index.outlines[path].regions[index]
+        target = _TARGET.match(region.detail)
+        if (
+            target is None
+            or _OF_PARTS.search(region.detail)
+            or not (self.without_grad.around(path, index) or self.without_grad.inside(path, index))
+        ):
             return None
         names = set(_WORD.findall(target.group(1)))
-        for call in self.calls.directly_in(path, index):
+        calls = self.calls.directly_in(path, index)
+        runs = any(_RUNS.match(call.callee) and call.callee not in _BUILTINS for call in calls)
+        for call in calls if runs else ():
             receiver, _, method = call.callee.rpartition(".")
             if method in _ON_DEVICE and receiver in names:
                 return f"moves what it takes each turn, `{call.callee}()` (line {call.line})", Confidence.LIKELY

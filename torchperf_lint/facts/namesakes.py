@@ -41,7 +41,7 @@ _LIBRARY_KINDS = frozenset(
     "items env envs environment game function func fn callback tensor array image images img mask masks box boxes "
     "loss metric metrics parser process executor pool queue session client connection thread lock timer event "
     "device dist distribution accelerator fabric engine pipe pipeline processor device_mesh stream cache memory "
-    "node graph tree table frame message response request context manager".split()
+    "plugin stat stats transform node graph tree table frame message response request context manager".split()
 )
 """Kinds of which libraries have classes too, and words that name no kind."""
 _OF_ANYTHING = (
