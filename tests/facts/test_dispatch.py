@@ -429,3 +429,29 @@ def test_an_object_that_is_handed_in_is_known_by_who_made_it(argument):
 
 def test_an_object_that_nobody_is_seen_to_make_stays_unknown():
     assert hot_at(HANDED.format(argument="make()")) is None
+
+
+@pytest.mark.parametrize(
+    ("inside", "hot"),
+    [
+        ("fns = [self._plain] * 2 + [self._hard]\n            return sum(f(x) for f in fns)", True),
+        ("return x", False),
+    ],
+)
+def test_a_method_that_is_named_in_a_pass_runs_in_it(inside, hot):
+    code = f"""
+        class Criterion(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.kept = self._hard
+
+            def _plain(self, x):
+                return x
+
+            def _hard(self, x):
+                return x[x > 0.5]  # <-
+
+            def forward(self, x):
+                {inside.replace("            return", "                return")}
+        """
+    assert (hot_at(code) is not None) is hot

@@ -1011,3 +1011,47 @@ def test_a_validation_loop_under_a_cadence_runs_every_batch_but_what_stands_besi
     assert inside is not None
     assert inside.kind == "eval"
     assert hot_at(INLINE_VALIDATION.format(first="  # <-", second="")) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "often"),
+    [
+        ("model.train_a_batch(x)", "every training step"),
+        ("self.model.train_on_batch(x)", "every training step"),
+        ("model.train_epoch(x)", None),
+        ("train_a_batch(x)", None),
+    ],
+)
+def test_a_method_that_trains_on_one_batch_by_its_name_makes_a_step_loop(call, often):
+    code = f"""
+        def run(self, model, stream, iterations):
+            for turn in range(iterations):
+                x = stream.draw().to(self.device)
+                {call}  # <-
+        """
+    assert hot_at(code.replace(".to(self.device)", "")) is None
+    hot = hot_at(code)
+    assert (hot and hot.when.partition(" (")[0]) == often
+
+
+@pytest.mark.parametrize(
+    ("body", "hot"),
+    [
+        ("x, y = x.to(device), y.to(device)", True),
+        ("x = x.cuda()", True),
+        ("x = x * 2", False),
+        ("other.to(device)", False),
+    ],
+)
+def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(body, hot):
+    code = f"""
+        def check(unmix, sampler, device, other):
+            with torch.no_grad():
+                for x, y in sampler:
+                    {body}
+                    out = unmix(x)  # <-
+        """
+    assert (hot_at(code) is not None) is hot
+    assert hot_at(code.replace("in sampler", "in batch.items()")) is None
+    assert hot_at(code.replace("unmix(x)", "print(x)")) is None
+    assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None

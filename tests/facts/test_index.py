@@ -398,3 +398,30 @@ def test_each_link_of_a_long_chain_of_classes_is_read_a_few_times(monkeypatch):
     for n in reversed(range(count)):
         assert len(list(index.ancestry(the_class(index, f"C{n}")))) == n + 1
     assert len(asked) <= 4 * count
+
+
+@pytest.mark.parametrize(
+    ("importer", "others", "found"),
+    [
+        ("import sys\nsys.path.append('models')\nimport helper\n", (), "lib/models/helper.py"),
+        ("import helper\n", (), None),
+        ("import _init_paths\nimport helper\n", (), "lib/models/helper.py"),
+        ("import _init_paths\nimport models.helper\n", (), "lib/models/helper.py"),
+        ("import sys\nsys.path.append('models')\nimport helper\n", ("lib/other/helper.py",), None),
+    ],
+)
+def test_a_file_that_adds_to_the_path_finds_the_only_module_of_a_name(importer, others, found):
+    paths = "import sys\nsys.path.insert(0, 'lib')\n"
+    files = {
+        "train.py": importer,
+        "_init_paths.py": paths,
+        "lib/models/helper.py": "x = 1\n",
+        **dict.fromkeys(others, ""),
+    }
+    name = "models.helper" if "models.helper" in importer else "helper"
+    assert index_of(files).module(name, "train.py") == found
+
+
+def test_no_library_is_taken_for_a_folder_of_its_name():
+    files = {"train.py": "import sys\nsys.path.append('a')\nimport torch\n", "a/__init__.py": "", "a/torch.py": ""}
+    assert index_of(files).module("torch", "train.py") is None

@@ -28,9 +28,12 @@ FLOW = """
         ("energy_score", "energy_score(z)", False),
         ("energy_score", "F.energy_score(z)", False),
         ("energy_score", "tokenizer.energy_score(z)", False),
-        ("score", "self.flow.score(z)", False),
+        ("score", "self.flow.score(z)", True),
+        ("log_prob", "self.flow.log_prob(z)", True),
+        ("score", "self.density.score(z)", False),
+        ("log_prob", "self.density.log_prob(z)", False),
         ("index_select", "self.flow.index_select(z)", False),
-        ("log_prob", "self.flow.log_prob(z)", False),
+        ("update", "self.flow.update(z)", False),
     ],
 )
 def test_a_method_of_several_words_is_known_by_its_name(method, call, hot):
@@ -39,7 +42,7 @@ def test_a_method_of_several_words_is_known_by_its_name(method, call, hot):
 
 def test_a_method_that_many_classes_define_is_not():
     others = "".join(f"class C{i}:\n    def energy_score(self, z):\n        return z\n" for i in range(3))
-    flow = {"a.py": FLOW.format(method="energy_score", call="self.flow.energy_score(z)"), "b.py": others}
+    flow = {"a.py": FLOW.format(method="energy_score", call="self.parts[0].energy_score(z)"), "b.py": others}
     assert hot_at(flow) is None
 
 
@@ -72,3 +75,38 @@ def test_a_base_class_may_leave_a_method_to_its_subclasses():
         """
     assert hot_at(code) is not None
     assert hot_at(code.replace("One(Base)", "One")) is None
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "hot"),
+    [
+        ("VPSDE", "sde", True),
+        ("CTCConverter", "converter", True),
+        ("Keypad", "pad", False),
+        ("BaseModel", "model", False),
+    ],
+)
+def test_what_an_object_is_called_tells_its_class_by_the_last_words_of_its_name(cls, name, hot):
+    code = f"""
+        class {cls}:
+            def decode(self, x):
+                return x * 2  # <-
+
+        def validate(net, loader, {name}):
+            with torch.no_grad():
+                for x in loader:
+                    {name}.decode(net(x))
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+def test_a_guess_takes_no_role_away():
+    code = """
+        class Potential:
+            def compute(self, x: torch.Tensor) -> torch.Tensor:
+                return x.sum()  # <-
+
+        def show(potential, x):
+            print(potential.compute(x))
+        """
+    assert hot_at(code) is not None

@@ -78,6 +78,19 @@ class Dispatch:
         return methods + [key for bus, key in self._subscribed.get(mention.chain, ()) if bus in buses]
 
     @cached_property
+    def named(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
+        """Function -> the methods of its own that it names without calling them: `losses = [self._ce, self._dice]`."""
+        table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind != "method":
+                    continue
+                call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
+                for target in self.types.targets(path, mention.function, mention.chain):
+                    table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
+        return table
+
+    @cached_property
     def _subscribed(self) -> dict[str, list[tuple[Thing | None, FunctionKey]]]:
         """Event -> (class, function) of `bus.subscribe("step", on_step)`: an object of that class is told of it."""
         found: dict[str, list[tuple[Thing | None, FunctionKey]]] = {}

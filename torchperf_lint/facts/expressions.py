@@ -63,13 +63,16 @@ class Expressions:
             raise CannotCheck(f"an expression nested more than {MAX_DEPTH} deep", getattr(root, "lineno", None))
 
     def _attribute(self, node: ast.Attribute, read: bool, context: Context) -> None:
-        """`self.name`, which may run a property, `tensor.device`, `tensor.new_zeros(n)`.
+        """`self.name`, which may run a property or name a method, `tensor.device`, `tensor.new_zeros(n)`.
 
         `read`: whether it is not called itself.
         """
         name = node.value.id  # type: ignore[attr-defined]
-        if name == "self" and read and type(node.ctx) is ast.Load and self.notes.names.may_be_property(node.attr):
-            self.notes.mention(("property", f"self.{node.attr}", ""), node, context)
+        if name == "self" and read and type(node.ctx) is ast.Load:
+            names = self.notes.names
+            kind = "property" if names.may_be_property(node.attr) else "method" if node.attr in names.defined else ""
+            if kind:
+                self.notes.mention((kind, f"self.{node.attr}", ""), node, context)
         elif node.attr == "device":
             self.notes.mention(("device", name, ""), node, context)
         elif node.attr in _MAKES_BESIDE and not read:

@@ -40,6 +40,10 @@ _STEP_HOOKS = {
     "on_train_batch_end",
     "on_before_backward",
     "on_after_backward",
+    "configure_gradient_clipping",
+    "transfer_batch_to_device",
+    "on_before_batch_transfer",
+    "on_after_batch_transfer",
     "on_before_zero_grad",
     "on_before_optimizer_step",
     "optimizer_step",
@@ -70,6 +74,7 @@ _EVAL_HOOKS = {
     "on_test_batch_end",
     "on_predict_batch_start",
     "on_predict_batch_end",
+    "preprocess_logits_for_metrics",
 }
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""

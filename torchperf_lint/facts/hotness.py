@@ -16,6 +16,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
+from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
@@ -60,6 +61,7 @@ class Hotness:
         self.loops = Loops(index, types, self.grad_mode.is_off)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
+        self.demonstrations = Demonstrations(types)
         self.doing = Doing(index, types, self.loops)
 
     def at(self, path: str, position: Position) -> Hot | None:
@@ -229,6 +231,8 @@ class Hotness:
     def callees(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> the calls it makes to functions of the project, and what it runs without a call."""
         table = {key: list(found) for key, found in self.dispatch.edges.items()}
+        for key, named in self.dispatch.named.items():
+            table.setdefault(key, []).extend(edge for edge in named if edge[1] not in self.callers)
         for target, sites in self.callers.items():
             for site in sites:
                 table.setdefault(FunctionKey(site.path, site.call.function), []).append((site, target))
@@ -310,13 +314,17 @@ class Hotness:
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
-                called = bool(self.callers.get(key))
+                called = any(self._is_in_earnest(site, key) for site in self.callers.get(key, ()))
                 role = role_of(self.index, self.types, key, called)
                 role = role or self.doing.called_or_not(key)
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:
                     yield key, self._from_role(key, role)
+
+    def _is_in_earnest(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether a call says how often its target runs."""
+        return not self.namesakes.guessed(site.path, site.call) and not self.demonstrations.shows(site, target)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)

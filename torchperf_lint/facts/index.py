@@ -2,7 +2,7 @@
 
 Nothing here guesses from package markers: `import a.b` is the file `a/b.py` or `a/b/__init__.py` under the
 importing file's directory or one of its parents, up to the project's root, or under `src/`. What the root
-itself is called counts as well: it may be a package.
+itself is called counts as well: it may be a package. A file that adds to `sys.path` finds its modules anywhere.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _LIBRARIES = frozenset(
     "diffusers datasets ignite fastai".split()
 )
 """Libraries that rules know, and that packages like to name a part of theirs after."""
+_ADDS_A_FOLDER = frozenset({"sys.path.append", "sys.path.insert", "sys.path.extend"})
 MAX_OVERRIDES = 96
 """Subclasses of one base whose methods a call through it may run: libraries of layers and losses have dozens."""
 MAX_HOPS = 8
@@ -83,13 +84,46 @@ class Index:
             if path is not None and path != importer and not (folder and self._is_the_library(stem, folder)):
                 return path
             if not folder:
-                return self._modules.get(f"src/{stem}") or self._in_root(stem)
+                return self._modules.get(f"src/{stem}") or self._in_root(stem) or self._on_the_path(stem, importer)
             folder = folder.rpartition("/")[0]
 
     def _in_root(self, stem: str) -> str | None:
         """The file of `import pkg.b` in the folder `pkg`, which is the project's root."""
         head, _, rest = stem.partition("/")
         return self._modules.get(rest or "__init__") if self._root and head == self._root else None
+
+    def _on_the_path(self, stem: str, importer: str) -> str | None:
+        """The file of `import helper` after `sys.path.append("models")`: the only one of that name, wherever it lies.
+
+        Which folder is added is computed, mostly; whether one is can be read, in the file or in an `_init_paths` of it.
+        """
+        found = self._inner_modules.get(stem, ()) if importer in self._adding_to_the_path else ()
+        if len(found) != 1 or found[0] == importer:
+            return None
+        folder = _module_stem(found[0])[: -len(stem) - 1]
+        return None if self._is_the_library(stem, folder) else found[0]
+
+    @cached_property
+    def _inner_modules(self) -> dict[str, list[str]]:
+        """What the stem of a file in some folder ends with -> the files: `b/c` and `c` for `a/b/c.py`."""
+        found: dict[str, list[str]] = {}
+        for stem, path in self._modules.items():
+            parts = stem.split("/")
+            for start in range(1, len(parts)):
+                found.setdefault("/".join(parts[start:]), []).append(path)
+        return found
+
+    @cached_property
+    def _adding_to_the_path(self) -> frozenset[str]:
+        """The files that add folders to `sys.path`, and those that import such a file from beside them."""
+        own = {path for path, o in self.outlines.items() if any(c.callee in _ADDS_A_FOLDER for c in o.calls)}
+        names = {_module_stem(path): path for path in own}
+        beside = set()
+        for path, outline in self.outlines.items() if own else ():
+            folder = path.rpartition("/")[0]
+            if any((f"{folder}/{name}" if folder else name) in names for name in outline.imports.values()):
+                beside.add(path)
+        return frozenset(own | beside)
 
     def _is_the_library(self, stem: str, folder: str) -> bool:
         """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""

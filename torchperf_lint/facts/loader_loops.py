@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from functools import cached_property
 
@@ -45,7 +46,7 @@ _MAKES_BATCHES = pattern(
 """`for (points,) in batch_iterator(64, points): self._process_batch(points)`."""
 _STEP_CALL = pattern(
     r"(?:^|[._])(?:step|(?:do|run|train(?:ing)?|eval|validation|test|infer|forward)_(?:step|batch))(?:_fn|_func)?$"
-    r"|(?:^|[._])step_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
+    r"|(?:^|[._])(?:step|eval|batch|predict|forward)_(?:fn|func|function)$|(?:^|[._])(?:run|train|forward)_iter$|(?:^|[._])batch_processor$"
     r"|(?:^|[._])(?:process|handle)_(?:one_)?batch$"
 )
 _ON_DEVICE = {"to", "cuda", "type"}
@@ -54,6 +55,12 @@ _OTHER_MODEL = pattern(
 )
 _HEAD = pattern(r"(?:async )?for (.+?) in ")
 _WORD = pattern(r"\w+")
+_OF_PARTS = pattern(
+    r"\.(?:items|values|keys|parameters|buffers|modules|children|named_\w+)\(|param|tensors|state_dict|weights"
+)
+"""What loops go over that move a model, or the parts of one batch."""
+_RUNS = pattern(r"(?:self\.)?\w+$")
+_BUILTINS = frozenset(dir(builtins))
 
 
 def is_plural(chain: str) -> bool:
@@ -74,7 +81,7 @@ class LoaderLoops:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
-        evidence = named or self._batch_evidence(path, index)
+        evidence = named or self._batch_evidence(path, index) or self._moved_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
@@ -146,6 +153,25 @@ class LoaderLoops:
         lines = {call.line for call in calls if call.callee == "next"}
         bound = (b for b in outline.bindings if b.line in lines and b.function == region.function)
         return names | {b.target for b in bound if b.value.startswith("next()")}
+
+    def _moved_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
+        """`for x, y in valid_sampler: x, y = x.to(device), y.to(device)` without gradients, whatever it goes over."""
+        region = self.index.outlines[path].regions[index]
+        target = _HEAD.match(region.detail)
+        if (
+            target is None
+            or _OF_PARTS.search(region.detail)
+            or not (self.without_grad.around(path, index) or self.without_grad.inside(path, index))
+        ):
+            return None
+        names = set(_WORD.findall(target.group(1)))
+        calls = self.calls.directly_in(path, index)
+        runs = any(_RUNS.match(call.callee) and call.callee not in _BUILTINS for call in calls)
+        for call in calls if runs else ():
+            receiver, _, method = call.callee.rpartition(".")
+            if method in ("to", "cuda") and receiver in names:
+                return f"moves what it takes each turn, `{call.callee}()` (line {call.line})", Confidence.LIKELY
+        return None
 
     def is_loader(self, thing: Thing) -> bool:
         """Whether a thing is an instance of a DataLoader or of a class derived from one."""

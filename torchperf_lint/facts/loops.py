@@ -53,7 +53,8 @@ class Loops:
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, EVERY_STEP)
         return (
-            self.of_loaders.over_loader(path, index)
+            self._training_by_name(path, index)
+            or self.of_loaders.over_loader(path, index)
             or self.inference.denoising(path, index)
             or self.inference.decoding(path, index)
             or self.inference.over_data_set(path, index)
@@ -75,6 +76,12 @@ class Loops:
                 because = f"hands over what the loop `{detail}` ({place}) takes each turn"
                 return Loop(loop.kind, because, Confidence.LIKELY, region.head, loop.when)
         return None
+
+    def _training_by_name(self, path: str, index: int) -> Loop | None:
+        """A loop that hands each batch to a method which trains on it, of an object that somebody handed in."""
+        because = self.training.by_name(path, index)
+        head = self.index.outlines[path].regions[index].head
+        return Loop("step", because, Confidence.LIKELY, head, EVERY_STEP) if because else None
 
     def _over_buffer(self, path: str, index: int) -> Loop | None:
         """A loop that draws a batch from a replay buffer each turn, and hands it to what trains on it by its name."""

@@ -17,25 +17,43 @@ from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
 
 _OF_SEVERAL_WORDS = pattern(r"^_?[a-z0-9]+(?:_[a-z0-9]+)+$")
+_TENSORS = (
+    r"^(?:index|masked|clip|bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_"
+    r"|_as$|^(?:count_nonzero|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
+    r"|^(?:split_with_sizes|take_along_dim|triangular_solve|unique_consecutive|data_ptr|grad_fn|sum_to_size)$|_grad_?$"
+)
+_OF_TENSORS = pattern(_TENSORS)
 _LIBRARIES = pattern(
-    r"^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|index|masked|clip|zero|register)_"
-    r"|^(?:bitwise|logical|clamp|broadcast|diagonal|scatter|select|slice|sparse|unsafe|repeat|storage|float|matrix)_|_as$"
-    r"|^(?:count_nonzero|expand_as|extra_repr|nan_to_num|not_equal|pin_memory|record_stream|share_memory|tensor_split)$"
-    r"|^(?:split_with_sizes|take_along_dim|triangular_solve|unique_consecutive|data_ptr|grad_fn|sum_to_size)$"
-    r"|_dict$|_grad$|_parameters?$|_like$|_prob$|^(?:batch|convert|apply|clear|update|create)_\w+$"
+    rf"{_TENSORS}|^(?:get|set|is|has|to|from|as|add|load|save|read|write|new|on|log|named|zero|register)_"
+    r"|_dict$|_parameters?$|_like$|_prob$|^(?:batch|convert|apply|clear|update|create)_\w+$"
 )
 """How methods of torch, of tokenizers, loggers and their like are called as well."""
 _ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
 """What annotations say of objects whose class is one of many."""
 _KEPT = pattern(r"\(\)\.\w+$")
 """An attribute that a base class of a library may hold: `self.base_dist` of a `TransformedDistribution`."""
-_KIND = pattern(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss))$")
-"""What an attribute that holds one of several classes is called, after what they do."""
+_KIND = pattern(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss)|[a-z]{3,})$")
+"""What an attribute that holds one of several classes is called, after what they do, or are."""
 _LIBRARY_KINDS = frozenset(
     "optimizer scheduler sampler loader dataloader scaler writer logger tokenizer trainer server worker parameter "
-    "layer number buffer order".split()
+    "layer number buffer order model module net network data dataset batch config cfg args opt options params state "
+    "self cls list dict set map file path base out output outputs input inputs result results value values item "
+    "items env envs environment game function func fn callback tensor array image images img mask masks box boxes "
+    "loss metric metrics parser process executor pool queue session client connection thread lock timer event "
+    "device dist distribution accelerator fabric engine pipe pipeline processor device_mesh stream cache memory "
+    "plugin stat stats transform node graph tree table frame message response request context manager".split()
 )
 """Kinds of which libraries have classes too, and words that name no kind."""
+_OF_ANYTHING = (
+    frozenset(dir(list))
+    | frozenset(dir(dict))
+    | frozenset(
+        "to cuda cpu train eval half float double step zero_grad backward parameters named_parameters state_dict "
+        "load_state_dict modules children apply requires_grad_ close open start stop run reset write read save load "
+        "log print show plot draw add fit".split()
+    )
+)
+"""Methods that objects of many kinds have, modules, tensors and files among them."""
 _MANY = 12
 """Classes of one kind; more of them are no choice between a few."""
 _FEW = 3
@@ -48,6 +66,11 @@ class Namesakes:
     def __init__(self, index: Index, types: Types) -> None:
         self.index = index
         self.types = types
+        self._guessed: set[tuple[str, Call]] = set()
+
+    def guessed(self, path: str, call: Call) -> bool:
+        """Whether a call was only found by what its object is called: it may be one of another object's method."""
+        return (path, call) in self._guessed
 
     def targets(self, path: str, call: Call) -> list[FunctionKey]:
         """What a method call runs by its name alone; empty where the object is known, or the name common."""
@@ -58,7 +81,10 @@ class Namesakes:
         receiver = call.callee[: -len(name) - 1]
         if not call.callee.endswith(f".{name}") or receiver.endswith(")"):
             return []
-        found = self._few.get(name, ()) or self._handed_down(path, call, name) or self._of_kind(receiver, name)
+        found = self._few.get(name, ()) or self._handed_down(path, call, name)
+        if not found:
+            found = self._of_kind(receiver, name)
+            self._guessed.update((path, call) for _ in found[:1])
         if not found:
             return []
         known = self.types.things(path, call.function, receiver)
@@ -77,21 +103,23 @@ class Namesakes:
 
     def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
         """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""
-        match = _KIND.search(receiver) if "." in receiver else None
-        if match is None or match["kind"] in _LIBRARY_KINDS:
+        match = _KIND.search(receiver)
+        if match is None or match["kind"] in _LIBRARY_KINDS or name in _OF_ANYTHING or _OF_TENSORS.search(name):
             return []
-        found = [key for kind, key in self._by_kind.get(name, ()) if kind.endswith(match["kind"].replace("_", ""))]
+        kind = match["kind"].replace("_", "")
+        found = [key for names, key in self._by_kind.get(name, ()) if any(_ends_with(n, kind) for n in names)]
         return found if len(found) <= _MANY else []
 
     @cached_property
-    def _by_kind(self) -> dict[str, list[tuple[str, FunctionKey]]]:
-        """Method name -> (the class's name in small letters, where it is defined)."""
-        defined: dict[str, list[tuple[str, FunctionKey]]] = {}
+    def _by_kind(self) -> dict[str, list[tuple[list[str], FunctionKey]]]:
+        """Method name -> (the names of the class and its bases, where it is defined)."""
+        defined: dict[str, list[tuple[list[str], FunctionKey]]] = {}
         for path, outline in self.index.outlines.items():
-            for cls in outline.classes:
+            for index, cls in enumerate(outline.classes):
+                names = list(self.index.class_names(Thing("class", path, index)))
                 for name, method in cls.methods.items():
                     if not name.startswith("_"):
-                        defined.setdefault(name, []).append((cls.name.lower(), FunctionKey(path, method)))
+                        defined.setdefault(name, []).append((names, FunctionKey(path, method)))
         return defined
 
     def _in_subclasses(self, own: Thing, name: str) -> list[FunctionKey]:
@@ -121,3 +149,9 @@ class Namesakes:
         own = Thing("class", key.path, function.class_index)
         bases = (base for base in self.index.ancestry(own) if base.kind == "class" and base != own)
         return any(function.name in self.index.record(base).methods for base in bases)
+
+
+def _ends_with(cls: str, kind: str) -> bool:
+    """Whether the last words of a class's name are those: `VPSDE` of `sde`, no `Keypad` of `pad`."""
+    start = len(cls) - len(kind)
+    return start >= 0 and cls[start:].lower() == kind and (cls[start].isupper() or start == 0 or cls[start - 1] == "_")

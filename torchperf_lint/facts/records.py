@@ -45,8 +45,8 @@ class Mention(NamedTuple):
     """A function that is named, not called; see mentions.py.
 
     kind: hook, event, given (an argument), default (of a parameter), listener (given with the name of an event), name
-    (a method's or an event's, as text), property; device, for a name that is asked for its device; and yield, for
-    where a generator hands something over.
+    (a method's or an event's, as text), property, method (of the own class); device, for a name that is asked for its
+    device; and yield, for where a generator hands something over.
     """
 
     kind: str

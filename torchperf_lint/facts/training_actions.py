@@ -16,6 +16,7 @@ _BACKWARD = {"backward", "manual_backward"}
 _OPTIMIZER = pattern(r"optim|(?:^|[._\[])opt(?:[._\[\]]|$|\d)|_opt$|scaler$|engine$", re.IGNORECASE)
 _PREPARES = pattern(r"^_?pre_?alloc")
 """Functions that take a step so that the allocator has seen one."""
+_TRAINS_ON_ONE = pattern(r"\w\.(?:train|fit|learn)_(?:on_)?(?:a_|one_|single_)?(?:batch|step|iter|iteration)$")
 _OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
 
@@ -39,6 +40,15 @@ class TrainingActions:
                 inner = self.trains(target, _DEPTH)
                 if inner is not None:
                     return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
+        return None
+
+    def by_name(self, path: str, index: int) -> str | None:
+        """What a loop calls to train on the batch that it moves each turn, by its name, where nobody can read it."""
+        calls = self.calls.directly_in(path, index)
+        moves = any(last_part(call.callee) in ("to", "cuda") for call in calls)
+        for call in calls if moves else ():
+            if _TRAINS_ON_ONE.search(call.callee) and not self.types.targets(path, call.function, call.callee):
+                return f"calls `{call.callee}()` (line {call.line}), which trains on one batch by its name"
         return None
 
     def on_a_batch_taken(self, path: str, index: int) -> str | None:
