@@ -17,6 +17,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.trainable import may_freeze
 from torchperf_lint.patterns import pattern
 
 _ENDS = frozenset(("detach", "argmax", "argmin"))
@@ -30,7 +31,7 @@ _PASSES = frozenset(
 )
 _LOOKS = frozenset("shape dtype device ndim size dim numel".split())
 _FROZEN = pattern(
-    r"\.requires_grad\s*=[^=]|requires_grad_?\(|toggle_grad|freeze\w*\(|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
+    r"toggle_grad|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
 )
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
@@ -50,7 +51,7 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if _FROZEN.search(file.text):
+    if _FROZEN.search(file.text) or may_freeze(file.text):
         return
     ending = {call.function for call in file.outline.calls if last_part(call.callee) in ("detach", "argmax")}
     ending |= {c.function for c in file.outline.calls if ".data." in c.callee}
