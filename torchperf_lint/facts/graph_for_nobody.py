@@ -17,7 +17,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.trainable import may_freeze
+from torchperf_lint.facts.trainable import is_without_parameters, may_freeze
 from torchperf_lint.patterns import pattern
 
 _ENDS = frozenset(("detach", "argmax", "argmin"))
@@ -72,7 +72,11 @@ def _is_plain(call: Call) -> bool:
 
 
 def _is_module(file: SourceFile, site: Site) -> bool:
-    return file.value(site.call.func, site).kind == "module"
+    """Whether a module is called that may have parameters: what only pools or scales records nothing by itself."""
+    if file.value(site.call.func, site).kind != "module":
+        return False
+    things = file.project.types.things(file.path, site.function, site.record.callee)
+    return not things or not all(t.kind == "external" and is_without_parameters(t.dotted) for t in things)
 
 
 def _at_once(file: SourceFile, site: Site) -> bool:

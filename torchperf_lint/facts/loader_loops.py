@@ -17,7 +17,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _EVALUATION_NAME = pattern(
-    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
+    r"(?:^|_)(?:val|vali|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
@@ -133,7 +133,16 @@ class LoaderLoops:
             return True
         if self.without_grad.around(path, index) or self.without_grad.inside(path, index):
             return True
-        return self._modes_set.get((path, function.region)) == {"eval"}
+        return self._mode_above(path, index) == "eval"
+
+    def _mode_above(self, path: str, index: int) -> str:
+        """The mode that models were put into last, above a loop in its function; the only one, wherever it is set."""
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        modes = self._modes_set.get((path, outline.functions[region.function].region), [])
+        above = [name for line, name in modes if line < region.start[0]]
+        named = {name for _, name in modes}
+        return above[-1] if above else next(iter(named)) if len(named) == 1 else ""
 
     def _seems_to_train(self, path: str, index: int) -> bool:
         """Whether a loop trains as far as names tell; the action may stand where nobody can follow."""
@@ -142,19 +151,17 @@ class LoaderLoops:
         function = outline.functions[region.function]
         if _TRAINING_NAME.search(function.qualname) or _TRAINING_NAME.search(last_part(region.iterable)):
             return True
-        if "train" in self._modes_set.get((path, function.region), ()):
+        if any(name == "train" for _, name in self._modes_set.get((path, function.region), ())):
             return True
         return any(_TRAINING_CALL.search(last_part(call.callee)) for call in self.calls.directly_in(path, index))
 
     @cached_property
-    def _modes_set(self) -> dict[tuple[str, int], set[str]]:
-        """(path, region of a function) -> which of `.eval()` and `.train()` it calls."""
-        found: dict[tuple[str, int], set[str]] = {}
+    def _modes_set(self) -> dict[tuple[str, int], list[tuple[int, str]]]:
+        """(path, region of a function) -> the lines of its `.eval()` and `.train()`, and which of them, in order."""
+        found: dict[tuple[str, int], list[tuple[int, str]]] = {}
         for path, outline in self.index.outlines.items():
-            modes: dict[int, set[str]] = {}
             for call in outline.calls:
                 name = last_part(call.callee)
                 if name in ("eval", "train") and "." in call.callee:
-                    modes.setdefault(outline.functions[call.function].region, set()).add(name)
-            found.update({(path, region): names for region, names in modes.items()})
-        return found
+                    found.setdefault((path, outline.functions[call.function].region), []).append((call.line, name))
+        return {key: sorted(modes) for key, modes in found.items()}

@@ -17,15 +17,24 @@ _LAYERS = frozenset(
     "TransformerEncoderLayer TransformerDecoderLayer MultiheadAttention".split()
 )
 """Classes of torch.nn whose parameters are worth a saving."""
+_PLAIN_LAYERS = frozenset(
+    "Upsample UpsamplingNearest2d UpsamplingBilinear2d AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d "
+    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax "
+    "Softplus Flatten Identity PixelShuffle PixelUnshuffle ReflectionPad2d ReplicationPad2d ZeroPad2d Dropout".split()
+)
+"""Classes of torch.nn without parameters: what they compute of a batch records nothing."""
+_OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 _LIBRARIES = pattern(
     r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
     r"transformers\.(?:Auto)?\w*Model\w*|torchvision\.models\.get_model)\(\)"
 )
-_SETTLES = pattern(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
+_SETTLES = pattern(
+    r"requires_grad|freez|frozen|add_param_group|peft|(?<!exp)lora|trainable|param_groups?\b", re.IGNORECASE
+)
 _FREEZES = pattern(
-    r"\bp(?:aram\w*)?\.requires_grad\b|\.requires_grad\b(?!_)(?!\s*=\s*True\b)|freez|frozen|peft|lora|trainable|"
-    r"requires_grad_\((?!\)|True\b)|(?:set|toggle|switch)_(?:requires_)?grad\b|set_requires_grad",
+    r"\bp(?:aram\w*)?\.requires_grad\b|\.requires_grad\b(?!_)(?!\s*=\s*True\b)|requires_grad_\((?!\)|True\b)|"
+    r"\w*(?:freez|frozen|trainable)\w*\s*[(=:]|peft|(?<!exp)lora|(?:set|toggle|switch)_(?:requires_)?grad\b",
     re.IGNORECASE,
 )
 """What may switch off the gradients of parameters; a tensor that is asked for its own is nothing of the kind."""
@@ -74,6 +83,12 @@ def _stops(project: Project, cls: Thing) -> bool:
     methods = [functions[number] for number in project.index.record(cls).methods.values()]
     methods = [method for method in methods if not _PREPARES.search(method.name)]
     return any(_STOPS.search("".join(body.lines[m.line - 1 : m.end_line])) for m in methods)
+
+
+def is_without_parameters(dotted: str) -> bool:
+    """Whether what is made by a class of torch.nn has no parameters: `torch.nn.Upsample()`."""
+    made = _OF_TORCH.match(dotted)
+    return made is not None and made.group(1) in _PLAIN_LAYERS
 
 
 def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:
