@@ -134,7 +134,7 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _SHOWS.search(function.name):
         return None
     callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
-    if any(not hotness.unguarded(caller.path, caller.call.region) for caller in callers):
+    if callers and not any(hotness.unguarded(caller.path, caller.call.region) for caller in callers):
         return None  # every thousandth step
     because = f"it runs each turn of the loop `{region.detail}` (line {region.head}), in evaluation mode"
     when = f"{EVERY_INPUT} (`{region.detail}`, line {region.head})"
