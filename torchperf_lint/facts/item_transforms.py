@@ -90,8 +90,10 @@ def _bound(values: Values, node: ast.expr, frame: Frame) -> Iterator[tuple[ast.e
 def _set(values: Values, path: str, methods: Iterable[int], attribute: str) -> Iterator[tuple[ast.expr, Frame]]:
     """What the methods of a class bind an attribute to."""
     body = values.body(path)
-    for method in methods if body is not None else ():
-        for name, value, _ in body.self_assignments(method) if body is not None else ():
+    if body is None:
+        return
+    for method in methods:
+        for name, value, _ in body.self_assignments(method):
             if name == attribute:
                 yield value, Frame(path, method, body.at(value))
 
