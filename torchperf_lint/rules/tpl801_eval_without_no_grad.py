@@ -10,7 +10,8 @@ from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_g
 from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
 from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.target_networks import trained_through_targets
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.volatile import Fed, fed_volatile
 from torchperf_lint.model import Finding, Severity
@@ -27,7 +28,8 @@ class EvalWithoutNoGrad(SourceRule):
     alone, and so are files that freeze parameters. In a training function it flags a model that a flag puts into
     evaluation mode where the same flag decides over the backward pass, and one that is evaluated after the step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
-    reinforcement learning are, and calls on a `Variable(x, volatile=True)`, which does nothing since torch 0.4.
+    reinforcement learning are, calls of target networks that a loss goes back through, and calls on a
+    `Variable(x, volatile=True)`, which does nothing since torch 0.4.
 
     ## Why it is slow
     `eval()` changes dropout and batch normalisation; it does not stop autograd. Every operation records a node, and
@@ -103,22 +105,24 @@ class EvalWithoutNoGrad(SourceRule):
         """Yield a finding for each model that a loop evaluates with gradients."""
         mode = "torch.no_grad" if project.must_run_before(1, 9) else "torch.inference_mode"
         seen: set[tuple[int, int]] = set()
+        for site, found in (*self._in_evaluation(file, mode), *self._in_training(file)):
+            if site.start not in seen:
+                seen.add(site.start)
+                yield found
+
+    def _in_evaluation(self, file: SourceFile, mode: str) -> Iterator[tuple[Site, Finding]]:
         for evaluated in (*evaluated_with_grad(file), *evaluated_elsewhere(file)):
-            if evaluated.site.start not in seen:
-                seen.add(evaluated.site.start)
-                yield self._found(file, evaluated, mode)
-        if file.mentions((".eval()",)):
-            for beside in evaluated_in_training(file):
-                seen.add(beside.site.start)
-                yield self._beside(beside)
-        if file.mentions(("volatile=",)):
-            for fed in fed_volatile(file):
-                if fed.site.start not in seen:
-                    seen.add(fed.site.start)
-                    yield self._volatile(file, fed)
+            yield evaluated.site, self._found(file, evaluated, mode)
+        for fed in fed_volatile(file) if file.mentions(("volatile=",)) else ():
+            yield fed.site, self._volatile(file, fed)
+
+    def _in_training(self, file: SourceFile) -> Iterator[tuple[Site, Finding]]:
+        for beside in evaluated_in_training(file) if file.mentions((".eval()",)) else ():
+            yield beside.site, self._beside(beside)
+        for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ")) else ():
+            yield site, self._target(file, site)
         for recorded in recorded_for_nobody(file):
-            if recorded.site.start not in seen:
-                yield self._detached(file, recorded)
+            yield recorded.site, self._detached(file, recorded)
 
     def _found(self, file: SourceFile, evaluated: Evaluated, mode: str) -> Finding:
         site, model = evaluated.site, evaluated.model
@@ -159,6 +163,18 @@ class EvalWithoutNoGrad(SourceRule):
             value=file.value(site.call.func, site),
             hot=found.hot,
             root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _target(self, file: SourceFile, site: Site) -> Finding:
+        assert site.hot is not None
+        called = file.brief(site.call.func)
+        return self.found(
+            site,
+            message=f"gradients flow through `{called}(...)` {site.hot.when}, a copy that no optimizer updates",
+            instead=f"call `{called}` under `with torch.no_grad():`",
+            value=file.value(site.call.func, site),
+            hot=site.hot,
+            root_cause=f"{self.code} detached in function {site.function}",
         )
 
     def _detached(self, file: SourceFile, found: Recorded) -> Finding:
