@@ -59,14 +59,15 @@ def _put(project: Project, key: FunctionKey, model: str, line: int, hops: int = 
         return _by_the_object(project, key, model)
     if model in [p.name for p in function.parameters]:
         return _by_a_caller(project, key, model, hops) if hops else None
-    body = project.body(key.path)
-    if key.index == 0 or body is None or model in body.definitions(key.index):
-        return None
-    return _said(project, FunctionKey(key.path, 0), model, 0)
+    found = _said(project, FunctionKey(key.path, 0), model, 0) if key.index else None
+    body = project.body(key.path) if found is not None else None
+    return found if body is not None and model not in body.definitions(key.index) else None
 
 
 def _by_a_caller(project: Project, key: FunctionKey, parameter: str, hops: int) -> tuple[str, int] | None:
     for site in project.hotness.callers.get(key, ()):
+        if not any(call.callee.endswith(".eval") for call in project.index.outlines[site.path].calls):
+            continue
         node = call_at(project.values, site)
         given = argument_for(node, project.index.function(key), parameter) if node is not None else None
         name = _MOVED.sub("", chain(given)) if given is not None else ""

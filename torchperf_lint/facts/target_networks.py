@@ -27,9 +27,9 @@ _OPTIMIZES = pattern(r"optim|Adam|SGD|RMSprop", 0)
 
 def trained_through_targets(file: SourceFile) -> Iterator[Site]:
     """The calls of target networks in training steps that detach nothing."""
-    if may_freeze(file.text):
-        return
     named = [c for c in file.outline.calls if _TARGET.search(last_part(c.callee)) and "(" not in c.callee]
+    if not named or may_freeze(file.text):
+        return
     for site in file.calls_among(named):
         hot = site.hot
         if hot is None or hot.kind != "step" or hot.optional or not site.call.args:
