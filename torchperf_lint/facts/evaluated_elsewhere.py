@@ -35,7 +35,7 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
             continue
         for model in _called_in(file, number):
             place = _put(file.project, FunctionKey(file.path, region.function), model, region.start[0])
-            if place is None or says_more(file, region.function):
+            if place is None or says_more(file, region):
                 continue
             found = evaluated_in(file, number, model)
             if found is not None and file.value(found[0].call.func, found[0]).kind == "module":

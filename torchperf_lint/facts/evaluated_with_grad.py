@@ -34,12 +34,12 @@ _GRADIENTS = pattern(
     r"grad\b|_grad|requires_grad|inference_mode|backward|attack|adversar|salien|attribut|create_graph|autograd|"
     r"optimizer\.step|forces\b|torch\.func\b|jacobian|hessian|enable_grad|fabric|accelerator"
 )
-"""What gradients may be for, or what switches them off, in the text of a function."""
-_OF_A_CALLER = pattern(
-    r"set_grad_enabled|attack|adversar|salien|create_graph|autograd|forces\b|torch\.func\b|jacobian|hessian|enable_grad|"
-    r"fabric|accelerator"
+"""What gradients may be for, or what switches them off, in the text of a loop or of a model."""
+_AROUND = pattern(
+    r"set_grad_enabled|attack|adversar|salien|create_graph|autograd\.(?:grad|functional)|forces\b|torch\.func\b|jacobian|"
+    r"hessian|enable_grad|fabric|accelerator"
 )
-"""What a caller may want gradients for; that it trains as well, elsewhere, says nothing of what it evaluates."""
+"""What the code around a loop may want gradients for; that it trains as well, elsewhere, says nothing of the loop."""
 _FROZEN = pattern(r"\.freeze\(|jit\.load|onnx|TensorRT|trt\b|set_grad_enabled\(False")
 _NO_PARTS = frozenset(
     "eval train to cuda cpu half float bfloat16 parameters named_parameters modules named_modules children buffers "
@@ -76,12 +76,10 @@ def put_into_evaluation(file: SourceFile) -> Iterator[tuple[Call, str]]:
 def evaluated_with_grad(file: SourceFile) -> Iterator[Evaluated]:
     """The first call of each evaluated model in each such loop of a file."""
     for call, model in put_into_evaluation(file):
-        if says_more(file, call.function):
-            continue
         if any(site.call.args or site.call.keywords for site in file.calls_among([call])):
             continue  # `frame.eval("a + b")`
         for number, region in enumerate(file.outline.regions):
-            if _follows(region, call) and _stays(file, call, region, model):
+            if _follows(region, call) and _stays(file, call, region, model) and not says_more(file, region):
                 found = evaluated_in(file, number, model)
                 if found is not None:
                     yield Evaluated(found[0], model, (file.path, call.line), region.head, found[1])
@@ -236,15 +234,17 @@ def _says_more_in(body: Body | None, function: int) -> bool:
     return _GRADIENTS.search("".join(body.lines[record.line - 1 : record.end_line])) is not None
 
 
-def says_more(file: SourceFile, function: int, hops: int = _UP) -> bool:
-    """Whether a function or what it stands in says anything about gradients, or what calls it asks for some."""
+def says_more(file: SourceFile, region: Region, hops: int = _UP) -> bool:
+    """Whether a loop says anything about gradients, or what it stands in or is called by asks for some."""
     project = file.project
-    pending = [(FunctionKey(file.path, function), hops)]
+    if _GRADIENTS.search("\n".join(file.lines[region.head - 1 : region.end[0]])) or _is_trained_on(file, region):
+        return True
+    pending = [(FunctionKey(file.path, region.function), hops)]
     while pending:
         key, left = pending.pop()
-        if key.index == 0 and left < hops:
+        if key.index == 0:
             continue
-        if (_says_more_in if left == hops else _wants_in)(project.body(key.path), key.index):
+        if _wants_in(project.body(key.path), key.index):
             return True
         parent = project.index.function(key).parent
         if parent > 0:
@@ -256,12 +256,22 @@ def says_more(file: SourceFile, function: int, hops: int = _UP) -> bool:
     return False
 
 
+def _is_trained_on(file: SourceFile, region: Region) -> bool:
+    """Whether `backward` runs below a loop on something that the loop binds or adds to."""
+    body = file.project.body(file.path)
+    if body is None:
+        return True
+    below = {name for name, line in body.backward_operands(region.function).items() if line > region.end[0]}
+    bound = (d for name in below for d in body.definitions(region.function).get(name, ()))
+    return any(region.start <= d.at < region.end for d in bound)
+
+
 def _wants_in(body: Body | None, function: int) -> bool:
-    """Whether the text of a caller speaks of what gradients of an evaluation are for."""
+    """Whether the text of a function speaks of what gradients of an evaluation are for."""
     if body is None:
         return True
     record = body.outline.functions[function]
-    return _OF_A_CALLER.search("".join(body.lines[record.line - 1 : record.end_line])) is not None
+    return _AROUND.search("".join(body.lines[record.line - 1 : record.end_line])) is not None
 
 
 def _goes_back(body: Body | None, site: CallSite) -> bool:

@@ -34,7 +34,7 @@ _SETTLES = pattern(
 )
 _FREEZES = pattern(
     r"\bp(?:aram\w*)?\.requires_grad\b|\.requires_grad\b(?!_)(?!\s*=\s*True\b)|requires_grad_\((?!\)|True\b)|"
-    r"(?:freez|frozen|trainable)\w*\s*[(=:]|peft|(?<!exp)lora|(?:set|toggle|switch)_(?:requires_)?grad\b",
+    r"(?:freez|frozen|trainable)\w*\s*[(=:]|peft|(?<!exp)lora|\b(?:set|toggle|switch)_(?:requires_)?grad\b",
     re.IGNORECASE,
 )
 """What may switch off the gradients of parameters; a tensor that is asked for its own is nothing of the kind."""

@@ -134,7 +134,7 @@ class EvalWithoutNoGrad(SourceRule):
             instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under `@{mode}()`",
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
             hot=evaluated.hot,
-            root_cause=f"{self.code} of function {site.function}",
+            root_cause=f"{self.code} of the loop on line {evaluated.head}",
         )
 
     def _beside(self, found: EvaluatedBeside) -> Finding:
