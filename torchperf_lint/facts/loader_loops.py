@@ -10,6 +10,7 @@ from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_EVALUATION, EVERY_STEP, Loop
 from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
@@ -140,7 +141,7 @@ class LoaderLoops:
         outline = self.index.outlines[path]
         region = outline.regions[index]
         modes = self._modes_set.get((path, outline.functions[region.function].region), [])
-        above = [name for line, name in modes if line < region.start[0]]
+        above = [name for at, name in modes if at < region.start]
         named = {name for _, name in modes}
         return above[-1] if above else next(iter(named)) if len(named) == 1 else ""
 
@@ -156,12 +157,14 @@ class LoaderLoops:
         return any(_TRAINING_CALL.search(last_part(call.callee)) for call in self.calls.directly_in(path, index))
 
     @cached_property
-    def _modes_set(self) -> dict[tuple[str, int], list[tuple[int, str]]]:
-        """(path, region of a function) -> the lines of its `.eval()` and `.train()`, and which of them, in order."""
-        found: dict[tuple[str, int], list[tuple[int, str]]] = {}
+    def _modes_set(self) -> dict[tuple[str, int], list[tuple[Position, str]]]:
+        """(path, region of a function) -> the places of its `.eval()` and `.train()`, and which of them, in order."""
+        found: dict[tuple[str, int], list[tuple[Position, str]]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
                 name = last_part(call.callee)
                 if name in ("eval", "train") and "." in call.callee:
-                    found.setdefault((path, outline.functions[call.function].region), []).append((call.line, name))
+                    found.setdefault((path, outline.functions[call.function].region), []).append(
+                        ((call.line, call.column), name)
+                    )
         return {key: sorted(modes) for key, modes in found.items()}

@@ -19,8 +19,8 @@ _LAYERS = frozenset(
 """Classes of torch.nn whose parameters are worth a saving."""
 _PLAIN_LAYERS = frozenset(
     "Upsample UpsamplingNearest2d UpsamplingBilinear2d AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d "
-    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d ReLU LeakyReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax "
-    "Softplus Flatten Identity PixelShuffle PixelUnshuffle ReflectionPad2d ReplicationPad2d ZeroPad2d Dropout".split()
+    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Identity PixelShuffle PixelUnshuffle "
+    "ReflectionPad2d ReplicationPad2d ZeroPad2d".split()
 )
 """Classes of torch.nn without parameters: what they compute of a batch records nothing."""
 _OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
