@@ -49,6 +49,10 @@ _NO_PARTS = frozenset(
 _NAME = pattern(r"[\w.]+")
 _SHOWS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
 """Functions that make a few pictures for people to look at."""
+_PICTURES = pattern(
+    r"save_image|savefig|imsave|imwrite|make_grid|add_image|\bplt\.|samp(?:le)?s?\b[^=\n]*=[^=]", re.IGNORECASE
+)
+"""What the same is told by in the text of a loop."""
 _WRAPS = pattern(r"DataParallel\(\)|\.cuda\(\)$|\.to\(\)$")
 _UP = 2
 
@@ -130,6 +134,8 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     if few or site.hot is not None or not hotness.turns(file.path, site.record.region):
         return None
     if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _SHOWS.search(function.name):
+        return None
+    if _PICTURES.search("\n".join(file.lines[region.head - 1 : region.end[0]])):
         return None
     callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
     if callers and not any(hotness.unguarded(caller.path, caller.call.region) for caller in callers):
