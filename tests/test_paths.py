@@ -87,6 +87,36 @@ def test_tests_and_benchmarks_are_left_out_unless_they_are_named(tree):
     assert "test_a.py" in files(cwd, default_skip=[])
 
 
+SCRIPT = """\
+import argparse
+import torch
+
+args = argparse.ArgumentParser().parse_args()
+model = torch.load(args.weights)
+model.eval()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "taken"),
+    [
+        ("test_net.py", SCRIPT, True),
+        ("imagenet_test.py", SCRIPT, True),
+        ("tools/test_net.py", SCRIPT, True),
+        ("tests/test_net.py", SCRIPT, False),
+        ("bench_net.py", SCRIPT, False),
+        ("test_net.py", f"{SCRIPT}assert model is not None\n", False),
+        ("test_net.py", f"{SCRIPT}\n\ndef test_model():\n    model(0)\n", False),
+        ("test_net.py", "import torch\n\ntorch.load('w').eval()\n", False),
+    ],
+)
+def test_a_script_that_evaluates_is_no_test_whatever_its_name(tree, name, text, taken):
+    cwd = tree("a.py", name)
+    (cwd / name).write_text(text)
+    assert files(cwd) == (sorted(["a.py", name]) if taken else ["a.py"])
+    assert files(cwd, default_skip=["test_*.py", "*_test.py", "tests", "bench*"]) == ["a.py"]
+
+
 def test_only_the_path_below_the_root_counts(tree):
     cwd = tree("tests/project/torchperf-lint.toml", "tests/project/a.py", "build/project/b.py", "build/project/.git/")
     (cwd / "tests/project/torchperf-lint.toml").write_text("")

@@ -12,8 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torchperf_lint.evaluation_scripts import is_evaluation_script
 from torchperf_lint.model import Problem
-from torchperf_lint.settings import CONFIG_FILES, Settings, find_config, find_root, is_git_root, load, shown
+from torchperf_lint.settings import (
+    CONFIG_FILES,
+    DEFAULT_SKIP,
+    Settings,
+    find_config,
+    find_root,
+    is_git_root,
+    load,
+    shown,
+)
 from torchperf_lint.walk import SUFFIXES, Walk, reason
 
 MAX_FILES = 20_000
@@ -102,7 +112,13 @@ class Homes:
     def skips(self, path: Path, given: Path) -> bool:
         """Whether a file or directory is one that is reported on only when it is named."""
         home = self.of(path if path == given else path.parent, given)
-        return home.settings.skips(_relative(path, home.root))
+        relative = _relative(path, home.root)
+        if not home.settings.skips(relative):
+            return False
+        # By its own name alone, and nobody has said that names like it are to be skipped.
+        above = "/".join(relative.split("/")[:-1])
+        by_name = home.settings.default_skip == DEFAULT_SKIP and not (above and home.settings.skips(above))
+        return not (by_name and is_evaluation_script(path))
 
     def leaves_out(self, path: Path) -> bool:
         """Whether a walk from the working directory or the project's root would not come to `path`."""

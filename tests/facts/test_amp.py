@@ -50,6 +50,13 @@ def test_uses(snippet, expected):
     assert uses(snippet) == expected
 
 
+def test_names_that_come_with_a_star():
+    files = texts({"helpers.py": "from torch.cuda.amp import GradScaler", "a.py": "x = 1"})
+    files["a.py"] = "from helpers import *\n\ns = GradScaler()\nwith torch.cuda.amp.autocast():\n    pass\n"
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [use.dotted for use in legacy_uses(file)] == ["torch.cuda.amp.GradScaler", "torch.cuda.amp.autocast"]
+
+
 @pytest.mark.parametrize(
     "snippet",
     [

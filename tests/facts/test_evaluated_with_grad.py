@@ -33,6 +33,32 @@ def test_in_one_function(body, expected):
     assert _models(f"def run(model: nn.Module, other: nn.Module, data):\n{inner}\n") == expected
 
 
+TRAINED = """\
+for x in loader:
+    model.train()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("model.eval()\nfor x in loader:\n    model(x)", ["model"]),
+        ("model.eval()\nfor x in loader:\n    loss = model(x)\nprint(loss)", ["model"]),
+        ("model.eval()\nfor x in loader:\n    loss = model(x)\nloss.backward()", []),
+        ("model.eval()\nfor x in loader:\n    total += model(x)\ntotal.backward()", []),
+        ("for x in loader:\n    model(x)", []),
+        ("model.eval()\nfor x in loader:\n    attack(model, x)\n    model(x)", []),
+    ],
+)
+def test_below_the_training_of_the_same_function(after, expected):
+    lines = [LOADER, "total = 0", *TRAINED.splitlines(), *after.splitlines()]
+    inner = "\n".join("    " + line for line in lines)
+    assert _models(f"def run(model: nn.Module, optimizer, data):\n{inner}\n") == expected
+
+
 EVALUATE = """\
 def evaluate(model: nn.Module, data):
     model.eval()

@@ -10,6 +10,13 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 
 STEP = """\
+def to_numpy(x):
+    return x.detach().cpu().numpy()
+
+def shown(x):
+    print(x.detach())
+    return x
+
 def train(model: nn.Module, teacher: nn.Module, loader, optimizer, criterion):
     for x, y in loader:
 {body}
@@ -37,7 +44,8 @@ def train(loader, optimizer, criterion):
 def _found(text: str) -> list[tuple[int, int]]:
     files = texts(text)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
-    first = 1 + next(n for n, line in enumerate(files["a.py"].splitlines()) if line.startswith(("def ", "class ")))
+    starts = ("def train", "def once", "class ")
+    first = 1 + next(n for n, line in enumerate(files["a.py"].splitlines()) if line.startswith(starts))
     return [(found.site.record.line - first, found.end - first) for found in recorded_for_nobody(file)]
 
 
@@ -54,6 +62,11 @@ def _found(text: str) -> list[tuple[int, int]]:
         ("z = teacher(x)\nkept.append(z)\nz.detach()", []),
         ("z = teacher(x)\nprint(z.argmax(1))\nz.sum().backward()", []),
         ("with torch.no_grad():\n    z = teacher(x).data.cpu()", []),
+        ("d = teacher(x)\nz = d.rsample()\nz = z - 0.1 * d.log_prob(z)\nz = z.detach()", [(2, 5)]),
+        ("z = teacher(x)\nz = (z.sample() if y else z.mean).detach()", []),
+        ("z = teacher(x)\nz = (z.rsample() if y else z.mean).detach()", [(2, 3)]),
+        ("z = to_numpy(teacher(x))", [(2, 2)]),
+        ("z = shown(teacher(x))", []),
         ("z = criterion(x, y).detach()", []),
         ("z = teacher(x)", []),
         ("print(teacher(x).mean().item())", []),
@@ -101,3 +114,30 @@ def test_what_runs_once_is_left_alone():
 
 def test_a_tensor_made_without_gradients_freezes_nothing():
     assert _found(STEP.format(body="        y = torch.ones(1, requires_grad=False)\n        z = teacher(x).data.cpu()"))
+
+
+AGENT = """\
+class Agent:
+    def __init__(self, made):
+        self.critic, self.target = make(made), make(made)
+        {said}
+
+    def update(self, batches, optimizer, criterion):
+        for x, y in batches:
+            z = self.target(x)
+            loss = criterion(self.critic(x), (y + z).detach())
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "lines"),
+    [
+        ("self.target.load_state_dict(self.critic.state_dict())", 1),
+        ("self.parameters = list(self.target.parameters())", 1),
+        ("pass", 0),
+    ],
+)
+def test_what_is_asked_for_its_parameters_is_a_module(said, lines):
+    assert len(_found(AGENT.format(said=said))) == lines

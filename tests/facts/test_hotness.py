@@ -340,6 +340,22 @@ def test_a_loader_by_its_name_is_less_sure(loader, confidence):
     assert hot.confidence is confidence
 
 
+@pytest.mark.parametrize(
+    ("above", "kind"),
+    [("model.eval()", "eval"), ("model.eval(); model.train()", "step"), ("model.train(); model.eval()", "eval")],
+)
+def test_the_mode_set_last_above_a_loop_says_what_it_is(above, kind):
+    hot = hot_at(f"""
+        def both(model, loader):
+            {above}
+            for x in loader:
+                print(model(x.cuda()))  # <-
+            model.train()
+        """)
+    assert hot is not None
+    assert hot.kind == kind
+
+
 def test_a_loader_by_its_name_whose_batches_stay_is_only_possible():
     hot = hot_at("""
         def run(model, train_loader):

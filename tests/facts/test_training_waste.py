@@ -84,11 +84,53 @@ def test_the_rest_of_a_model(given, rest):
         ("y = other(x).detach()", False),
         ("y = net.name(x).detach()", False),
         ("net.body.requires_grad_(False); y = net(x).detach()", False),
+        ("net.head.weight.requires_grad = False; y = net(x).detach()", False),
+        ("real = torch.ones(3, requires_grad=False); y = net(x).detach()", True),
+        ("z = x.requires_grad_(); torch.autograd.grad(f(z), z, create_graph=True); y = net(x).detach()", True),
+        ("x.requires_grad = True; y = net(x).detach()", True),
     ],
 )
 def test_graphs_that_are_thrown_away(statement, thrown):
     text = f"{NET}def run(data, model, optimizer):\n        net = Net().cuda()\n        for x in DataLoader(data):\n"
     text += f"            {statement}\n            model(y).mean().backward()\n            optimizer.step()\n"
+    assert bool(list(thrown_graphs(file_of(text)))) is thrown
+
+
+LISTED = """
+    class Listed(nn.Module):
+        def __init__(self, widths):
+            super().__init__()
+            layers = []
+            for width in widths:
+                layers += [nn.Conv2d(3, width, 3), nn.ReLU()]
+            self.main = nn.Sequential(*layers)
+            self.init_weights()
+
+        def init_weights(self):
+            self.main[0].weight.data.normal_()
+
+        def forward(self, x):
+            return self.main(x)
+
+
+    class Pooled(nn.Module):
+        def forward(self, x):
+            return nn.AvgPool2d(2)(x)
+
+    """
+
+
+@pytest.mark.parametrize(
+    ("made", "thrown"),
+    [
+        ("Listed([8])", True),
+        ("Listed([8]) if data else Pooled()", False),
+        ("Pooled()", False),
+    ],
+)
+def test_networks_made_of_lists_of_layers(made, thrown):
+    text = f"{LISTED}def run(data, model, optimizer):\n        net = {made}\n        for x in DataLoader(data):\n"
+    text += "            y = net(x).detach()\n            model(y).mean().backward()\n            optimizer.step()\n"
     assert bool(list(thrown_graphs(file_of(text)))) is thrown
 
 

@@ -101,10 +101,11 @@ def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) 
 def _is_imported(file: SourceFile, written: str) -> bool:
     """Whether a chain begins with an import of torch or apex and ends in a name that matters: quick to tell."""
     head, _, rest = written.partition(".")
-    full = file.outline.imports.get(head, "")
+    full = file.outline.imports.get(head, head if file.outline.stars else "")
     if full.startswith("apex"):
         return True
-    return full.startswith("torch") and last_part(rest or full) in _NAMES
+    known = full.startswith("torch") or full in _NAMES  # the latter by `from helpers import *`
+    return known and last_part(rest or full) in _NAMES
 
 
 def _is_another_name(file: SourceFile, named: ast.expr) -> bool:

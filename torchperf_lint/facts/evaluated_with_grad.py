@@ -4,27 +4,56 @@
     for x, y in val_loader:
         correct += (model(x).argmax(1) == y).sum()
 
-Told by three things together: the function puts a model into evaluation mode, a loop over a loader follows it, and the
-loop calls that very model. Whatever may ask for gradients, anywhere near, leaves it unsaid.
+Told by three things together: the function puts a model into evaluation mode, a loop follows that does not train, and
+the loop runs that very model, itself or through a helper. Whatever may ask for gradients, anywhere near, leaves it
+unsaid.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.records import Call, Region
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.cold import COLD_NAME, NOT_TRAINING_NAME
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.loop import EVERY_INPUT, FEW_TURNS
+from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.records import Call, Function, Outline, Region
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.trainable import may_freeze
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _GRADIENTS = pattern(
     r"grad\b|_grad|requires_grad|inference_mode|backward|attack|adversar|salien|attribut|create_graph|autograd|"
-    r"optimizer\.step|\.train\((?:True)?\)|forces\b|torch\.func\b|jacobian|hessian|enable_grad|fabric|accelerator"
+    r"optimizer\.step|forces\b|torch\.func\b|jacobian|hessian|enable_grad|fabric|accelerator"
 )
-"""What gradients may be for, or what switches them off, in the text of a function."""
-_FROZEN = pattern(r"requires_grad_?\s*(?:=\s*|\()False|\.freeze\(|jit\.load|onnx|TensorRT|trt\b")
+"""What gradients may be for, or what switches them off, in the text of a loop or of a model."""
+_AROUND = pattern(
+    r"set_grad_enabled|attack|adversar|salien|create_graph|autograd\.(?:grad|functional)|forces\b|torch\.func\b|jacobian|"
+    r"hessian|enable_grad|fabric|accelerator"
+)
+"""What the code around a loop may want gradients for; that it trains as well, elsewhere, says nothing of the loop."""
+_FROZEN = pattern(r"\.freeze\(|jit\.load|onnx|TensorRT|trt\b|set_grad_enabled\(False")
+_NO_PARTS = frozenset(
+    "eval train to cuda cpu half float bfloat16 parameters named_parameters modules named_modules children buffers "
+    "state_dict load_state_dict zero_grad requires_grad_ apply register_buffer generate share_memory".split()
+)
+"""Methods of modules that run nothing, and one that switches gradients off itself."""
+_NAME = pattern(r"[\w.]+")
+_SHOWS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
+"""Functions that make a few pictures for people to look at."""
+_PICTURES = pattern(
+    r"save_image|savefig|imsave|imwrite|make_grid|add_image|\bplt\.|samp(?:le)?s?\b[^=\n]*=[^=]", re.IGNORECASE
+)
+"""What the same is told by in the text of a loop."""
+_WRAPS = pattern(r"DataParallel\(\)|\.cuda\(\)$|\.to\(\)$")
 _UP = 2
 
 
@@ -33,32 +62,31 @@ class Evaluated(NamedTuple):
 
     site: Site
     model: str
-    line: int
-    """Where the model is put into evaluation mode."""
+    place: tuple[str, int]
+    """The path and line where the model is put into evaluation mode."""
     head: int
     """The line of the loop."""
+    hot: Hot
 
 
 def put_into_evaluation(file: SourceFile) -> Iterator[tuple[Call, str]]:
-    """Calls of `model.eval()` in functions, with the chain of the model."""
+    """Calls of `model.eval()`, with the chain of the model."""
     for call in file.outline.calls:
         model, _, method = call.callee.rpartition(".")
-        if method == "eval" and model and call.function != 0 and "?" not in model and "()" not in model:
+        if method == "eval" and model and "?" not in model and "()" not in model:
             yield call, model
 
 
 def evaluated_with_grad(file: SourceFile) -> Iterator[Evaluated]:
     """The first call of each evaluated model in each such loop of a file."""
     for call, model in put_into_evaluation(file):
-        if _says_more(file, call.function) or _FROZEN.search(file.text):
-            continue
         if any(site.call.args or site.call.keywords for site in file.calls_among([call])):
             continue  # `frame.eval("a + b")`
         for number, region in enumerate(file.outline.regions):
-            if _follows(region, call):
-                found = _called_in(file, number, region, model)
+            if _follows(region, call) and _stays(file, call, region, model) and not says_more(file, region):
+                found = evaluated_in(file, number, model)
                 if found is not None:
-                    yield Evaluated(found, model, call.line, region.head)
+                    yield Evaluated(found[0], model, (file.path, call.line), region.head, found[1])
 
 
 def _follows(region: Region, call: Call) -> bool:
@@ -66,23 +94,127 @@ def _follows(region: Region, call: Call) -> bool:
     return region.kind == "loop" and region.function == call.function and region.start[0] > call.line
 
 
-def _called_in(file: SourceFile, number: int, region: Region, model: str) -> Site | None:
-    hotness = file.project.hotness
-    loop = hotness.loops.at(file.path, number)
-    if loop is None or loop.kind != "eval":
-        return None
-    records = [
-        call
-        for call in file.outline.calls
-        if call.callee == model and call.function == region.function and _within(file, call.region, number)
+def _stays(file: SourceFile, call: Call, region: Region, model: str) -> bool:
+    """Whether a model is in evaluation mode all through a loop: `eval` is the last said before, nothing within."""
+    modes = [
+        (other.line, other.callee)
+        for other in file.outline.calls
+        if other.callee in (f"{model}.train", f"{model}.eval") and other.function == call.function
     ]
-    for site in file.calls_among(records[:1]):
-        position = file.span(site.call)[0]
-        if site.hot is None or not hotness.grad_mode.records(file.path, position):
+    before = [callee for line, callee in sorted(modes) if line < region.start[0]]
+    within = [callee for line, callee in modes if region.start[0] <= line <= region.end[0]]
+    return before[-1] == f"{model}.eval" and f"{model}.train" not in within
+
+
+def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] | None:
+    """The first call in a loop that runs a model with gradients recorded, and why it is hot."""
+    region = file.outline.regions[number]
+    loop = file.project.hotness.loops.at(file.path, number)
+    if (loop is not None and loop.kind != "eval") or _FROZEN.search(file.text) or may_freeze(file.text):
+        return None
+    inside = [c for c in file.outline.calls if c.function == region.function and _within(file, c.region, number)]
+    for run in file.calls_among(inside):
+        if not _runs(file, run, model):
             continue
-        if not model_switches_off(file, site):
-            return site
+        site = _innermost(file, run, model)
+        hot = site.hot if loop is not None else _repeated(file, site, region)
+        if hot is None or hot.kind != "eval" or not file.project.hotness.grad_mode.records(file.path, site.start):
+            return None
+        if model_switches_off(file, site):
+            return None
+        sure = hot.confidence.at_least(Confidence.LIKELY)  # that it runs a model in evaluation mode tells the rest
+        return site, hot if sure else replace(hot, confidence=Confidence.LIKELY)
     return None
+
+
+def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
+    """Why a call is hot in a loop that is nothing but one that runs a model in evaluation mode."""
+    hotness, function = file.project.hotness, file.outline.functions[site.function]
+    few = region.turns is not None and region.turns <= FEW_TURNS
+    if few or site.hot is not None or not hotness.turns(file.path, site.record.region):
+        return None
+    if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _SHOWS.search(function.name):
+        return None
+    if _PICTURES.search("\n".join(file.lines[region.head - 1 : region.end[0]])):
+        return None
+    callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
+    if callers and not any(hotness.unguarded(caller.path, caller.call.region) for caller in callers):
+        return None  # every thousandth step
+    because = f"it runs each turn of the loop `{region.detail}` (line {region.head}), in evaluation mode"
+    when = f"{EVERY_INPUT} (`{region.detail}`, line {region.head})"
+    return Hot("eval", because, when, Confidence.LIKELY, file.path, region.head)
+
+
+def _runs(file: SourceFile, site: Site, model: str) -> bool:
+    """Whether a call runs a model: itself, by a method of the project, or by a helper that calls it."""
+    callee = site.record.callee
+    if callee == model or _is_wrapped(file, site, model):
+        return bool(site.call.args or site.call.keywords)
+    owner, _, method = callee.rpartition(".")
+    targets = file.project.types.targets(file.path, site.function, callee)
+    if not targets or method in _NO_PARTS:
+        return False
+    if owner == model:
+        return all(file.project.hotness.loops.inference.modules.run_by(key) for key in targets)
+    return all(_hands_on(file, site, key, model) for key in targets)
+
+
+def _is_wrapped(file: SourceFile, site: Site, model: str) -> bool:
+    """Whether what is called is the model on its device, or spread over several: `parallel = DataParallel(model)`."""
+    bound = [
+        file.lines[b.line - 1]
+        for b in file.outline.bindings
+        if b.target == site.record.callee and _WRAPS.search(b.value)
+    ]
+    return any(model in _NAME.findall(line.partition("=")[2].replace(".cuda", "").replace(".to", "")) for line in bound)
+
+
+def _hands_on(file: SourceFile, site: Site, key: FunctionKey, model: str) -> bool:
+    """Whether a helper calls the model: that of the same object, or the one that it is given."""
+    project = file.project
+    function = project.index.function(key)
+    if model.startswith("self."):
+        name = model if site.record.callee.startswith("self.") else ""
+    elif _closes_over(function, site, model):
+        name = model
+    else:
+        given = (p.name for p in function.parameters[function.bound :])
+        name = next((p for p in given if _chain_of(argument_for(site.call, function, p)) == model), "")
+    outline = project.index.outlines[key.path]
+    calls = [c for c in outline.calls if c.callee == name and c.function == key.index] if name else []
+    return bool(calls) and not any(_in_a_loop(outline, c) for c in calls)  # who loops himself is judged himself
+
+
+def _in_a_loop(outline: Outline, call: Call) -> bool:
+    region = call.region
+    while region >= 0 and outline.regions[region].kind not in ("loop", "function"):
+        region = outline.regions[region].parent
+    return region >= 0 and outline.regions[region].kind == "loop"
+
+
+def _closes_over(function: Function, site: Site, model: str) -> bool:
+    """Whether a function inside the one that calls it sees the model as it is."""
+    return (
+        function.parent == site.function and function.parent > 0 and model not in [p.name for p in function.parameters]
+    )
+
+
+def _innermost(file: SourceFile, site: Site, model: str) -> Site:
+    """The call of the model itself, where a function within this one makes it and nothing else calls that."""
+    for key in file.project.types.targets(file.path, site.function, site.record.callee):
+        function = file.project.index.function(key)
+        if (
+            key.path == file.path
+            and _closes_over(function, site, model)
+            and len(file.project.hotness.callers[key]) == 1
+        ):
+            inner = [c for c in file.outline.calls if c.callee == model and c.function == key.index]
+            return next(file.calls_among(inner), site)
+    return site
+
+
+def _chain_of(node: ast.expr | None) -> str:
+    return chain(node) if node is not None else ""
 
 
 def _within(file: SourceFile, inner: int, loop: int) -> bool:
@@ -108,19 +240,49 @@ def _says_more_in(body: Body | None, function: int) -> bool:
     return _GRADIENTS.search("".join(body.lines[record.line - 1 : record.end_line])) is not None
 
 
-def _says_more(file: SourceFile, function: int, hops: int = _UP) -> bool:
-    """Whether a function, what it stands in, or what calls it says anything about gradients."""
+def says_more(file: SourceFile, region: Region, hops: int = _UP) -> bool:
+    """Whether a loop says anything about gradients, or what it stands in or is called by asks for some."""
     project = file.project
-    pending = [(FunctionKey(file.path, function), hops)]
+    if _GRADIENTS.search("\n".join(file.lines[region.head - 1 : region.end[0]])) or _is_trained_on(file, region):
+        return True
+    pending = [(FunctionKey(file.path, region.function), hops)]
     while pending:
         key, left = pending.pop()
         if key.index == 0:
             continue
-        if _says_more_in(project.body(key.path), key.index):
+        if _wants_in(project.body(key.path), key.index):
             return True
         parent = project.index.function(key).parent
         if parent > 0:
             pending.append((FunctionKey(key.path, parent), left))
-        if left:
-            pending += [(FunctionKey(s.path, s.call.function), left - 1) for s in project.hotness.callers.get(key, ())]
+        for site in project.hotness.callers.get(key, ()) if left else ():
+            if _goes_back(project.body(site.path), site):
+                return True
+            pending.append((FunctionKey(site.path, site.call.function), left - 1))
     return False
+
+
+def _is_trained_on(file: SourceFile, region: Region) -> bool:
+    """Whether `backward` runs below a loop on something that the loop binds or adds to."""
+    body = file.project.body(file.path)
+    if body is None:
+        return True
+    below = {name for name, line in body.backward_operands(region.function).items() if line > region.end[0]}
+    bound = (d for name in below for d in body.definitions(region.function).get(name, ()))
+    return any(region.start <= d.at < region.end for d in bound)
+
+
+def _wants_in(body: Body | None, function: int) -> bool:
+    """Whether the text of a function speaks of what gradients of an evaluation are for."""
+    if body is None:
+        return True
+    record = body.outline.functions[function]
+    return _AROUND.search("".join(body.lines[record.line - 1 : record.end_line])) is not None
+
+
+def _goes_back(body: Body | None, site: CallSite) -> bool:
+    """Whether a caller runs `backward` on what it gets: an evaluation that hands out a loss to train on."""
+    if body is None:
+        return True
+    taken, equals, _ = body.lines[site.call.line - 1].partition("=")
+    return bool(equals) and not body.backward_operands(site.call.function).keys().isdisjoint(_NAME.findall(taken))

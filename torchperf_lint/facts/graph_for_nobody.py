@@ -10,13 +10,16 @@ From the call its value is followed through arithmetic and names; all ways have 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.trainable import is_without_parameters, may_freeze
 from torchperf_lint.patterns import pattern
 
 _ENDS = frozenset(("detach", "argmax", "argmin"))
@@ -26,11 +29,18 @@ _READS = frozenset(("item", "tolist"))
 _PASSES = frozenset(
     "cpu cuda to float half double contiguous clone view reshape squeeze unsqueeze flatten permute transpose t expand "
     "repeat mean sum max min clamp clip exp log sqrt abs pow mul div add sub relu sigmoid tanh softmax log_softmax "
-    "gather sort topk chunk split cat stack minimum maximum where squeeze amax amin type type_as expand_as".split()
+    "gather sort topk chunk split cat stack minimum maximum where squeeze amax amin type type_as expand_as rsample "
+    "log_prob entropy".split()
 )
 _LOOKS = frozenset("shape dtype device ndim size dim numel".split())
+_OF_A_DISTRIBUTION = frozenset("mean loc mode probs logits".split())
+_ASKS = frozenset(("parameters", "named_parameters", "load_state_dict"))
+_TO_THE_HOST = pattern(r"(?:^|[._])(?:\w*numpy|to_?np|detach\w*)$")
+"""Functions of projects that may detach what they are given, by their names."""
+_STEPS_ITSELF = pattern(r"optim|sched|scaler", re.IGNORECASE)
+"""What keeps a state and is no module, by its name."""
 _FROZEN = pattern(
-    r"\.requires_grad\s*=[^=]|requires_grad_?\(|toggle_grad|freeze\w*\(|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
+    r"toggle_grad|set_grad_enabled|jit\.(?:load|trace)|onnx|TensorRT|trt\b|"
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
 )
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
@@ -50,10 +60,10 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if _FROZEN.search(file.text):
+    if _FROZEN.search(file.text) or may_freeze(file.text):
         return
     ending = {call.function for call in file.outline.calls if last_part(call.callee) in ("detach", "argmax")}
-    ending |= {c.function for c in file.outline.calls if ".data." in c.callee}
+    ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}
     records = [call for call in file.outline.calls if call.function in ending and _is_plain(call)]
     for site in file.calls_among(records):
         if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not site.call.args:
@@ -71,7 +81,23 @@ def _is_plain(call: Call) -> bool:
 
 
 def _is_module(file: SourceFile, site: Site) -> bool:
-    return file.value(site.call.func, site).kind == "module"
+    """Whether a module is called that may have parameters: what only pools or scales records nothing by itself."""
+    if not _is_one(file, site, site.call.func):
+        return False
+    things = file.project.types.things(file.path, site.function, site.record.callee)
+    return not things or not all(t.kind == "external" and is_without_parameters(t.dotted) for t in things)
+
+
+def _is_one(file: SourceFile, site: Site, named: ast.expr) -> bool:
+    """Whether something is a module: by what it is made of, or because the object asks it for its parameters."""
+    value, written = file.value(named, site), chain(named)
+    if value.kind != "unknown" or not written.startswith("self.") or _STEPS_ITSELF.search(written):
+        return value.kind == "module"
+    own = file.outline.functions[site.function].class_index
+    asked = (call for call in file.outline.calls if call.callee.rpartition(".")[0] == written)
+    return any(
+        last_part(call.callee) in _ASKS and file.outline.functions[call.function].class_index == own for call in asked
+    )
 
 
 def _at_once(file: SourceFile, site: Site) -> bool:
@@ -120,7 +146,7 @@ class _Ways:
         parent = self.around.parents.get(node)
         if isinstance(parent, ast.Attribute):
             return self._of_attribute(parent)
-        if isinstance(parent, ast.BinOp | ast.UnaryOp):
+        if isinstance(parent, ast.BinOp | ast.UnaryOp) or (isinstance(parent, ast.IfExp) and node is not parent.test):
             return [parent]
         if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.ctx, ast.Load):
             return [parent]
@@ -138,7 +164,7 @@ class _Ways:
             return []
         call = self.around.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node:
-            return None
+            return [node] if node.attr in _OF_A_DISTRIBUTION else None
         if node.attr in _ENDS:
             self.lines.add(call.lineno)
             return []
@@ -152,8 +178,26 @@ class _Ways:
             return []
         if denoted.startswith("torch.") and last_part(denoted) in _PASSES:
             return [call]
+        if self._is_detached_by(call):
+            self.lines.add(call.lineno)
+            return []
         named = chain(call.func).removeprefix("self.").isidentifier()
-        return [call] if named and self.file.value(call.func, self.site).kind == "module" else None
+        return [call] if named and _is_one(self.file, self.site, call.func) else None
+
+    def _is_detached_by(self, call: ast.Call) -> bool:
+        """Whether a function of the project detaches the one thing it is given: `to_numpy(action)`."""
+        project, callee = self.file.project, chain(call.func)
+        targets = project.types.targets(self.file.path, self.site.function, callee) if len(call.args) == 1 else []
+        return bool(targets) and all(self._detaches(key) for key in targets)
+
+    def _detaches(self, key: FunctionKey) -> bool:
+        body, function = self.file.project.body(key.path), self.file.project.index.function(key)
+        given = [parameter.name for parameter in function.parameters[function.bound :]]
+        if body is None or not given:
+            return False
+        returned = [ast.unparse(node) for node in body.returns(key.index)]
+        ways = (f"{given[0]}.detach()", f"{given[0]}.cpu().detach()", f"{given[0]}.data.", f"{given[0]}.cpu().data.")
+        return any(text.startswith(ways) for text in returned)
 
     def _of_target(self, target: ast.expr, value: ast.expr) -> list[ast.expr] | None:
         names = target.elts if isinstance(target, ast.Tuple) else [target]

@@ -173,6 +173,10 @@ class Hotness:
             index = regions[index].parent
         return looped
 
+    def unguarded(self, path: str, index: int) -> bool:
+        """Whether no guard inside its function keeps the code in a region from running whenever that does."""
+        return self._climb(path, index)[1]
+
     def _from_loop(self, path: str, index: int) -> Hot | None:
         loop = self.loops.at(path, index)
         if loop is None:

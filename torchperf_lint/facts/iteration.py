@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -82,6 +83,7 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
 
 
 _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
+_COUNTS = frozenset(("range", "len", "list", "sorted", "next", "getattr"))
 _OF_A_MODULE = pattern(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
 
 
@@ -143,7 +145,25 @@ def _moved(value: Value, argument: ast.expr) -> Value:
     return value
 
 
-def over_loader(values: Values, iterated: Value, frame: Frame) -> Value | None:
-    """The batch that a loop over `iterated` gets, alone or in a tuple with an index; None for other loops."""
-    found = element(values, iterated, frame)
-    return next((value for value in (found, *found.items) if value.kind == "batch" and value.origins), None)
+def over_loaders(values: Values, iterated: Value, frame: Frame) -> tuple[Value, ...]:
+    """The batches that a loop over `iterated` gets: alone, beside an index, one of each loader that is zipped."""
+    return tuple(_batches(element(values, iterated, frame), 3))
+
+
+def _batches(value: Value, depth: int) -> Iterator[Value]:
+    if value.kind == "batch" and value.origins:
+        yield value
+    elif depth:
+        for part in value.items:
+            yield from _batches(part, depth - 1)
+
+
+def handed_through(values: Values, node: ast.expr, frame: Frame) -> tuple[Value, ...]:
+    """The batches that a loop over `track("Train", loader)` gets: of a call that nobody knows, given one loader."""
+    if not isinstance(node, ast.Call) or values.types.targets(frame.path, frame.function, chain(node.func)):
+        return ()
+    if isinstance(node.func, ast.Name) and node.func.id in _COUNTS:
+        return ()
+    given = [values.of(part, frame) for part in node.args if isinstance(part, ast.Name | ast.Attribute)]
+    loaders = [value for value in given if value.kind == "loader"]
+    return over_loaders(values, loaders[0], frame) if len(loaders) == 1 else ()

@@ -11,7 +11,7 @@ from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_EVALUATION, EVERY_STEP, Loop
 from torchperf_lint.facts.module_calls import MODEL_NAME
-from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
@@ -19,7 +19,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _EVALUATION_NAME = pattern(
-    r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
+    r"(?:^|_)(?:val|vali|valid|validate|validation|eval|evaluate|evaluation|test|testing|predict|prediction|infer|inference|"
     r"extract|encode|embed|generate|sample|score)(?:_|$)",
     re.IGNORECASE,
 )
@@ -190,7 +190,16 @@ class LoaderLoops:
             return True
         if self._runs_without_grad(path, index):
             return True
-        return self._modes_set.get((path, function.region)) == {"eval"}
+        return self._mode_above(path, index) == "eval"
+
+    def _mode_above(self, path: str, index: int) -> str:
+        """The mode that models were put into last, above a loop in its function; the only one, wherever it is set."""
+        outline = self.index.outlines[path]
+        region = outline.regions[index]
+        modes = self._modes_set.get((path, outline.functions[region.function].region), [])
+        above = [name for at, name in modes if at < region.start]
+        named = {name for _, name in modes}
+        return above[-1] if above else next(iter(named)) if len(named) == 1 else ""
 
     def _runs_without_grad(self, path: str, index: int) -> bool:
         return self.without_grad.around(path, index) or self.without_grad.inside(path, index)
@@ -202,19 +211,19 @@ class LoaderLoops:
         function = outline.functions[region.function]
         if _TRAINING_NAME.search(function.qualname) or _TRAINING_NAME.search(last_part(region.iterable)):
             return True
-        if "train" in self._modes_set.get((path, function.region), ()):
+        if any(name == "train" for _, name in self._modes_set.get((path, function.region), ())):
             return True
         return any(_TRAINING_CALL.search(last_part(call.callee)) for call in self.calls.directly_in(path, index))
 
     @cached_property
-    def _modes_set(self) -> dict[tuple[str, int], set[str]]:
-        """(path, region of a function) -> which of `.eval()` and `.train()` it calls."""
-        found: dict[tuple[str, int], set[str]] = {}
+    def _modes_set(self) -> dict[tuple[str, int], list[tuple[Position, str]]]:
+        """(path, region of a function) -> the places of its `.eval()` and `.train()`, and which of them, in order."""
+        found: dict[tuple[str, int], list[tuple[Position, str]]] = {}
         for path, outline in self.index.outlines.items():
-            modes: dict[int, set[str]] = {}
             for call in outline.calls:
                 name = last_part(call.callee)
                 if name in ("eval", "train") and "." in call.callee:
-                    modes.setdefault(outline.functions[call.function].region, set()).add(name)
-            found.update({(path, region): names for region, names in modes.items()})
-        return found
+                    found.setdefault((path, outline.functions[call.function].region), []).append(
+                        ((call.line, call.column), name)
+                    )
+        return {key: sorted(modes) for key, modes in found.items()}

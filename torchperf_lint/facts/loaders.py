@@ -11,7 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import is_cuda_type, target_device
 from torchperf_lint.facts.handed_out import handed_out
 from torchperf_lint.facts.hot import Hot
-from torchperf_lint.facts.iteration import over_loader
+from torchperf_lint.facts.iteration import handed_through, over_loaders
 from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -130,8 +130,8 @@ class Loaders:
         if node is None or body is None:
             return ()
         frame = Frame(path, function, body.at(node))
-        batch = over_loader(self.values, self.values.of(node, frame), frame)
-        return batch.origins if batch is not None else ()
+        found = over_loaders(self.values, self.values.of(node, frame), frame)
+        return tuple(o for batch in found or handed_through(self.values, node, frame) for o in batch.origins)
 
     @cached_property
     def _copies(self) -> dict[Origin, list[BatchCopy]]:

@@ -9,7 +9,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.effects import names_in
-from torchperf_lint.facts.records import Region
+from torchperf_lint.facts.records import Position, Region
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.model import Confidence
 
@@ -122,6 +122,8 @@ def _name_outlives(
     before = [d for d in definitions if loop not in d.block]
     if any(d.block[-1] == loop or d.how == "loop" for d in inside) or (inside and not before and not is_parameter):
         return None
+    if before and not inside and all(_each_step(spot, d.at) for d in before):
+        return None
     bounded = any(_is_bounded(d.value) for d in before)
     return Confidence.POSSIBLE if inside or bounded or _is_emptied(spot, store, region) else Confidence.CERTAIN
 
@@ -132,11 +134,24 @@ def _attribute_outlives(spot: Spot, store: Store, written: str, body: Body) -> C
     for statement in spot.file.enclosing(spot.function).parents:
         if not isinstance(statement, ast.Assign) or statement is store.statement:
             continue
-        if not any(chain(t) == written for t in statement.targets) or _reads(statement.value, written):
+        if not any(chain(t) == written for t in _targets(statement)) or _reads(statement.value, written):
             continue
+        if region is not None and body.at(statement) < region.start and _each_step(spot, body.at(statement)):
+            return None
         if region is None or region.start <= body.at(statement) < region.end:
             return None if _in_every_turn(spot, statement, body, region) else Confidence.POSSIBLE
     return Confidence.POSSIBLE if _is_emptied(spot, store, region) else Confidence.LIKELY
+
+
+def _targets(statement: ast.Assign) -> list[ast.expr]:
+    """What an assignment binds, one by one: `self.a, self.b = [], []`."""
+    return [e for t in statement.targets for e in (t.elts if isinstance(t, ast.Tuple) else [t])]
+
+
+def _each_step(spot: Spot, at: Position) -> bool:
+    """Whether a place runs in every step: what is made there lives for a step, whatever loop over its parts follows."""
+    hot = spot.file.project.hotness.at(spot.file.path, at)
+    return hot is not None and hot.kind == "step" and not hot.optional
 
 
 def _in_every_turn(spot: Spot, statement: ast.stmt, body: Body, region: Region | None) -> bool:

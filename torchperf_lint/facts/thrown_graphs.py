@@ -3,7 +3,8 @@
     fake = generator(noise).detach()
     targets = self.teacher(images).softmax(-1).detach()
 
-Told by the network having parameters that nothing freezes, and by gradients being recorded where it is called.
+Told by the network having parameters that nothing freezes, and by gradients being recorded where it is called. What
+a file says of the gradients of tensors, as gradient penalties do, does not matter: through `detach` none comes back.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from collections.abc import Iterator
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spots import hot_functions, hot_nodes
-from torchperf_lint.facts.trainable import class_records, is_of_a_library, speaks_of_freezing, trainable_parts
+from torchperf_lint.facts.trainable import class_may_record, holds_layers, is_of_a_library, may_freeze
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
 _KINDS = frozenset({"step", "forward", "rollout"})
-_GRADIENTS = ("autograd.grad", "create_graph", "torch.func", "checkpoint(", "autocast_cache", "make_graphed_callables")
-"""Where graphs are for something else, or switching gradients off has other effects."""
+_GRADIENTS = ("torch.func", "checkpoint(", "autocast_cache", "make_graphed_callables")
+"""Where switching gradients off has other effects. Who asks autograd for gradients gets none through `detach`."""
+_WRAPPERS = pattern(r"^torch\.nn\.(?:parallel\.)?(?:Distributed)?DataParallel\(\)$")
 
 
 def thrown_graphs(file: SourceFile) -> Iterator[tuple[Site, ast.Call, Value]]:
     """The calls of networks in hot code whose result is detached, with the call of `detach` and what the network is."""
-    if file.mentions(_GRADIENTS) or not hot_functions(file) or speaks_of_freezing(file.text):
+    if file.mentions(_GRADIENTS) or not hot_functions(file) or may_freeze(file.text):
         return
     for end in hot_nodes(file, ast.Call):
         detach = end.expression
@@ -64,11 +67,12 @@ def _site(file: SourceFile, call: ast.Call) -> Site | None:
 
 
 def _trains(file: SourceFile, site: Site) -> bool:
-    """Whether what is called is one network with parameters, and nothing says that they take no gradients."""
+    """Whether what is called has parameters, whichever network it is, and nothing says that they take no gradients."""
     project = file.project
     things = project.types.things(file.path, site.function, site.record.callee)
     if is_of_a_library(things):
         return True
-    if len(things) != 1 or things[0].kind != "instance" or not project.types.is_module_class(things[0]):
-        return False
-    return class_records(project, things[0]) and bool(trainable_parts(project, things[0]))
+    networks = [thing for thing in things if not _WRAPPERS.match(thing.dotted)]
+    return bool(networks) and all(
+        n.kind == "instance" and class_may_record(project, n) and holds_layers(project, n) for n in networks
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import Thing
@@ -17,13 +17,30 @@ _LAYERS = frozenset(
     "TransformerEncoderLayer TransformerDecoderLayer MultiheadAttention".split()
 )
 """Classes of torch.nn whose parameters are worth a saving."""
+_PLAIN_LAYERS = frozenset(
+    "Upsample UpsamplingNearest2d UpsamplingBilinear2d AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d "
+    "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Identity PixelShuffle PixelUnshuffle "
+    "ReflectionPad2d ReplicationPad2d ZeroPad2d".split()
+)
+"""Classes of torch.nn without parameters: what they compute of a batch records nothing."""
+_OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 _LIBRARIES = pattern(
     r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
     r"transformers\.(?:Auto)?\w*Model\w*|torchvision\.models\.get_model)\(\)"
 )
-_SETTLES = pattern(r"requires_grad|freez|frozen|add_param_group|peft|lora|trainable|param_groups?\b", re.IGNORECASE)
+_SETTLES = pattern(
+    r"requires_grad|freez|frozen|add_param_group|peft|(?<!exp)lora|trainable|param_groups?\b", re.IGNORECASE
+)
+_FREEZES = pattern(
+    r"\bp(?:aram\w*)?\.requires_grad\b|\.requires_grad\b(?!_)(?!\s*=\s*True\b)|requires_grad_\((?!\)|True\b)|"
+    r"(?:freez|frozen|trainable)\w*\s*[(=:]|peft|(?<!exp)lora|\b(?:set|toggle|switch)_(?:requires_)?grad\b",
+    re.IGNORECASE,
+)
+"""What may switch off the gradients of parameters; a tensor that is asked for its own is nothing of the kind."""
 _STOPS = pattern(r"no_grad|inference_mode|detach|set_grad_enabled|stop_grad|autograd|\.data\b")
+_PREPARES = pattern(r"init|reset|load|save|weight|copy|(?:^|_)ema(?:_|$)|update", re.IGNORECASE)
+"""Methods that write into parameters outside of autograd, by their names; no gradient passes there anyway."""
 _DEPTH = 3
 _MOVES = frozenset({"to", "cuda", "train", "eval", "float", "half"})
 
@@ -33,6 +50,11 @@ def speaks_of_freezing(text: str) -> bool:
     return _SETTLES.search(text) is not None
 
 
+def may_freeze(text: str) -> bool:
+    """Whether a text may switch off gradients of parameters: less than speaking of them, as tensors have some too."""
+    return _FREEZES.search(text) is not None
+
+
 def is_of_a_library(things: Sequence[Thing]) -> bool:
     """Whether all that something may be are whole models that a library makes."""
     return bool(things) and all(t.kind == "external" and _LIBRARIES.match(t.dotted) for t in things)
@@ -40,10 +62,17 @@ def is_of_a_library(things: Sequence[Thing]) -> bool:
 
 def class_records(project: Project, cls: Thing) -> bool:
     """Whether no file of a class and its bases says which parameters take gradients, and no method stops them."""
-    for part in project.index.ancestry(cls):
-        if part.kind == "class" and (_SETTLES.search(project.text(part.path)) or _stops(project, part)):
-            return False
-    return True
+    return _records(project, cls, speaks_of_freezing)
+
+
+def class_may_record(project: Project, cls: Thing) -> bool:
+    """Whether no file of a class and its bases may freeze parameters, and no method stops gradients."""
+    return _records(project, cls, may_freeze)
+
+
+def _records(project: Project, cls: Thing, frozen: Callable[[str], bool]) -> bool:
+    parts = [part for part in project.index.ancestry(cls) if part.kind == "class"]
+    return not any(frozen(project.text(part.path)) or _stops(project, part) for part in parts)
 
 
 def _stops(project: Project, cls: Thing) -> bool:
@@ -52,7 +81,14 @@ def _stops(project: Project, cls: Thing) -> bool:
     if body is None:
         return True
     methods = [functions[number] for number in project.index.record(cls).methods.values()]
+    methods = [method for method in methods if not _PREPARES.search(method.name)]
     return any(_STOPS.search("".join(body.lines[m.line - 1 : m.end_line])) for m in methods)
+
+
+def is_without_parameters(dotted: str) -> bool:
+    """Whether what is made by a class of torch.nn has no parameters: `torch.nn.Upsample()`."""
+    made = _OF_TORCH.match(dotted)
+    return made is not None and made.group(1) in _PLAIN_LAYERS
 
 
 def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:
@@ -89,6 +125,33 @@ def has_parameters(project: Project, path: str, function: int, value: ast.expr, 
         return any(has_parameters(project, path, function, part, depth) for part in value.args)
     made = thing.dotted.removesuffix("()")
     return is_of_a_library(things) or (made.startswith("torch.nn.") and made.rpartition(".")[2] in _LAYERS)
+
+
+def holds_layers(project: Project, cls: Thing, depth: int = _DEPTH) -> bool:
+    """Whether a module of the project makes layers with parameters anywhere in its methods, in lists and loops too."""
+    if depth <= 0 or not project.types.is_module_class(cls):
+        return False
+    for part in project.index.ancestry(cls):
+        if part.kind != "class":
+            continue
+        methods = set(project.index.record(part).methods.values())
+        for call in project.index.outlines[part.path].calls:
+            if call.function in methods and _makes_a_layer(project, part.path, call.function, call.callee, depth):
+                return True
+    return False
+
+
+def _makes_a_layer(project: Project, path: str, function: int, callee: str, depth: int) -> bool:
+    things = project.types.things(path, function, f"{callee}()")
+    if is_of_a_library(things):
+        return True
+    for thing in things:
+        if thing.kind == "instance" and holds_layers(project, thing, depth - 1):
+            return True
+        made = thing.dotted.removesuffix("()")
+        if made.startswith("torch.nn.") and made.rpartition(".")[2] in _LAYERS:
+            return True
+    return False
 
 
 def _class_has(project: Project, cls: Thing, depth: int) -> bool:

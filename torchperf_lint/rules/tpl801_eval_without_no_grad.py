@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
 from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
 from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.target_networks import trained_through_targets
 from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.volatile import Fed, fed_volatile
 from torchperf_lint.model import Finding, Severity
 from torchperf_lint.rule import SourceRule
 
@@ -18,12 +22,14 @@ class EvalWithoutNoGrad(SourceRule):
     """A model is evaluated while autograd records: `model.eval()` without `torch.no_grad()`.
 
     ## What it does
-    Flags the call of a model in a loop over a loader, in a function that has put that model into evaluation mode, where
-    nothing switches gradients off: no `with`, no decorator, no caller, nothing in the model's own code. Functions that
-    speak of gradients in any way (attacks, attributions, forces) are left alone, and so are files that freeze
-    parameters. In a training function it flags a model that a flag puts into evaluation mode where the same flag
-    decides over the backward pass, and one that is evaluated after the step. Also calls of a model in code that runs
-    every step whose whole output is detached afterwards, as targets and actions in reinforcement learning are.
+    Flags the call of a model in a loop, itself or through a helper, where the function, its caller or its object has
+    put that model into evaluation mode and nothing switches gradients off: no `with`, no decorator, no caller, nothing
+    in the model's own code. Functions that speak of gradients in any way (attacks, attributions, forces) are left
+    alone, and so are files that freeze parameters. In a training function it flags a model that a flag puts into
+    evaluation mode where the same flag decides over the backward pass, and one that is evaluated after the step. Also
+    calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
+    reinforcement learning are, calls of target networks that a loss goes back through, and calls on a
+    `Variable(x, volatile=True)`, which does nothing since torch 0.4.
 
     ## Why it is slow
     `eval()` changes dropout and batch normalisation; it does not stop autograd. Every operation records a node, and
@@ -93,35 +99,42 @@ class EvalWithoutNoGrad(SourceRule):
     """
 
     code, name, since = "TPL801", "eval-without-no-grad", "0.1.0"
-    triggers = (".eval()", ".detach()", ".data", "argmax(")
+    triggers = (".eval()", ".detach()", ".data", "argmax(", "for ")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each model that a loop evaluates with gradients."""
         mode = "torch.no_grad" if project.must_run_before(1, 9) else "torch.inference_mode"
         seen: set[tuple[int, int]] = set()
-        if file.mentions((".eval()",)):
-            for evaluated in evaluated_with_grad(file):
-                seen.add(evaluated.site.start)
-                yield self._found(evaluated, mode)
-            for beside in evaluated_in_training(file):
-                seen.add(beside.site.start)
-                yield self._beside(beside)
-        for recorded in recorded_for_nobody(file):
-            if recorded.site.start not in seen:
-                yield self._detached(file, recorded)
+        for site, found in (*self._in_evaluation(file, mode), *self._in_training(file)):
+            if site.start not in seen:
+                seen.add(site.start)
+                yield found
 
-    def _found(self, evaluated: Evaluated, mode: str) -> Finding:
+    def _in_evaluation(self, file: SourceFile, mode: str) -> Iterator[tuple[Site, Finding]]:
+        for evaluated in (*evaluated_with_grad(file), *evaluated_elsewhere(file)):
+            yield evaluated.site, self._found(file, evaluated, mode)
+        for fed in fed_volatile(file) if file.mentions(("volatile=",)) else ():
+            yield fed.site, self._volatile(file, fed)
+
+    def _in_training(self, file: SourceFile) -> Iterator[tuple[Site, Finding]]:
+        for beside in evaluated_in_training(file) if file.mentions((".eval()",)) else ():
+            yield beside.site, self._beside(beside)
+        for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ")) else ():
+            yield site, self._target(file, site)
+        for recorded in recorded_for_nobody(file):
+            yield recorded.site, self._detached(file, recorded)
+
+    def _found(self, file: SourceFile, evaluated: Evaluated, mode: str) -> Finding:
         site, model = evaluated.site, evaluated.model
-        assert site.hot is not None
+        at = place(*evaluated.place, file.path)
         return self.found(
             site,
-            message=f"`{model}` is evaluated with gradients recorded, {site.hot.when}: `{model}.eval()` (line "
-            f"{evaluated.line}) does not stop autograd",
-            instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under "
-            "`@torch.no_grad()`",
-            value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {evaluated.line}"),
-            hot=site.hot,
-            root_cause=f"{self.code} of function {site.function}",
+            message=f"`{model}` is evaluated with gradients recorded, {evaluated.hot.when}: `{model}.eval()` ({at}) "
+            "does not stop autograd",
+            instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under `@{mode}()`",
+            value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
+            hot=evaluated.hot,
+            root_cause=f"{self.code} of the loop on line {evaluated.head}",
         )
 
     def _beside(self, found: EvaluatedBeside) -> Finding:
@@ -138,6 +151,30 @@ class EvalWithoutNoGrad(SourceRule):
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode on line {found.line}"),
             hot=site.hot,
             root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _volatile(self, file: SourceFile, found: Fed) -> Finding:
+        site = found.site
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` records gradients, {found.hot.when}: `volatile=True` (line "
+            f"{found.line}) does nothing since torch 0.4",
+            instead="call it under `with torch.no_grad():`",
+            value=file.value(site.call.func, site),
+            hot=found.hot,
+            root_cause=f"{self.code} of function {site.function}",
+        )
+
+    def _target(self, file: SourceFile, site: Site) -> Finding:
+        assert site.hot is not None
+        called = file.brief(site.call.func)
+        return self.found(
+            site,
+            message=f"gradients flow through `{called}(...)` {site.hot.when}, a copy that no optimizer updates",
+            instead=f"call `{called}` under `with torch.no_grad():`",
+            value=file.value(site.call.func, site),
+            hot=site.hot,
+            root_cause=f"{self.code} detached in function {site.function}",
         )
 
     def _detached(self, file: SourceFile, found: Recorded) -> Finding:

@@ -1,0 +1,66 @@
+"""Networks that are fed `Variable(x, volatile=True)`, which has not switched gradients off since torch 0.4.
+
+    images = Variable(images.cuda(), volatile=True)
+    output = model(images)
+
+Who wrote it asked for evaluation without gradients; torch warns, and records.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import COLD_NAME
+from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.literals import is_true
+from torchperf_lint.facts.loop import EVERY_INPUT
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.model import Confidence
+
+
+class Fed(NamedTuple):
+    """A call of a network that is fed a variable which was meant to be volatile."""
+
+    site: Site
+    line: int
+    """Where it is said."""
+    hot: Hot
+
+
+def fed_volatile(file: SourceFile) -> Iterator[Fed]:
+    """The first calls of networks on what a file calls volatile, where gradients are recorded."""
+    for made in file.calls_among([c for c in file.outline.calls if last_part(c.callee) == "Variable"]):
+        if not is_true(keyword(made.call, "volatile")):
+            continue
+        site = next(_networks(file, made), None)
+        hot = _often(file, site) if site is not None else None
+        if site is not None and hot is not None and file.project.hotness.grad_mode.records(file.path, site.start):
+            yield Fed(site, made.call.lineno, hot)
+
+
+def _networks(file: SourceFile, made: Site) -> Iterator[Site]:
+    """The calls of networks that are given the variable, directly or by its name."""
+    around = file.enclosing(made.function)
+    parent = around.parents.get(made.call)
+    name = chain(parent.targets[0]) if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else ""
+    for site in file.calls_among([c for c in file.outline.calls if c.function == made.function]):
+        given = [*site.call.args, *(k.value for k in site.call.keywords)]
+        takes = made.call in given or (name and site.start > made.start and name in map(chain, given))
+        called = site.call.func
+        if isinstance(called, ast.Attribute) and called.attr == "forward":
+            called = called.value
+        if takes and file.value(called, site).kind == "module":
+            yield site
+
+
+def _often(file: SourceFile, site: Site) -> Hot | None:
+    """Why a call is hot: as any code is, or in a loop, which evaluates then."""
+    name = file.outline.functions[site.function].name
+    if site.hot is not None or COLD_NAME.search(name) or not file.project.hotness.turns(file.path, site.record.region):
+        return site.hot
+    because = f"it runs each turn of a loop of `{name}`"
+    return Hot("eval", because, EVERY_INPUT, Confidence.LIKELY, file.path, site.record.line)
