@@ -157,7 +157,7 @@ def _einsum_scores(node: ast.Call) -> Scores | None:
         place - len(said.result) for place, letter in enumerate(said.result) if letter in second - first
     )
     by_channels = said.inputs[0][-1] in said.result and said.inputs[0][-1] not in second
-    return Scores(*said.operands, of_keys, size, by_channels)
+    return Scores(*said.operands, of_keys, len(said.result), by_channels)
 
 
 def _einsum_sums(node: ast.Call, weights: ast.expr, axis: int) -> bool:

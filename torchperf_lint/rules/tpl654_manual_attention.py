@@ -76,8 +76,8 @@ class ManualAttention(SourceRule):
     ```
 
     ## When it is fine
-    Where the weights are always returned, kept or changed by something else than dropout, in files that have a fused path
-    beside it (of xformers: in the same class), and where the softmax goes over another dimension:
+    Where the weights are always returned, kept or changed by something else than dropout, in files that have a fused
+    path beside it (of xformers: in the same class), and where the softmax goes over another dimension:
     ```python
     import torch
     from torch import nn
