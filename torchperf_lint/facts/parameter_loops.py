@@ -75,7 +75,9 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
     if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None
-    kind = _kind(loop, hot) or (BLEND if helper_blends(file, loop, function) else None)
+    kind = _kind(loop, hot)
+    if kind is None and not _of_a_group(loop.iter) and helper_blends(file, loop, function):
+        kind = BLEND
     if kind is None:
         return None
     if hot is None and kind == BLEND:
