@@ -239,6 +239,8 @@ def test_an_empty_block_does_not_end_in_an_exit():
         ("no_grad()", "grad-off"),
         ("torch.inference_mode()", "grad-off"),
         ("torch.profiler.profile()", "profile"),
+        ("torch.profiler.record_function()", None),
+        ("self.trainer.profiler.profile()", None),
         ("profile()", "profile"),
         ("torch.autograd.profiler.emit_nvtx()", "profile"),
         ("torch.profiler.record_function()", None),

@@ -1267,3 +1267,18 @@ def test_a_comprehension_over_several_lines_of_a_loop_asks_its_own_list():
             return stop
     """
     assert value_of(code, "stop").kind in ("sequence", "unknown")
+
+
+def test_what_an_autograd_function_gives_lies_where_its_tensors_do():
+    code = """
+        class Margin(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, logits, labels):
+                return ctx.helper(logits, labels)
+
+        def f(labels):
+            logits = torch.zeros(3, device="cuda")
+            loss = Margin.apply(logits, labels)
+            return loss
+    """
+    check(code, "loss", "tensor", DEVICE)

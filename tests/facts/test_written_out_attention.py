@@ -31,7 +31,7 @@ class Layer(nn.Module):
         ("q @ k.permute(0, 1, 3, 2) + bias", [(False, True)]),
         ('torch.einsum("bhid,bhjd->bhij", q, k)', [(False, False)]),
         ('torch.einsum("bhdi,bhdj->bhij", q, k)', [(False, False)]),
-        ('torch.einsum("bhdi,bhjd->bhij", q, k)', []),
+        ('torch.einsum("bhdi,bhjd->bhij", q, k)', [(False, False)]),
         ('torch.einsum("bhdi,bgdj->bhij", q, k)', []),
         ("q @ k", []),
         ("q.transpose(-2, -1) @ k.transpose(-2, -1)", []),

@@ -13,14 +13,19 @@ from torchperf_lint.facts.methods import value_of_method
 from torchperf_lint.facts.results import as_a_module_would, made_by_project, module_output, returned
 from torchperf_lint.facts.schedules import RETRIEVE, retrieved
 from torchperf_lint.facts.value import (
+    ANYWHERE,
     UNKNOWN,
     Frame,
     Value,
     join,
+    tensor,
 )
+from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
+
+_FUNCTION = "torch.autograd.Function"
 
 
 def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
@@ -32,6 +37,9 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
         return _of_externals(values, node, things, frame)
+    applied = _applied(values, node, frame)
+    if applied is not None:
+        return applied
     if isinstance(node.func, ast.Attribute) and not _is_plain_function(values, thing):
         found = value_of_method(values, node, node.func, frame)
         if found is not None:
@@ -47,6 +55,21 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
         several = things if all(each.kind == "function" for each in things) else things[:1]
         return join([made_by_project(values, node, each, frame) for each in several])
     return _called_value(values, node, frame)
+
+
+def _applied(values: Values, node: ast.Call, frame: Frame) -> Value | None:
+    """What an autograd function gives, `Margin.apply(logits, labels)`: a tensor, where those are that it is given."""
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "apply" or not node.args:
+        return None
+    cls = values.thing(node.func.value, frame)
+    if cls is None or cls.kind != "class" or _FUNCTION not in values.index.external_bases(cls):
+        return None
+    told = f"the result of `{chain(node.func)}`, an autograd function"
+    given = (values.of(argument, frame) for argument in node.args if not isinstance(argument, ast.Starred))
+    first = next((value for value in given if value.kind == "tensor"), None)
+    if first is not None:
+        return first.with_reason(f"{told}: {first.because}")
+    return tensor(ANYWHERE, told, Confidence.LIKELY)
 
 
 def _of_externals(values: Values, node: ast.Call, things: tuple[Thing, ...], frame: Frame) -> Value:

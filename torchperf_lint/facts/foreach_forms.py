@@ -41,9 +41,31 @@ def blends(loop: ast.For) -> bool:
             continue
         text = ast.unparse(statement)
         others = names_of(statement) - {written}
-        if ".grad" not in text and others and (".lerp_(" in text or _complement(loop)):
+        if ".grad" not in text and others and (_lerps(text) or _complement(loop) or _goes_part_of_the_way(statement)):
             return True
     return False
+
+
+def gives_blend(function: ast.FunctionDef) -> bool:
+    """Whether a function gives back a mixture of what it is given: `return old * beta + (1 - beta) * new`."""
+    given = {argument.arg for argument in function.args.args} - {"self", "cls"}
+    returned = (n for n in ast.walk(function) if isinstance(n, ast.Return) and n.value is not None)
+    mixing = (node for node in returned if len(given & names_of(node)) > 1)
+    return any(_complement(node) or _lerps(ast.unparse(node)) or _goes_part_of_the_way(node) for node in mixing)
+
+
+def _lerps(text: str) -> bool:
+    return ".lerp_(" in text or ".lerp(" in text
+
+
+def _goes_part_of_the_way(statement: ast.stmt) -> bool:
+    """Whether a share of a difference is taken or added: `q.sub_(one_minus_decay * (q - p))`."""
+    products = (n for n in ast.walk(statement) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
+    return any(_is_difference(side) for product in products for side in (product.left, product.right))
+
+
+def _is_difference(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and not isinstance(node.left, ast.Constant)
 
 
 def changes(loop: ast.For) -> bool:
@@ -80,7 +102,14 @@ def _statements(loop: ast.For) -> Iterator[ast.stmt]:
 
 
 def _targets(loop: ast.For) -> set[str]:
-    return names_of(loop.target)
+    """The variables of a loop, and what its turns look up by them: `shadow = self.shadow[name]`."""
+    found = names_of(loop.target)
+    for statement in reversed([*_statements(loop)]):
+        if not isinstance(statement, ast.Assign) or isinstance(statement.value, ast.BinOp):
+            continue
+        if found & names_of(statement.value):
+            found |= names_of(*statement.targets) - {"self"}
+    return found
 
 
 def _written(statement: ast.stmt, targets: set[str]) -> str | None:
@@ -108,8 +137,8 @@ def _receiver(call: ast.Call) -> ast.expr | None:
     return node if changed else None
 
 
-def _complement(loop: ast.For) -> bool:
-    """Whether the turns hold `1 - x`, and a product: the weights of a moving average."""
+def _complement(loop: ast.AST) -> bool:
+    """Whether code holds `1 - x`, and a product: the weights of a moving average."""
     found = product = False
     for node in ast.walk(loop):
         if isinstance(node, ast.BinOp):

@@ -175,6 +175,9 @@ def _kind_of_one(test: ast.expr) -> str | None:
     return next((kind for kind in _KINDS if kind in told), None)
 
 
+_PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")
+_LABELLED = pattern(r"(?:^|\.)record_function\(\)$|(?:^|\.)(?:self|trainer)\.(?:\w+\.)*profiler\.\w+\(\)$")
+"""Labels for what a profiler may see: the code runs whether there is one or not."""
 _KINDS = ("elsewhere", "except", "cadence", "debug", "memory")
 """What decides first stands first."""
 
@@ -299,9 +302,7 @@ def with_kind(name: str) -> str | None:
     """What a `with` block means for the code inside, by the chain of its context manager."""
     if name.endswith((".no_grad()", ".inference_mode()")) or name in ("no_grad()", "inference_mode()"):
         return "grad-off"
-    if name.endswith("record_function()"):
-        return None  # it names a stretch of code for a profiler, should one run
-    if re.search(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$", name):
+    if _PROFILED.search(name) and not _LABELLED.search(name):
         return "profile"
     return None
 

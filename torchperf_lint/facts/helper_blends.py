@@ -3,6 +3,9 @@
 for name, p in model.named_parameters():          def update(self, name, value):
     ema.update(name, p.data)                          change = self.shadow[name] - value
                                                       self.shadow[name] -= (1 - self.decay) * change
+for p, q in zip(current.parameters(), average.parameters()):
+    q.data = ema.mixed(q.data, p.data)                def mixed(self, old, new):
+                                                      return old * self.beta + (1 - self.beta) * new
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.foreach_forms import blends
+from torchperf_lint.facts.foreach_forms import blends, gives_blend
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
 
@@ -21,18 +24,35 @@ def helper_blends(file: SourceFile, loop: ast.For, function: int) -> bool:
     if statement is None or not isinstance(statement.value, ast.Call):
         return False
     call = statement.value
-    parameter = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)][-1:]
-    if not names_of(*call.args, *(keyword.value for keyword in call.keywords)).issuperset(parameter or [""]):
+    targets = [node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)]
+    given = names_of(*call.args, *(keyword.value for keyword in call.keywords))
+    if isinstance(statement, ast.Assign):
+        stored = statement.targets[0]
+        if not isinstance(stored, ast.Attribute | ast.Subscript) or not names_of(stored) & set(targets):
+            return False
+        helpers = _helpers(file, call, function)
+        return bool(helpers) and all(gives_blend(helper) for helper in helpers)
+    if not given.issuperset(targets[-1:] or [""]):
         return False
     helpers = _helpers(file, call, function)
     return bool(helpers) and all(blends(_as_turn(helper)) for helper in helpers)
 
 
-def _only(body: list[ast.stmt]) -> ast.Expr | None:
-    """The one statement of a block, under tests or alone."""
+def _only(body: list[ast.stmt]) -> ast.Expr | ast.Assign | None:
+    """The one statement of a block, under tests or alone; what only gives parameters other names is none."""
+    while body and _names_only(body[0]):
+        body = body[1:]
     while len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse:
         body = body[0].body
-    return body[0] if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    return body[0] if len(body) == 1 and isinstance(body[0], ast.Expr | ast.Assign) else None
+
+
+def _names_only(statement: ast.stmt) -> bool:
+    """`old, new = averaged.data, current.data`."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name | ast.Tuple):
+        return False
+    values = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+    return all(isinstance(value, ast.Name | ast.Attribute) for value in values)
 
 
 def _helpers(file: SourceFile, call: ast.Call, function: int) -> list[ast.FunctionDef]:

@@ -24,6 +24,7 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.options_asked_for import if_asked_for
 from torchperf_lint.facts.parameters import per_parameter
+from torchperf_lint.facts.soft_updates import softly
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 from torchperf_lint.facts.syntax import first_part
@@ -39,6 +40,8 @@ _AVERAGES = pattern(
 _RARE = pattern(
     r"epoch|merge|soup|checkpoint|load|interpolat|restor|swap|init|reset|final|swa|blend_models", re.IGNORECASE
 )
+_HOPS = 2
+"""Calls between a method for users and the loop."""
 _THROUGH = frozenset({"loop", "grad-off", "class"})
 """Regions that do not make their code rare."""
 
@@ -72,12 +75,15 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
     if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None
-    kind = _kind(loop, hot) or (BLEND if helper_blends(file, loop, function) else None)
+    kind = _kind(loop, hot)
+    if kind is None and not _of_a_group(loop.iter) and helper_blends(file, loop, function):
+        kind = BLEND
     if kind is None:
         return None
-    hot = hot or (_by_form(file, loop, function, start) if kind == BLEND else None)
+    if hot is None and kind == BLEND:
+        hot = softly(file, function) or _by_form(file, loop, function, start)
     hot = if_asked_for(file, start, hot)
-    if hot is None or hot.kind in ("data", "eval", "forward"):
+    if hot is None or hot.kind in ("data", "eval") or (hot.kind == "forward" and kind != BLEND):
         return None
     return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))
 
@@ -101,13 +107,24 @@ def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, i
     owner = file.outline.classes[record.class_index].name if record.class_index >= 0 else ""
     if function == 0 or _RARE.search(record.name) or COLD_NAME.search(record.name) or _RARE.search(owner):
         return None
-    if not _AVERAGES.search(record.name) or file.project.hotness.callers.get(FunctionKey(file.path, function)):
+    if not _AVERAGES.search(record.name) or not _left_to_users(file, FunctionKey(file.path, function), _HOPS):
         return None
     if not _runs_whenever_called(file, start):
         return None
     written = f"`{record.qualname}` (line {record.header_line})"
     because = f"{written} keeps a moving average of weights, as is done after every step"
     return Hot("update", because, "every training step", Confidence.LIKELY, file.path, loop.lineno)
+
+
+def _left_to_users(file: SourceFile, key: FunctionKey, hops: int) -> bool:
+    """Whether nothing calls a function but others that say by their names that they keep up an average."""
+    for site in file.project.hotness.callers.get(key, ()):
+        caller = file.project.index.outlines[site.path].functions[site.call.function]
+        if hops == 0 or not _AVERAGES.search(caller.name) or _RARE.search(caller.name):
+            return False
+        if not _left_to_users(file, FunctionKey(site.path, site.call.function), hops - 1):
+            return False
+    return True
 
 
 def _runs_whenever_called(file: SourceFile, start: tuple[int, int]) -> bool:

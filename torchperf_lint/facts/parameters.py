@@ -22,7 +22,7 @@ _NAMED = frozenset({"named_parameters", "named_buffers"})
 _VIEWS = frozenset({"keys", "items", "values"})
 _GRADIENTS = pattern(r"^(?:\w+_)?(?:grads|gradients|params_with_grad|exp_avgs|exp_avg_sqs)$")
 _NAME = pattern(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights)$")
-_MARKS = frozenset({"grad", "data", "requires_grad"})
+_MARKS = frozenset("grad data requires_grad detach mul_ add_ sub_ lerp_ copy_".split())
 """What is asked of parameters, and of little else that is called `params`."""
 _CALLERS = 4
 _HOPS = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
@@ -35,6 +36,12 @@ _LOSS_CLASSES = pattern(
     r"^torch\.nn\.(?:modules\.loss\.)?(?:CrossEntropy|NLL|KLDiv|L1|MSE|SmoothL1|Huber|BCE|BCEWithLogits|GaussianNLL|"
     r"PoissonNLL)Loss\(\)$"
 )
+_CALLED_LOSS = pattern(
+    r"^(?:crit|criteri(?:on|a)\w*|loss_(?:fn|fct|func|function|module|f)|(?:ce|bce|mse|l1|l2|nll|cls|reg)_?(?:loss|crit)\w*|"
+    r"cross_entropy_loss|(?:ce|bce|mse|l1|nll))$",
+    re.IGNORECASE,
+)
+"""Losses of single elements by what they are called, whatever they are made of: they compare two tensors."""
 
 
 def purpose(selection: Selection) -> str | None:
@@ -127,6 +134,8 @@ class _Uses:
             return FILLED  # of what a mask selects, which is a copy: what is filled is lost
         if name == "masked_select" or (self.selection.form == INDICES and name in _RESHAPES):
             return call
+        if name in ("view", "reshape") and call.args and ast.unparse(call.args[0]) == "-1":
+            return call  # elements in rows: `loc[mask].view(-1, 4)`
         if name in _SIZES or name in ELEMENTWISE or (counts and name == "item"):
             return call
         if name in _REDUCING:
@@ -158,6 +167,8 @@ class _Uses:
             return call
         denoted = self.spot.file.denotes(call.func, self.spot) or ""
         if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):
+            return LOST
+        if self.selection.form not in (INDICES, DISTINCT) and _CALLED_LOSS.match(name) and _compares_two(call):
             return LOST
         of_torch = api.is_torchs_own(denoted)
         own_method = isinstance(call.func, ast.Attribute) and not denoted
@@ -223,6 +234,11 @@ class _Uses:
         if isinstance(target, ast.Tuple) and len(target.elts) == 1 and self.selection.form == INDICES:
             target = target.elts[0]
         return target.id if isinstance(target, ast.Name) else None
+
+
+def _compares_two(call: ast.Call) -> bool:
+    """Whether a loss is given two tensors at least, predictions and what they should be."""
+    return sum(not isinstance(argument, ast.Constant) for argument in call.args) > 1
 
 
 def _takes_by(call: ast.Call, node: ast.AST) -> bool:

@@ -170,8 +170,10 @@ def is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
-_LABELS = pattern(r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$")
-"""What training gives a model beside its input: `forward(self, input_ids, labels=None)`."""
+_LABELS = pattern(
+    r"^(?:\w+_)?(?:labels?|targets?)$|^(?:start|end)_positions$|^(?:attention_masks?|input_mask|token_type_ids)$"
+)
+"""What training and tokenizers give a model beside its input: `forward(self, input_ids, attention_mask=None)`."""
 
 
 def off_by_default(args: ast.arguments) -> frozenset[str]:

@@ -13,12 +13,10 @@ from torchperf_lint.model import Confidence, Finding, Severity
 from torchperf_lint.patterns import pattern
 from torchperf_lint.rule import SourceRule
 
-_FUSED = pattern(r"scaled_dot_product|flash_attn|flex_attention")
+_FUSED = pattern(r"\w*(?:scaled_dot_product|flash_attn|flex_attention)\w*")
 _OF_XFORMERS = pattern(r"memory_efficient_attention|xformers")
 _FEW_KEYS = pattern(
-    r"window|swin|local|neighbo|halo|outlook|axial|pixel|slot|class|cait|patch|pool|tnt|group|channel|xca|covariance|"
-    r"eager|naive|manual|linear",
-    re.IGNORECASE,
+    r"neighbo|halo|outlook|pixel|slot|object|merg|pool|channel|xca|covariance|eager|naive|manual|linear", re.IGNORECASE
 )
 """Names of attention over few keys, where there is little to gain, and of what is kept beside a fused one."""
 
@@ -27,10 +25,11 @@ class ManualAttention(SourceRule):
     """Attention written out: `softmax(q @ k.transpose(-2, -1)) @ v`.
 
     ## What it does
-    Flags a softmax over the last dimension, in code that runs every step or forward pass, whose input is a product of
+    Flags a softmax over the keys, in code that runs every step or forward pass, whose input is a product of
     queries with transposed keys (scaled and masked at most) and whose result goes, through dropout at most, into a
-    product with the values and nowhere else. With a learned bias on the scores it is only `possible`, as where names
-    speak of windows or other short sequences. In evaluation it is reported as info.
+    product with the values and nowhere else, or elsewhere only behind a flag that is off by default. With a learned
+    bias on the scores it is only `possible`, as where names speak of a handful of keys. In evaluation it is reported
+    as info.
 
     ## Why it is slow
     Scores and weights are matrices of query length by key length for each head. Each operation writes one of them to
@@ -77,8 +76,8 @@ class ManualAttention(SourceRule):
     ```
 
     ## When it is fine
-    Where the weights are returned, kept or changed by something else than dropout, in files that have a fused path
-    beside it (of xformers: in the same class), and where the softmax goes over another dimension:
+    Where the weights are always returned, kept or changed by something else than dropout, in files that have a fused
+    path beside it (of xformers: in the same class), and where the softmax goes over another dimension:
     ```python
     import torch
     from torch import nn
@@ -112,7 +111,7 @@ class ManualAttention(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each attention that is written out in hot code."""
-        if project.must_run_before(2, 0) or _FUSED.search(file.text):
+        if project.must_run_before(2, 0) or _knows_fused(file):
             return  # who knows the fused one has it elsewhere in the file, or had a reason
         beside = _OF_XFORMERS.search(file.text) is not None
         for attention in written_out(file):
@@ -130,7 +129,7 @@ class ManualAttention(SourceRule):
         return self.found(
             site,
             message=f"attention of `{queries}` to `{keys}` is written out, and its weights go to memory "
-            f"{site.hot.when} for nobody else",
+            f"{site.hot.when} for nobody else{' by default' if attention.flags else ''}",
             instead=_instead(attention, queries, keys, can_scale),
             value=Value(
                 "tensor",
@@ -142,6 +141,16 @@ class ManualAttention(SourceRule):
             severity=Severity.INFO if doubtful or site.hot.kind == "eval" else None,
             confidence=Confidence.POSSIBLE if doubtful else None,
         )
+
+
+def _knows_fused(file: SourceFile) -> bool:
+    """Whether a fused attention is spoken of, not only a function of the file's own that has its name."""
+    named = {match.group() for line in file.lines if _is_code(line) for match in _FUSED.finditer(line)}
+    return bool(named) and not named <= {record.name for record in file.outline.functions}
+
+
+def _is_code(line: str) -> bool:
+    return not line.lstrip().startswith("#")
 
 
 def _has_another_way(file: SourceFile, site: Site) -> bool:
@@ -163,7 +172,8 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
         given.append("attn_mask=...")
     if can_scale:
         given.append("scale=...")
-    said = f"call `F.scaled_dot_product_attention({', '.join(given)})`"
+    asked = f" where `{attention.flags[0]}` does not ask for the weights" if attention.flags else ""
+    said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{asked}"
     if attention.by_channels:
         said += ", each with its last two dimensions swapped"
     if attention.biased:

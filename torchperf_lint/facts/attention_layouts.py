@@ -1,0 +1,96 @@
+"""How queries and keys lie in memory before a product that transposes neither: what their names were bound to.
+
+q = self.q(x).view(b, c, -1).permute(0, 2, 1)        k = self.k(x).view(b, c, -1)        torch.bmm(q, k)
+
+A convolution gives channels before positions, a linear layer positions before channels; heads change nothing of that.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.attention_products import moved
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.records import Position
+
+SWAPPED, BY_CHANNELS = "swapped", "by channels"
+_HOPS = 8
+_SHAPED = frozenset({"view", "reshape"})
+_PASSED = frozenset("contiguous float half to type type_as mul div clone detach normalize relu".split())
+
+
+def pays_attention(body: Body, function: int, queries: ast.expr, keys: ast.expr, at: Position) -> bool:
+    """Whether a product of two tensors as they are is one of queries with keys: one of them was transposed before."""
+    left, right = layout(body, function, queries, at), layout(body, function, keys, at)
+    if right == BY_CHANNELS:
+        return left == SWAPPED
+    return right == SWAPPED and left is None
+
+
+def layout(body: Body, function: int, node: ast.expr, at: Position) -> str | None:
+    """What was last done to the order of the dimensions of a tensor: nothing that tells where None."""
+    for _ in range(_HOPS):
+        if isinstance(node, ast.Name):
+            value = body.assigned_once(function, node.id, at)
+            if value is None:
+                return None
+            bound = [d for d in body.reaching(function, node.id, at) or [] if d.value is value]
+            node, at = value, bound[0].at
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            node = node.left
+        elif isinstance(node, ast.Call):
+            told = _told(node)
+            if told is not None:
+                return told or None
+            inner = _inner(node)
+            if inner is None:
+                return None
+            node = inner
+        else:
+            return None
+    return None
+
+
+def _inner(node: ast.Call) -> ast.expr | None:
+    name = last_part(chain(node.func))
+    if isinstance(node.func, ast.Attribute) and name in (_PASSED | _SHAPED | {"permute", "transpose"}):
+        first = node.args[0] if node.args else None
+        return first if name in ("normalize", "relu") else node.func.value
+    return None
+
+
+def _told(node: ast.Call) -> str | None:
+    """What one call says; an empty text for what ends the search."""
+    name = last_part(chain(node.func))
+    if name in ("transpose", "permute", "swapaxes"):
+        return SWAPPED if moved(node, -1) == -2 else None
+    if name in _SHAPED:
+        return BY_CHANNELS if _flattens_positions(node) else None
+    if name == "flatten":
+        return BY_CHANNELS if [ast.unparse(a) for a in node.args] == ["2"] else ""
+    if name == "rearrange":
+        return _of_pattern(node)
+    return None
+
+
+def _flattens_positions(node: ast.Call) -> bool:
+    """Whether a shape ends in all positions: `(b, c, -1)`, `(b, heads, c, h * w)`."""
+    sizes = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List) else node.args
+    if len(sizes) < 3:
+        return False
+    last = sizes[-1]
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult | ast.FloorDiv):
+        return isinstance(last.op, ast.Mult) or len(sizes) == 3
+    return len(sizes) == 3 and ast.unparse(last) == "-1"
+
+
+def _of_pattern(node: ast.Call) -> str:
+    said = next((a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)), "")
+    after = said.partition("->")[2].split()
+    joined = " ".join(after)
+    if joined.endswith(")"):  # "b c h w -> b c (h w)": what is joined last are positions, or heads with channels
+        group = joined[joined.rindex("(") + 1 : -1].split()
+        return BY_CHANNELS if {"h", "w"} == set(group) or {"x", "y"} == set(group) else ""
+    place = moved(node, -1)
+    return SWAPPED if place is not None and place < -1 else ""

@@ -1,0 +1,206 @@
+"""Where attention weights go: through dropout at most into one product with the values, and to who asks for them.
+
+att = self.drop(att)
+y = att @ v
+if self.vis:
+    self.kept = att            # on request only
+
+Weights that are handed out or changed behind a flag that is off by default are needed only when somebody sets it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from torchperf_lint.facts.attention_products import moved, weighs
+from torchperf_lint.facts.attention_scores import RESHAPED, SAME
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_none, is_true
+from torchperf_lint.facts.source import Site
+
+_STEPS = 24
+_LOOKED_AT = frozenset({"shape", "dtype", "device", "ndim"})
+_ASKED = frozenset({"size", "dim", "numel"})
+_NO_FLAG = ("training", "drop")
+
+
+class _Held(NamedTuple):
+    """An expression that holds weights; the dimension that was normalised, counted from the last."""
+
+    node: ast.expr
+    axis: int
+
+
+class Uses:
+    """Follows the weights of one softmax."""
+
+    def __init__(self, site: Site, axis: int) -> None:
+        self.site = site
+        self.around = site.file.enclosing(site.function)
+        self.axis = axis
+        self.flags: list[str] = []
+        """The flags on which the weights go elsewhere as well."""
+        self.branches: dict[int, set[bool]] = {}
+        self.products = 0
+
+    def only_weigh(self) -> bool:
+        """Whether one product with values is all that the weights are needed for."""
+        stack = [_Held(self.site.call, self.axis)]
+        for _ in range(_STEPS):
+            if not stack:
+                return self.products == 1 and all(len(ways) == 1 for ways in self.branches.values())
+            held = stack.pop()
+            then = self._next(held)
+            if then is None:
+                if not self._on_request(held.node):
+                    return False
+                continue
+            stack += then
+        return False
+
+    def _next(self, held: _Held) -> list[_Held] | None:
+        """Where weights are found next; None where something but dropout and the values gets them."""
+        node, axis = held
+        parent = self.around.parents.get(node)
+        if isinstance(parent, ast.List) and isinstance(self.around.parents.get(parent), ast.Call):
+            parent = self.around.parents[parent]  # `einsum("...", [weights, values])`
+        if isinstance(parent, ast.expr) and weighs(parent, node, axis):
+            self.products += 1
+            return []
+        if isinstance(parent, ast.Call) and node in parent.args:
+            return self._given_to(parent, axis)
+        if isinstance(parent, ast.Attribute):
+            return self._asked(parent, held)
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+            return [_Held(use, axis) for use in self._uses(parent.targets[0].id, parent.value)]
+        return None
+
+    def _given_to(self, call: ast.Call, axis: int) -> list[_Held] | None:
+        if "drop" in chain(call.func).lower():
+            return [_Held(call, axis)]
+        name = last_part(chain(call.func))
+        if name == "rearrange" or chain(call.func) == "torch.transpose":
+            return _turned(call, axis)
+        return [_Held(call, axis)] if name in RESHAPED and chain(call.func).startswith("torch.") else None
+
+    def _asked(self, attribute: ast.Attribute, held: _Held) -> list[_Held] | None:
+        """What follows from an attribute or a method of weights."""
+        name = attribute.attr
+        if name in _LOOKED_AT:
+            return []
+        call = self.around.parents.get(attribute)
+        if name == "mT":
+            return [_Held(attribute, -3 - held.axis)]
+        if not isinstance(call, ast.Call) or call.func is not attribute:
+            return None
+        if weighs(call, held.node, held.axis):
+            self.products += 1
+            return []
+        if name in _ASKED:
+            return []
+        if name in ("transpose", "permute", "swapaxes"):
+            return _turned(call, held.axis)
+        return [_Held(call, held.axis)] if name in SAME | RESHAPED else None
+
+    def _uses(self, name: str, value: ast.expr) -> list[ast.Name]:
+        """Where a name is read that may hold a value then."""
+        body = self.site.file.project.body(self.site.file.path)
+        assert body is not None
+        found: list[ast.Name] = []
+        for use in self.around.of_kinds((ast.Name,)):
+            assert isinstance(use, ast.Name)
+            if use.id == name and isinstance(use.ctx, ast.Load):
+                reaching = body.reaching(self.site.function, name, body.at(use)) or []
+                if any(definition.value is value for definition in reaching):
+                    found.append(use)
+        return found
+
+    # -- on request ----------------------------------------------------------------------------------
+
+    def _on_request(self, node: ast.expr) -> bool:
+        """Whether weights get to a place only where a flag asks for it, and notes the flag."""
+        inner: ast.AST = node
+        for parent in self.around.around(node):
+            if isinstance(parent, ast.If | ast.IfExp) and inner is not parent.test:
+                if any(part is self.site.call for part in ast.walk(parent)):
+                    return self._dropped(node)
+                body = parent.body if isinstance(parent.body, list) else [parent.body]
+                taken = inner in body
+                flag = self._flag(parent.test, taken)
+                if flag is not None:
+                    self.flags.append(flag)
+                    self.branches.setdefault(id(parent), set()).add(taken)
+                    return True
+            inner = parent
+        return self._dropped(node)
+
+    def _dropped(self, node: ast.expr) -> bool:
+        """Whether nothing is left of weights that nobody asked for: `if not output_attentions: weights = None`."""
+        if not isinstance(node, ast.Name):
+            return False
+        body = self.site.file.project.body(self.site.file.path)
+        assert body is not None
+        for definition in body.reaching(self.site.function, node.id, body.at(node)) or []:
+            if definition.value is None or not is_none(definition.value):
+                continue
+            statement = self.around.statement(definition.value)
+            branch = self.around.parents.get(statement) if statement is not None else None
+            if isinstance(branch, ast.If) and statement in branch.body:
+                flag = self._flag(branch.test, taken=False)
+                if flag is not None:
+                    self.flags.append(flag)
+                    return True
+        return False
+
+    def _flag(self, test: ast.expr, taken: bool) -> str | None:
+        """The flag that has to be set for a branch, if it is off by default."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._flag(test.operand, not taken)
+        if isinstance(test, ast.BoolOp):
+            every = isinstance(test.op, ast.And) == taken
+            found = [self._flag(value, taken) for value in test.values]
+            return next((f for f in found if f is not None), None) if every or None not in found else None
+        written = ast.unparse(test)
+        if any(word in written for word in _NO_FLAG):
+            return None
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+            given = isinstance(test.ops[0], ast.IsNot) == taken
+            name = ast.unparse(test.left)
+            plain_mask = "mask" in name and "head" not in name
+            return name if given and not plain_mask and is_none(self._default(name)) else None
+        if not isinstance(test, ast.Name | ast.Attribute) or not taken:
+            return None
+        return None if is_true(self._default(written)) or not self._is_switch(written) else written
+
+    def _is_switch(self, name: str) -> bool:
+        """Whether a name is one of a parameter, or of an attribute that is configured."""
+        parameters = self.site.file.outline.functions[self.site.function].parameters
+        return "." in name or any(p.name == name for p in parameters)
+
+    def _default(self, name: str) -> ast.expr | None:
+        """The default of the parameter that a name is, or that the constructor keeps under it."""
+        nodes = [self.around.top]
+        if name.startswith("self."):
+            outline = self.site.file.outline
+            own = outline.functions[self.site.function].class_index
+            makers = [n for n, f in enumerate(outline.functions) if f.class_index == own and f.name == "__init__"]
+            nodes = [self.site.file.enclosing(n).top for n in makers]
+        last = name.rpartition(".")[2].lstrip("_")
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and last in (found := _defaults(node)):
+                return found[last]
+        return None
+
+
+def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
+    arguments = node.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    found = {a.arg: d for a, d in zip(reversed(plain), reversed(arguments.defaults), strict=False)}
+    found |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+    return found
+
+
+def _turned(call: ast.Call, axis: int) -> list[_Held] | None:
+    place = moved(call, axis)
+    return [_Held(call, place)] if place is not None else None
