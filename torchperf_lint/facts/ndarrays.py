@@ -49,6 +49,9 @@ _KEEPING = frozenset(
 )
 """Methods and attributes of arrays that give arrays."""
 _OBSERVATION = pattern(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
+_SHORT = pattern(r"^(?:s|ns|s2|s_|s_prime|s_next|next_s|ob|next_ob|obs2|o|o2)$")
+"""What examples of reinforcement learning call a state."""
+_GYMS = frozenset({"gym", "gymnasium", "dm_control", "pybullet_envs", "roboschool", "procgen"})
 _REDUCING = frozenset("sum mean max min std var prod argmax argmin any all".split())
 
 
@@ -100,12 +103,44 @@ def holds_arrays(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -
 
 
 def holds_observations(values: Values, node: ast.expr, frame: Frame) -> Arrays | None:
-    """`[t.state for t in batch]`: what environments return are arrays most often, and are called so."""
-    if not isinstance(node, ast.ListComp) or not _OBSERVATION.search(last_part(chain(node.elt))):
-        return None
+    """`[t.state for t in batch]`: what environments return are arrays most often, and are called so.
+
+    In a file that makes environments itself the short names count, `s` and `s_prime`, and it is no guess.
+    """
     body = values.body(frame.path)
-    known = values.of(node.elt, frame._replace(at=body.at(node.elt))).kind if body is not None else "plain"
-    return Arrays(f"`{ast.unparse(node.elt)}`, by its name", node.elt.lineno, True) if known == "unknown" else None
+    element = _element(body, node, frame) if body is not None else None
+    if body is None or element is None:
+        return None
+    makes = any(module.partition(".")[0] in _GYMS for module in values.index.outlines[frame.path].imports.values())
+    name = last_part(chain(element))
+    if not _OBSERVATION.search(name) and not (makes and _SHORT.search(name)):
+        return None
+    known = values.of(element, frame._replace(at=body.at(element))).kind
+    if known not in (("unknown", "array", "plain") if makes else ("unknown",)):
+        return None
+    because = "an observation of an environment" if makes else "by its name"
+    return Arrays(f"`{ast.unparse(element)}`, {because}", element.lineno, not makes)
+
+
+def _element(body: Body, node: ast.expr, frame: Frame) -> ast.expr | None:
+    """What a list is filled with, as written: by a comprehension, or one by one with `append`."""
+    if isinstance(node, ast.ListComp):
+        return node.elt
+    if not isinstance(node, ast.Name):
+        return None
+    reaching = body.reaching(frame.function, node.id, frame.at)
+    stored = body.stored_items(frame.function, node.id)
+    empty = bool(reaching) and all(d.value is not None and _starts_empty(d.value, d.index) for d in reaching or ())
+    return stored[0] if empty and len(stored) == 1 else None
+
+
+def _starts_empty(node: ast.expr, index: tuple[int, ...]) -> bool:
+    """`s_lst, a_lst = [], []`."""
+    for position in index:
+        if not isinstance(node, ast.List | ast.Tuple) or position >= len(node.elts):
+            return False
+        node = node.elts[position]
+    return _is_empty(node)
 
 
 def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int) -> Arrays | None:
