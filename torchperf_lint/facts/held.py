@@ -80,7 +80,24 @@ def _is_built_once(values: Values, own: Thing) -> bool:
         return True
     # A method that loops over steps itself is one of what lives through them.
     calls = values.index.outlines[own.path].calls
-    return any(call.function in methods and call.callee.endswith(".backward") for call in calls)
+    if any(call.function in methods and call.callee.endswith(".backward") for call in calls):
+        return True
+    return _is_made_in_cold_code(values, own)
+
+
+def _is_made_in_cold_code(values: Values, own: Thing) -> bool:
+    """Whether the project makes the object, or one of a class below, and never in code that runs at every step."""
+    below = [own, *values.index.subclasses.get((own.path, own.index), ())]
+    made = []
+    for cls in below:
+        constructor = values.index.record(cls).methods.get("__init__")
+        sites = values.hotness.callers.get(FunctionKey(cls.path, constructor), ()) if constructor is not None else ()
+        made += [
+            site
+            for site in sites
+            if values.index.function(FunctionKey(site.path, site.call.function)).name != "__init__"
+        ]
+    return bool(made) and not any(values.hotness.of_region(site.path, site.call.region) for site in made)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:
