@@ -296,8 +296,9 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
     masks = [(m, frame.back(body.at(m))) for target, _ in written if (m := _mask(values, target, body, frame))]
     rows = {id(value) for target, value in written if _is_a_row(values, target, value, frame.back(body.at(value)))}
+    copied = {id(target) for target, value in written if _comes_from_device(values, value, frame.back(body.at(value)))}
     if new and not all(
-        steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
+        id(part) in copied or steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
         if isinstance(part, ast.Subscript) and number % 2 == 0
         else id(part) in rows or _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)
@@ -312,6 +313,12 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
 def _is_put_from_host(value: Value) -> bool:
     """Whether what is put into a tensor is one on the host; of one on the device, the copy back comes on top."""
     return value.kind == "tensor" and value.device == HOST
+
+
+def _comes_from_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is put into a tensor on the host lies on the device: wherever it is put, it need not have left."""
+    value = values.of(node, frame)
+    return value.kind == "tensor" and value.device == DEVICE and value.confidence is not Confidence.POSSIBLE
 
 
 def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.expr | None:

@@ -140,6 +140,9 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
                 return made
         return None
     if isinstance(node, ast.Subscript):
+        part = _part(values, node, frame)
+        if part is not None:
+            return _origin(values, part[0], part[1], steps)
         made = _origin(values, node.value, frame, steps)
         if made is not None and made.factory == "eye":
             return made  # `torch.eye(classes)[labels]`: one-hot rows
@@ -148,6 +151,17 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
         return None
     made = _origin(values, node.left, frame, steps)
     return made if made is not None and _is_beside(values, node.comparators[0], frame, steps) else None
+
+
+def _part(values: Values, node: ast.Subscript, frame: Frame) -> tuple[ast.expr, Frame] | None:
+    """One of several that a name was bound to: `state = (torch.zeros(3), torch.zeros(3))`, then `state[0].cuda()`."""
+    if not isinstance(node.value, ast.Name) or not isinstance(node.slice, ast.Constant):
+        return None
+    below, at = _assigned_before(values, node.value, frame)
+    index = node.slice.value
+    if not isinstance(below, ast.Tuple | ast.List) or not isinstance(index, int) or index >= len(below.elts):
+        return None
+    return below.elts[index], at
 
 
 def _is_beside(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool:

@@ -1,44 +1,48 @@
-"""Numbers that the host counts out, and a factory makes on the device, too: `range(n)`, `np.arange(n)`, `np.eye(k)`."""
+"""Numbers that the host counts out, and torch could on the device: `range(n)`, `np.arange(n) * 4 + i`, `np.eye(k)`."""
 
 from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
-_FACTORIES = {
-    "builtins.range": "arange",
-    "numpy.arange": "arange",
-    "numpy.linspace": "linspace",
-    "numpy.eye": "eye",
-    "numpy.identity": "eye",
-}
-"""What counts on the host -> what torch calls the same."""
-_KEEP = frozenset({"astype", "copy", "flatten", "ravel"})
+_COUNT = frozenset("builtins.range numpy.arange numpy.linspace numpy.eye numpy.identity".split())
+_JOIN = frozenset("concatenate stack hstack vstack meshgrid array asarray tile repeat".split())
+"""Functions of numpy that give the numbers of their first argument, or of all, in another shape."""
+_KEEP = frozenset("astype copy flatten ravel reshape transpose".split())
 """Methods of arrays that leave the numbers what they are."""
-_LISTS = frozenset({"list", "tuple", "np.array", "numpy.array", "np.asarray", "numpy.asarray"})
+_MAX_DEPTH = 8
 
 
-def generated_by(values: Values, node: ast.expr, frame: Frame) -> str | None:
-    """The factory of torch that makes what an expression counts out on the host; None for other numbers."""
-    while isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP:
-            node = node.func.value
-        elif chain(node.func) in _LISTS and node.args:
-            node = node.args[0]
-        else:
-            break
-    if isinstance(node, ast.ListComp) and _is_counter(node):
-        node = node.generators[0].iter
-    if not isinstance(node, ast.Call) or not node.args or any(isinstance(a, ast.Starred) for a in node.args):
-        return None
+def is_counted(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
+    """Whether an expression is made of nothing but such ranges, and of numbers that these are shifted or scaled by."""
+    if depth > _MAX_DEPTH:
+        return False
+    if isinstance(node, ast.List | ast.Tuple):
+        return bool(node.elts) and all(is_counted(values, part, frame, depth + 1) for part in node.elts)
+    if isinstance(node, ast.ListComp):
+        over = [is_counted(values, generator.iter, frame, depth + 1) for generator in node.generators]
+        turns = {ast.unparse(generator.target) for generator in node.generators}
+        whole = ast.unparse(node.elt) in turns or is_counted(values, node.elt, frame, depth + 1)
+        return all(over) and whole and not any(generator.ifs for generator in node.generators)
+    if isinstance(node, ast.BinOp):
+        either = [part for part in (node.left, node.right) if is_counted(values, part, frame, depth + 1)]
+        others = [part for part in (node.left, node.right) if part not in either]
+        return bool(either) and all(values.of(part, frame).kind in ("plain", "unknown") for part in others)
+    return isinstance(node, ast.Call) and _counts(values, node, frame, depth)
+
+
+def _counts(values: Values, node: ast.Call, frame: Frame, depth: int) -> bool:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP:
+        return is_counted(values, node.func.value, frame, depth + 1)
+    if chain(node.func) in ("list", "tuple") and len(node.args) == 1:
+        return is_counted(values, node.args[0], frame, depth + 1)
     thing = values.thing(node.func, frame)
-    return _FACTORIES.get(thing.dotted) if thing is not None and thing.kind == "external" else None
-
-
-def _is_counter(node: ast.ListComp) -> bool:
-    """`[i for i in range(n)]`."""
-    only = node.generators[0] if len(node.generators) == 1 else None
-    return only is not None and not only.ifs and ast.dump(node.elt) == ast.dump(only.target).replace("Store", "Load")
+    if thing is None or thing.kind != "external" or not node.args or isinstance(node.args[0], ast.Starred):
+        return False
+    if thing.dotted in _COUNT:
+        return True
+    joins = thing.dotted.startswith("numpy.") and last_part(thing.dotted) in _JOIN
+    return joins and is_counted(values, node.args[0], frame, depth + 1)

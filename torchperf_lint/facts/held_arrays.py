@@ -17,6 +17,8 @@ from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
+_TAKE_NO_TENSOR = frozenset({"from_numpy", "tensor"})
+"""Functions of torch that are given arrays or lists; of a tensor, `torch.tensor` warns."""
 _KEEP = frozenset({"astype", "copy"})
 _MAX_CALLERS = 24
 _MAX_HOPS = 3
@@ -25,7 +27,8 @@ _MAX_HOPS = 3
 def held_array(values: Values, made: ast.Call, data: ast.expr, frame: Frame) -> bool:
     """Whether what `torch.from_numpy` is given is the same array at every step, kept by an object."""
     data, converted = _below(data)
-    return (converted or last_part(chain(made.func)) == "from_numpy") and _is_held(values, data, frame, _MAX_HOPS)
+    array = converted or last_part(chain(made.func)) in _TAKE_NO_TENSOR
+    return array and _is_held(values, data, frame, _MAX_HOPS)
 
 
 def _below(node: ast.expr) -> tuple[ast.expr, bool]:

@@ -16,7 +16,7 @@ from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
-from torchperf_lint.facts.generated_numbers import generated_by
+from torchperf_lint.facts.generated_numbers import is_counted
 from torchperf_lint.facts.given_on_host import given_on_host
 from torchperf_lint.facts.held import held_since_construction
 from torchperf_lint.facts.held_arrays import held_array
@@ -129,9 +129,15 @@ def _maker(values: Values, node: ast.Call, frame: Frame) -> str | None:
     placed = any(k.arg == "device" for k in node.keywords)
     if (target_device(values, node, frame) if placed else _default(values, node, frame)) != HOST:
         return None
-    if name in ("as_tensor", "asarray") and node.args and values.of(node.args[0], frame).kind in ("tensor", "unknown"):
+    if name in ("as_tensor", "asarray") and node.args and _may_be_a_tensor(values, node.args[0], frame):
         return None
     return name
+
+
+def _may_be_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what `as_tensor` is given may be a tensor, which it gives back: numbers that stay the same are none."""
+    kind = values.of(node, frame).kind
+    return kind in ("tensor", "unknown") and constancy(values, node, frame) is None
 
 
 def _default(values: Values, node: ast.Call, frame: Frame) -> str:
@@ -220,7 +226,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))
-    counted = counted or (legacy and _is_listed(values, data, frame))
+    counted = counted or (legacy and (_is_listed(values, data, frame) or is_counted(values, data, frame)))
     if legacy and (
         len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
     ):
@@ -234,7 +240,7 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     kind = constancy(values, data, frame)
     if kind is None and (held_since_construction(values, data, frame) or held_array(values, made, data, frame)):
         kind = CONFIGURED
-    if kind is None and generated_by(values, data, frame) is not None:
+    if kind is None and is_counted(values, data, frame):
         kind = COUNTED
     if kind is not None:
         return Upload(made, factory, kind, _is_number(data), device)

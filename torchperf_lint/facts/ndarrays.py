@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
-from torchperf_lint.patterns import pattern
+from torchperf_lint.model import Confidence
 
 _MAX_DEPTH = 8
 _LATE = (10**9, 1)
@@ -48,10 +48,6 @@ _KEEPING = frozenset(
     "byteswap newbyteorder real imag".split()
 )
 """Methods and attributes of arrays that give arrays."""
-_OBSERVATION = pattern(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
-_SHORT = pattern(r"^(?:s|ns|s2|s_|s_prime|s_next|next_s|ob|next_ob|obs2|o|o2)$")
-"""What examples of reinforcement learning call a state."""
-_GYMS = frozenset({"gym", "gymnasium", "dm_control", "pybullet_envs", "roboschool", "procgen"})
 _REDUCING = frozenset("sum mean max min std var prod argmax argmin any all".split())
 
 
@@ -62,6 +58,7 @@ class Arrays(NamedTuple):
     line: int
     by_name: bool = False
     """Whether nothing but the elements' name says so."""
+    confidence: Confidence = Confidence.CERTAIN
 
 
 def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> str | None:
@@ -100,47 +97,6 @@ def holds_arrays(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -
     if isinstance(node, ast.Call) and chain(node.func) in ("list", "tuple") and len(node.args) == 1:
         return holds_arrays(values, node.args[0], frame, depth + 1)
     return _named_list(values, node.id, frame, body, depth) if isinstance(node, ast.Name) else None
-
-
-def holds_observations(values: Values, node: ast.expr, frame: Frame) -> Arrays | None:
-    """`[t.state for t in batch]`: what environments return are arrays most often, and are called so.
-
-    In a file that makes environments itself the short names count, `s` and `s_prime`, and it is no guess.
-    """
-    body = values.body(frame.path)
-    element = _element(body, node, frame) if body is not None else None
-    if body is None or element is None:
-        return None
-    makes = any(module.partition(".")[0] in _GYMS for module in values.index.outlines[frame.path].imports.values())
-    name = last_part(chain(element))
-    if not _OBSERVATION.search(name) and not (makes and _SHORT.search(name)):
-        return None
-    known = values.of(element, frame._replace(at=body.at(element))).kind
-    if known not in (("unknown", "array", "plain") if makes else ("unknown",)):
-        return None
-    because = "an observation of an environment" if makes else "by its name"
-    return Arrays(f"`{ast.unparse(element)}`, {because}", element.lineno, not makes)
-
-
-def _element(body: Body, node: ast.expr, frame: Frame) -> ast.expr | None:
-    """What a list is filled with, as written: by a comprehension, or one by one with `append`."""
-    if isinstance(node, ast.ListComp):
-        return node.elt
-    if not isinstance(node, ast.Name):
-        return None
-    reaching = body.reaching(frame.function, node.id, frame.at)
-    stored = body.stored_items(frame.function, node.id)
-    empty = bool(reaching) and all(d.value is not None and _starts_empty(d.value, d.index) for d in reaching or ())
-    return stored[0] if empty and len(stored) == 1 else None
-
-
-def _starts_empty(node: ast.expr, index: tuple[int, ...]) -> bool:
-    """`s_lst, a_lst = [], []`."""
-    for position in index:
-        if not isinstance(node, ast.List | ast.Tuple) or position >= len(node.elts):
-            return False
-        node = node.elts[position]
-    return _is_empty(node)
 
 
 def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int) -> Arrays | None:
