@@ -10,7 +10,7 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
-from torchperf_lint.facts.held import held_since_construction
+from torchperf_lint.facts.held import changed_in, held_since_construction
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function
@@ -43,7 +43,7 @@ def _below(node: ast.expr) -> tuple[ast.expr, bool]:
 
 def _is_held(values: Values, node: ast.expr, frame: Frame, hops: int) -> bool:
     if isinstance(node, ast.Attribute):
-        return held_since_construction(values, node, frame)
+        return held_since_construction(values, node, frame) and _is_set_once(values, node, frame)
     if isinstance(node, ast.BinOp):
         parts = [part for part in (node.left, node.right) if constancy(values, part, frame) is None]
         return all(_is_held(values, part, frame, hops) for part in parts)
@@ -63,10 +63,17 @@ def _is_held(values: Values, node: ast.expr, frame: Frame, hops: int) -> bool:
     return sum(held) * 2 > len(held)  # it is a helper for tables then, whatever else it is once given
 
 
+def _is_set_once(values: Values, node: ast.Attribute, frame: Frame) -> bool:
+    """Whether nothing but constructors sets an attribute: a roll-out, which is no step, fills what it observes."""
+    own = values.index.class_of(frame.path, frame.function)
+    changed = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, node.attr)] if own else []
+    return all(values.index.function(key).name == "__init__" for key in changed)
+
+
 def _gives_held(values: Values, site: CallSite, function: Function, name: str, hops: int) -> bool:
     call = call_at(values, site)
     argument = argument_for(call, function, name) if call is not None else None
     at = Frame(site.path, site.call.function, (site.call.line, site.call.column))
-    if argument is None:
+    if argument is None or (isinstance(argument, ast.Attribute) and not _is_set_once(values, argument, at)):
         return False
     return constancy(values, argument, at) is not None or _is_held(values, argument, at, hops)
