@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts import effects
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.hints import SEQUENCES, annotation_words, default_of
@@ -127,9 +129,18 @@ def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
             or bool(body.stored_items(index, written))
             or any(use in CHANGES or in_place(use) for use, _ in body.uses(index, written))
             or any(target.startswith((written + "[", written + ".")) for target in body.augmented(index))
+            or _unpacks_into(body, index, written)
         )
         if changed:
             yield FunctionKey(cls.path, index)
+
+
+def _unpacks_into(body: Body, function: int, written: str) -> bool:
+    """`self.obs[i], reward = env.step(action)`."""
+    node = body.functions.get(function)
+    targets = (t for s in effects.statements(node.body) if isinstance(s, ast.Assign) for t in s.targets) if node else ()
+    parts = (part for target in targets if isinstance(target, ast.Tuple) for part in target.elts)
+    return any(isinstance(part, ast.Subscript) and chain(part.value) == written for part in parts)
 
 
 def in_place(method: str) -> bool:
