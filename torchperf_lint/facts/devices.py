@@ -165,7 +165,9 @@ def names_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
     name = _written(node)
     if not name or "?" in name or _DEVICE_NAME.search(name) or _MAY_BE_A_DTYPE.search(name):
         return False
-    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and not is_dtype(values, node, frame)
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or is_dtype(values, node, frame):
+        return False
+    return device_of(values, node, frame) is None
 
 
 _END = (10**9, 1)

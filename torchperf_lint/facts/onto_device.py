@@ -147,8 +147,11 @@ def _is_a_tensor(site: Site, device: ast.expr) -> bool:
     value = site.file.value(device, site)
     if value.kind == "unknown":
         values = site.file.project.values
-        named = has_a_device(values, device, site.frame) or names_a_tensor(values, device, site.frame)
-        return _name(site.call) == "type_as" or named
+        if _name(site.call) == "type_as" or has_a_device(values, device, site.frame):
+            return True
+        if names_a_tensor(values, device, site.frame):
+            raise CannotFix("only its name says that what it moves to is a tensor")
+        return False
     return value.kind in ("tensor", "batch")
 
 
