@@ -111,6 +111,10 @@ def test_helpers_and_attributes_are_followed(made, body, fresh, upload, held):
         "k = torch.zeros(3)\nfor i, part in enumerate(a):\n    k[i] = 1",
         "if n:\n    k = torch.ones(n)\nelse:\n    k = torch.rand(n)",
         "k = torch.ones(n) > 3",
+        "k = torch.zeros(3)\nk[:2] = x",
+        "k = torch.zeros(3, 4)\nk[:, 0] = a",
+        "k = torch.FloatTensor(n, 4).zero_()\nk = k.scatter_(1, a.cpu(), 1)",
+        "k = torch.zeros(n, 4)\nk.scatter_(1, a.cpu(), 1)",
     ],
 )
 def test_what_is_filled_in_alike_at_every_step_is_fresh(body):
@@ -124,7 +128,6 @@ def test_what_is_filled_in_alike_at_every_step_is_fresh(body):
         "k = torch.zeros(3, 4)\nfor i, length in enumerate(a):\n    k[i, :length] = 1",
         "k = torch.zeros(3)\nk[0] = a",
         "k = torch.zeros(3)\nk[a] = 1",
-        "k = torch.zeros(3)\nk[:2] = x",
         'k = torch.arange(n, device="cpu")\nk = k / 2',
     ],
 )

@@ -63,10 +63,12 @@ def test_what_type_as_takes_is_a_tensor(target, is_moved):
     assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is is_moved
 
 
-@pytest.mark.parametrize(("use", "is_moved"), [("other.device", True), ("other.dtype", False)])
-def test_what_has_a_device_and_is_moved_to_is_a_tensor(use, is_moved):
-    call = "torch.zeros(4).to(other)"
-    site = site_of(f"def f(other):\n    print({use})\n    return {call}\n", call)
+@pytest.mark.parametrize(
+    ("other", "is_moved"), [("x", True), ("logits", True), ("kind", False), ("weight_type", False), ("fp16", False)]
+)
+def test_what_is_called_like_no_dtype_and_is_moved_to_is_a_tensor(other, is_moved):
+    call = f"torch.zeros(4).to({other})"
+    site = site_of(f"def f({other}, y):\n    print(y.device)\n    return {call}\n", call)
     assert (fresh_on_host(site.file.project.values, site.call, site.frame) is not None) is is_moved
 
 

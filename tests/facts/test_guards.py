@@ -107,6 +107,7 @@ OFTEN = [
     "loss.item() > 3",
     "step > 3",
     "step == total",
+    'padding_index == "last"',
     "name == 'step'",
     "self._state == State.STEP",
     "self._state != State.STOPPED",

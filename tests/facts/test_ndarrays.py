@@ -8,7 +8,8 @@ from textwrap import dedent, indent
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.ndarrays import holds_arrays, holds_observations, is_array
+from torchperf_lint.facts.ndarrays import holds_arrays, is_array
+from torchperf_lint.facts.observations import holds_observations
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 

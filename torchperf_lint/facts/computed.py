@@ -13,12 +13,12 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
-from torchperf_lint.facts.fresh import Fresh, is_random
+from torchperf_lint.facts.fresh import Fresh, is_random, made_of_sizes
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.value import DEVICE, HOST, Frame, tensor
+from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.facts.written_into import steady_place, written_into
 from torchperf_lint.model import Confidence
@@ -64,7 +64,7 @@ def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | No
     Numbers of the step may scale it: that the device does as well.
     """
     found, written = _moved(values, node, frame)
-    data = [source for source in found.made if source.factory in _DATA] if found is not None else []
+    data = [source for source in found.made if _is_data(values, source)] if found is not None else []
     if found is None or found.held or not data:
         return None
     uploads = [constant_upload(values, source.call, source.frame, written) for source in data]
@@ -78,7 +78,7 @@ def computed_upload(values: Values, node: ast.Call, frame: Frame) -> Upload | No
 def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None:
     """What `.to(device)` moves, where it was computed on the host from nothing but factories and numbers."""
     found, written = _moved(values, node, frame)
-    if found is None or found.held or any(source.factory in _DATA for source in found.made):
+    if found is None or found.held or any(_is_data(values, source) for source in found.made):
         return None
     given = [k for source in found.made for k in source.call.keywords if k.arg == "device"]
     if any(isinstance(keyword.value, ast.Constant) for keyword in given):
@@ -89,6 +89,11 @@ def computed_fresh(values: Values, node: ast.Call, frame: Frame) -> Fresh | None
     )
     value = tensor(HOST, f"computed on the host from `torch.{source.factory}` ({place})", Confidence.LIKELY)
     return Fresh(source.factory, written, is_random(source.factory), value, source.call, source.frame.path)
+
+
+def _is_data(values: Values, source: Source) -> bool:
+    """Whether a call makes a tensor of numbers that it is given, and not of sizes as `torch.FloatTensor(n, m)` does."""
+    return source.factory in _DATA and made_of_sizes(values, source.call, source.frame) is None
 
 
 def computed_left_behind(values: Values, node: ast.Call, frame: Frame) -> LeftBehind | None:
@@ -129,8 +134,35 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
 
 
 def _is_one_look(values: Values, receiver: ast.expr, frame: Frame) -> bool:
-    """Whether a factory is all there is to it: nothing was written into what it made."""
-    return made_on_host(values, receiver, frame) is not None and not _is_filled(values, receiver, frame)
+    """Whether a factory is all there is to it: nothing was written into what it made, and nobody was given it."""
+    if made_on_host(values, receiver, frame) is None or _is_filled(values, receiver, frame):
+        return False
+    return not is_filled_between(values, receiver, frame)
+
+
+def is_filled_between(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what a factory made is filled before it moves: `match(boxes, found, i)`, `rows.scatter_(1, y, 1)`."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    reaching = body.reaching(frame.function, node.id, frame.at)
+    made = reaching[0] if reaching and len(reaching) == 1 else None
+    if made is None or made.how != "assign":
+        return False
+    between = [read for read in body.reads(frame.function, node.id) if made.end <= body.at(read) < frame.at]
+    taken: set[int] = set()
+    for call in ast.walk(body.functions[frame.function]) if between else ():
+        if isinstance(call, ast.Call):
+            taken.update(id(node) for node in _filled_by(values, call, frame))
+    return bool(between) and all(id(read) in taken for read in between)
+
+
+def _filled_by(values: Values, call: ast.Call, frame: Frame) -> Iterator[ast.expr]:
+    """What a call may fill: the arguments of a function of the project, what a method in place is called on."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_ITSELF | api.SCATTERING:
+        yield call.func.value
+    elif _target(values, call, frame) is not None:
+        yield from call.args
 
 
 def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -257,23 +289,36 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
         return None
     written = list(written_into(body, frame.function, node.id))
     changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
-    if any(use not in api.DERIVING and use not in _OF_ITSELF for use in changes):
+    if changes - api.DERIVING - _OF_ITSELF - api.SCATTERING:
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
     stored = [value for _, value in written] if new else []
     there = [(part, frame.back(body.at(part))) for pair in written for part in pair]
     masks = [(m, frame.back(body.at(m))) for target, _ in written if (m := _mask(values, target, body, frame))]
+    rows = {id(value) for target, value in written if _is_a_row(values, target, value, frame.back(body.at(value)))}
+    copied = {id(target) for target, value in written if _comes_from_device(values, value, frame.back(body.at(value)))}
     if new and not all(
-        steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
+        id(part) in copied or steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
         if isinstance(part, ast.Subscript) and number % 2 == 0
-        else _is_alike(values, part, at, frame.at)
+        else id(part) in rows or _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)
     ):
         return None
     seen.update((frame.path, *d.at) for d in new)
     values_of = [(d.value, d.at) for d in new if d.value is not None]
-    values_of += [(s, body.at(s)) for s in stored if values.of(s, frame._replace(at=body.at(s))).kind == "tensor"]
+    values_of += [(s, body.at(s)) for s in stored if _is_put_from_host(values.of(s, frame._replace(at=body.at(s))))]
     return [(value, frame.back(at)) for value, at in values_of] + (masks if new else [])
+
+
+def _is_put_from_host(value: Value) -> bool:
+    """Whether what is put into a tensor is one on the host; of one on the device, the copy back comes on top."""
+    return value.kind == "tensor" and value.device == HOST
+
+
+def _comes_from_device(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is put into a tensor on the host lies on the device: wherever it is put, it need not have left."""
+    value = values.of(node, frame)
+    return value.kind == "tensor" and value.device == DEVICE and value.confidence is not Confidence.POSSIBLE
 
 
 def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.expr | None:
@@ -287,6 +332,12 @@ def _mask(values: Values, target: ast.expr, body: Body, frame: Frame) -> ast.exp
 def _is_alike(values: Values, node: ast.expr, frame: Frame, used: Position) -> bool:
     """Whether what is put into a tensor is another one, which is looked at, or a number that no step changes."""
     return values.of(node, frame).kind == "tensor" or constancy(values, node, frame, used) is not None
+
+
+def _is_a_row(values: Values, target: ast.expr, value: ast.expr, frame: Frame) -> bool:
+    """`theta[:, :, 2] = shift`: what fills rows, and is not known to be a list or an array, is a tensor."""
+    parts = target.slice.elts if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple) else []
+    return any(isinstance(part, ast.Slice) for part in parts) and values.of(value, frame).kind == "unknown"
 
 
 def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
@@ -347,7 +398,7 @@ def _of_call(values: Values, node: ast.Call, function: ast.Attribute, frame: Fra
         yield from node.args[:1] if function.attr in api.OF_THEIR_FIRST else node.args
         return
     yield function.value
-    if function.attr in _TAKE_A_SHAPE:
+    if function.attr in _TAKE_A_SHAPE or function.attr in api.SCATTERING:
         return
     if function.attr in api.DERIVING:  # takes numbers, most often of helpers' parameters: only tensors matter
         yield from (a for a in node.args if values.of(a, frame).kind in ("tensor", "batch", "array"))

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 _DEVICE_NAME = pattern(r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|(?:^|_)dev(?:_|$)", re.IGNORECASE)
 _DTYPE_NAME = pattern(r"dtype|precision$", re.IGNORECASE)
+_MAY_BE_A_DTYPE = pattern(
+    r"dtype|precision|type$|(?:^|_)(?:dt|t|kind|fmt|format|half|float\d*|fp\d+|bf\d+|args?|kwargs)$", re.I
+)
+"""Names of what `.to` may be given that is no tensor: a dtype, or arguments that are handed on."""
 _OF_A_TENSOR = frozenset({"device", "shape", "ndim", "size", "dim"})
 _TORCH_DTYPES = pattern(
     r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$"
@@ -146,8 +150,24 @@ def destination(values: Values, node: ast.Call, frame: Frame) -> tuple[str | Non
             return DEVICE, f"{named}.device"
         return (DEVICE, '"cuda"') if is_cuda_type(values, target, frame) else (None, "")
     value = values.of(target, frame)
+    found = target_device(values, node, frame)
+    moved_batch = value.kind == "batch" and value.device == DEVICE
+    if found is None and (moved_batch or (value.kind == "unknown" and names_a_tensor(values, target, frame))):
+        return DEVICE, f"{ast.unparse(target)}.device"
     beside = value.kind == "tensor" or (value.kind == "unknown" and has_a_device(values, target, frame))
-    return target_device(values, node, frame), ast.unparse(target) + (".device" if beside else "")
+    return found, ast.unparse(target) + (".device" if beside else "")
+
+
+def names_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what `.to` is given, `logits` or `batch[0]`, is called like no device and no dtype: a tensor is left."""
+    while isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        node = node.value
+    name = _written(node)
+    if not name or "?" in name or _DEVICE_NAME.search(name) or _MAY_BE_A_DTYPE.search(name):
+        return False
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or is_dtype(values, node, frame):
+        return False
+    return device_of(values, node, frame) is None
 
 
 _END = (10**9, 1)

@@ -21,6 +21,8 @@ from torchperf_lint.model import Confidence
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
 _WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
 """Give back what they are given."""
+_REARRANGES = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
+"""Give the same numbers in another shape, where they lie."""
 _STEPS = 12
 """How far a tensor is followed back to its factory."""
 _OF_LENGTHS = (".arange", ".randperm", ".eye")
@@ -138,15 +140,28 @@ def _computed(values: Values, node: ast.BinOp | ast.Compare | ast.Subscript, fra
                 return made
         return None
     if isinstance(node, ast.Subscript):
+        part = _part(values, node, frame)
+        if part is not None:
+            return _origin(values, part[0], part[1], steps)
         made = _origin(values, node.value, frame, steps)
+        if made is not None and made.factory == "eye":
+            return made  # `torch.eye(classes)[labels]`: one-hot rows
         return made if made is not None and _cuts(values, node.slice, frame) else None
     if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
         return None
     made = _origin(values, node.left, frame, steps)
-    if made is None:
+    return made if made is not None and _is_beside(values, node.comparators[0], frame, steps) else None
+
+
+def _part(values: Values, node: ast.Subscript, frame: Frame) -> tuple[ast.expr, Frame] | None:
+    """One of several that a name was bound to: `state = (torch.zeros(3), torch.zeros(3))`, then `state[0].cuda()`."""
+    if not isinstance(node.value, ast.Name) or not isinstance(node.slice, ast.Constant):
         return None
-    beside = _is_threshold(values, node, frame) or _origin(values, node.comparators[0], frame, steps) is not None
-    return made if beside else None
+    below, at = _assigned_before(values, node.value, frame)
+    index = node.slice.value
+    if not isinstance(below, ast.Tuple | ast.List) or not isinstance(index, int) or index >= len(below.elts):
+        return None
+    return below.elts[index], at
 
 
 def _is_beside(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool:
@@ -157,7 +172,7 @@ def _is_beside(values: Values, node: ast.expr, frame: Frame, steps: int) -> bool
     """
     if _is_number(values, node, frame) or _origin(values, node, frame, steps) is not None:
         return True
-    return isinstance(node, ast.Name | ast.Attribute) and values.of(node, frame).kind == "unknown"
+    return values.of(node, frame).kind in ("unknown", "object")
 
 
 def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -165,13 +180,6 @@ def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
     if isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant):
         return True
     return values.of(node, frame).kind == "plain"
-
-
-def _is_threshold(values: Values, node: ast.Compare, frame: Frame) -> bool:
-    """Whether a comparison is with a number; random numbers are not compared with anything else."""
-    other = values.of(node.comparators[0], frame)
-    drawn = isinstance(node.left, ast.Call) and chain(node.left.func).startswith("torch.rand")
-    return other.kind == "plain" or (drawn and other.kind == "unknown")
 
 
 def _cuts(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -190,15 +198,16 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
     """What a method is called on, or a function of torch given, that keeps a tensor as its factory made it."""
     if not isinstance(node.func, ast.Attribute):
         thing = values.thing(node.func, frame) if isinstance(node.func, ast.Name) and node.args else None
-        return node.args[0] if thing is not None and thing.dotted.removeprefix("torch.") in _WRAPPERS else None
+        named = thing.dotted.removeprefix("torch.") if thing is not None else ""
+        return node.args[0] if named in _WRAPPERS or named in _REARRANGES else None
     if node.func.attr == "to" and target_device(values, node, frame) is not None:
         return None
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or "()" in thing.dotted:
-        return node.func.value if node.func.attr in api.DERIVING else None
+        return node.func.value if node.func.attr in api.DERIVING | api.SCATTERING else None
     name = thing.dotted.removeprefix("torch.")
     kept = thing.dotted.startswith("torch.") and (name in api.DERIVING or name in _WRAPPERS)
-    return node.args[0] if kept and node.args else None
+    return node.args[0] if (kept or thing.dotted in _REARRANGES) and node.args else None
 
 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
@@ -244,7 +253,7 @@ def _returned(values: Values, node: ast.Call, frame: Frame) -> _Made | None:
 
 
 def _factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
-    name = _named_factory(values, node, frame) or drawn_on_host(values, node, frame)
+    name = made_of_sizes(values, node, frame) or drawn_on_host(values, node, frame)
     at = frame._replace(at=_place(values, node, frame))
     return name if name is not None and default_device(values, at) == HOST else None
 
@@ -264,7 +273,8 @@ def _holds_nothing(factory: str, node: ast.Call) -> bool:
     return any(is_literal(size, 0) for size in sizes)
 
 
-def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
+def made_of_sizes(values: Values, node: ast.Call, frame: Frame) -> str | None:
+    """The name in `torch` of a factory that is given sizes and numbers, and no device; None for other calls."""
     things = values.types.things(frame.path, frame.function, chain(node.func))
     thing = things[0] if len(things) == 1 else None
     if thing is None or thing.kind != "external" or not thing.dotted.startswith("torch."):
@@ -282,7 +292,7 @@ def _named_factory(values: Values, node: ast.Call, frame: Frame) -> str | None:
             else None
         )
     if name in api.LEGACY_TYPES and node.args:
-        sizes = len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args)
+        sizes = len(node.args) > 1
         return name if sizes or all(_is_size(values, a, frame) for a in node.args) else None
     return None
 
@@ -304,8 +314,12 @@ def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool
 def _is_size(values: Values, node: ast.expr, frame: Frame) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int)
-    if isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.Starred | ast.Dict):
+    if isinstance(node, ast.Starred):
+        return True  # `torch.Tensor(*size)`: what is spread are numbers
+    if isinstance(node, ast.List | ast.Tuple | ast.ListComp | ast.Dict):
         return False
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and _is_size(values, node.left, frame):
+        return True  # `x.size() + (n,)`
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in ("size", "dim", "numel")
     if isinstance(node, ast.Attribute):

@@ -254,6 +254,8 @@ def _is_single_turn(test: ast.expr) -> bool:
         left = left.func  # `trainer.get_num_updates() == 0`
     if not _COUNTER_NAME.search(name_of(left)) or _counts_parts(right):
         return False
+    if isinstance(right, ast.Constant) and isinstance(right.value, str):
+        return False  # `padding_index == "last"`: a choice of the configuration
     return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts import effects
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.hints import SEQUENCES, annotation_words, default_of
@@ -80,7 +82,24 @@ def _is_built_once(values: Values, own: Thing) -> bool:
         return True
     # A method that loops over steps itself is one of what lives through them.
     calls = values.index.outlines[own.path].calls
-    return any(call.function in methods and call.callee.endswith(".backward") for call in calls)
+    if any(call.function in methods and call.callee.endswith(".backward") for call in calls):
+        return True
+    return _is_made_in_cold_code(values, own)
+
+
+def _is_made_in_cold_code(values: Values, own: Thing) -> bool:
+    """Whether the project makes the object, or one of a class below, and never in code that runs at every step."""
+    below = [own, *values.index.subclasses.get((own.path, own.index), ())]
+    made = []
+    for cls in below:
+        constructor = values.index.record(cls).methods.get("__init__")
+        sites = values.hotness.callers.get(FunctionKey(cls.path, constructor), ()) if constructor is not None else ()
+        made += [
+            site
+            for site in sites
+            if values.index.function(FunctionKey(site.path, site.call.function)).name != "__init__"
+        ]
+    return bool(made) and not any(values.hotness.of_region(site.path, site.call.region) for site in made)
 
 
 def _attribute(node: ast.expr) -> ast.Attribute | None:
@@ -110,9 +129,18 @@ def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
             or bool(body.stored_items(index, written))
             or any(use in CHANGES or in_place(use) for use, _ in body.uses(index, written))
             or any(target.startswith((written + "[", written + ".")) for target in body.augmented(index))
+            or _unpacks_into(body, index, written)
         )
         if changed:
             yield FunctionKey(cls.path, index)
+
+
+def _unpacks_into(body: Body, function: int, written: str) -> bool:
+    """`self.obs[i], reward = env.step(action)`."""
+    node = body.functions.get(function)
+    targets = (t for s in effects.statements(node.body) if isinstance(s, ast.Assign) for t in s.targets) if node else ()
+    parts = (part for target in targets if isinstance(target, ast.Tuple) for part in target.elts)
+    return any(isinstance(part, ast.Subscript) and chain(part.value) == written for part in parts)
 
 
 def in_place(method: str) -> bool:

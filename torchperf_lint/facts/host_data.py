@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
@@ -14,13 +15,19 @@ from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
 from torchperf_lint.facts.filled_arrays import is_filled_array
+from torchperf_lint.facts.fresh import made_of_sizes
+from torchperf_lint.facts.generated_numbers import is_counted
 from torchperf_lint.facts.given_on_host import given_on_host
 from torchperf_lint.facts.held import held_since_construction
+from torchperf_lint.facts.held_arrays import held_array
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.host_numbers import is_host_number
+from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.own_factories import torch_name
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _MAKERS = api.HOST_DATA | api.FACTORIES | api.LEGACY_TYPES
@@ -30,6 +37,8 @@ _MAX_STEPS = 12
 _LATE = (10**9, 1)
 REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
+COUNTED = "counted"
+"""Numbers in a row, or an identity: there is a factory for that, too."""
 NUMBER = "number"
 """One number that the host has, whether it changes or not: a factory fills it in on the device."""
 READ_BACK = "read back"
@@ -53,7 +62,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, REPEATED, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, REPEATED, COUNTED, NUMBER or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -120,9 +129,15 @@ def _maker(values: Values, node: ast.Call, frame: Frame) -> str | None:
     placed = any(k.arg == "device" for k in node.keywords)
     if (target_device(values, node, frame) if placed else _default(values, node, frame)) != HOST:
         return None
-    if name in ("as_tensor", "asarray") and node.args and values.of(node.args[0], frame).kind in ("tensor", "unknown"):
+    if name in ("as_tensor", "asarray") and node.args and _may_be_a_tensor(values, node.args[0], frame):
         return None
     return name
+
+
+def _may_be_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what `as_tensor` is given may be a tensor, which it gives back: numbers that stay the same are none."""
+    kind = values.of(node, frame).kind
+    return kind in ("tensor", "unknown") and constancy(values, node, frame) is None
 
 
 def _default(values: Values, node: ast.Call, frame: Frame) -> str:
@@ -172,7 +187,12 @@ def _moved(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> 
 
 def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:
     base = values.of(receiver, frame)
-    if base.kind != "tensor" or base.device == HOST or any(k.arg in (None, "device") for k in node.keywords):
+    # Nothing but a tensor has a `new_tensor`, whatever the helper did that gave it.
+    known = base.kind == "tensor" or (base.kind == "unknown" and node.func.attr == "new_tensor")  # type: ignore[attr-defined]
+    here = (
+        base.device == HOST and base.confidence is Confidence.CERTAIN
+    )  # `if isinstance(x, ndarray): x = from_numpy(x)`
+    if not known or here or any(k.arg in (None, "device") for k in node.keywords):
         return None
     return constant_upload(values, node, frame, f"{ast.unparse(receiver)}.device")
 
@@ -206,18 +226,22 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))
-    counted = counted or (legacy and _is_listed(values, data, frame))
+    counted = counted or (legacy and (_is_listed(values, data, frame) or is_counted(values, data, frame)))
     if legacy and (
         len(made.args) > 1 or not (counted or isinstance(data, ast.List | ast.Tuple | ast.ListComp | ast.BinOp))
     ):
         return None  # numbers are sizes there
+    if legacy and made_of_sizes(values, made, frame) is not None:
+        return None
     if repeats_one_number(values, data, frame):
         return Upload(made, factory, REPEATED, False, device)
     if repeats_one_tensor(values, data, frame):
         return Upload(made, factory, READ_BACK, False, device)
     kind = constancy(values, data, frame)
-    if kind is None and held_since_construction(values, data, frame):
+    if kind is None and (held_since_construction(values, data, frame) or held_array(values, made, data, frame)):
         kind = CONFIGURED
+    if kind is None and is_counted(values, data, frame):
+        kind = COUNTED
     if kind is not None:
         return Upload(made, factory, kind, _is_number(data), device)
     number = data
@@ -244,7 +268,21 @@ def _is_listed(values: Values, data: ast.expr, frame: Frame) -> bool:
     if own is None or not isinstance(data, ast.Attribute) or values.thing(data.value, frame) != own:
         return False
     written = [v for cls in values.index.ancestry(own) for v in assigned_in_class(values, cls, data.attr)]
+    written += [v for cls in values.index.ancestry(own) for v in _given_by_default(values, cls, data.attr)]
     return bool(written) and all(isinstance(value, ast.List | ast.Tuple) for value in written)
+
+
+def _given_by_default(values: Values, cls: Thing, name: str) -> Iterator[ast.expr]:
+    """The default of the parameter that a constructor puts away: `std=(0.1, 0.2)`, then `self.std = std`."""
+    body = values.body(cls.path) if cls.kind == "class" else None
+    number = values.index.record(cls).methods.get("__init__") if body is not None else None
+    if body is None or number is None:
+        return
+    for attribute, value, _ in body.self_assignments(number):
+        if attribute == name and isinstance(value, ast.Name):
+            default = default_of(body.functions.get(number), value.id)
+            if default is not None:
+                yield default
 
 
 def _is_number(node: ast.expr) -> bool:

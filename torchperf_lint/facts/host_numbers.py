@@ -18,6 +18,10 @@ _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round ab
 _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice exponential".split())
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
+_OF_LAYERS = frozenset(
+    "ignore_index padding_idx num_embeddings embedding_dim in_features out_features num_heads eps".split()
+)
+"""Attributes of torch's layers and losses that are numbers."""
 _OF_TENSORS = frozenset({"numel", "nelement", "dim", "ndimension", "item"})
 _SAME_TURNS = pattern(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^track$", re.IGNORECASE)
 """Give what they are given, one after the other."""
@@ -36,6 +40,8 @@ def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0)
     if isinstance(node, ast.Subscript):
         return _of_a_shape(values, node, frame)
     if isinstance(node, ast.Attribute):
+        if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
+            return True
         return node.attr in _LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")
     return _named(values, node, frame, depth) if isinstance(node, ast.Name) else False
 

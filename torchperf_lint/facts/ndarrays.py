@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
-from torchperf_lint.patterns import pattern
+from torchperf_lint.model import Confidence
 
 _MAX_DEPTH = 8
 _LATE = (10**9, 1)
@@ -48,7 +48,6 @@ _KEEPING = frozenset(
     "byteswap newbyteorder real imag".split()
 )
 """Methods and attributes of arrays that give arrays."""
-_OBSERVATION = pattern(r"^(?:next_|new_)?(?:state|obs|observation)s?_?$")
 _REDUCING = frozenset("sum mean max min std var prod argmax argmin any all".split())
 
 
@@ -59,6 +58,7 @@ class Arrays(NamedTuple):
     line: int
     by_name: bool = False
     """Whether nothing but the elements' name says so."""
+    confidence: Confidence = Confidence.CERTAIN
 
 
 def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> str | None:
@@ -97,15 +97,6 @@ def holds_arrays(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -
     if isinstance(node, ast.Call) and chain(node.func) in ("list", "tuple") and len(node.args) == 1:
         return holds_arrays(values, node.args[0], frame, depth + 1)
     return _named_list(values, node.id, frame, body, depth) if isinstance(node, ast.Name) else None
-
-
-def holds_observations(values: Values, node: ast.expr, frame: Frame) -> Arrays | None:
-    """`[t.state for t in batch]`: what environments return are arrays most often, and are called so."""
-    if not isinstance(node, ast.ListComp) or not _OBSERVATION.search(last_part(chain(node.elt))):
-        return None
-    body = values.body(frame.path)
-    known = values.of(node.elt, frame._replace(at=body.at(node.elt))).kind if body is not None else "plain"
-    return Arrays(f"`{ast.unparse(node.elt)}`, by its name", node.elt.lineno, True) if known == "unknown" else None
 
 
 def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int) -> Arrays | None:

@@ -12,8 +12,9 @@ import ast
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments
+from torchperf_lint.facts.computed import is_filled_between
 from torchperf_lint.facts.concrete import cst
-from torchperf_lint.facts.devices import has_a_device, is_dtype
+from torchperf_lint.facts.devices import has_a_device, is_dtype, names_a_tensor
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fresh import Fresh
@@ -46,6 +47,7 @@ def onto_device(site: Site, fresh: Fresh) -> Fix | None:
         fresh.factory in api.LEGACY_TYPES
         or fresh.factory.startswith(DISTRIBUTIONS)
         or methods is None
+        or is_filled_between(site.file.project.values, site.receiver, site.frame)
         or not all(_takes_numbers(site, m) for m in methods)
     ):
         return None
@@ -102,7 +104,7 @@ def _takes_numbers(site: Site, method: ast.Call) -> bool:
     """Whether no argument of a method can be a tensor, which may live on the host, or a type of tensors there."""
     if _name(method) in _ANY_DEVICE:
         return True
-    if _name(method).startswith("masked_fill"):
+    if _name(method).startswith("masked_fill") or _name(method) in api.SCATTERING:
         return False
     given = arguments(method)
     if any(site.file.value(argument, site).kind in ("tensor", "batch", "array") for argument in given):
@@ -144,7 +146,12 @@ def _is_a_tensor(site: Site, device: ast.expr) -> bool:
     """Whether what is moved to is a tensor: `type_as` takes nothing else, and of what `to` takes one has a device."""
     value = site.file.value(device, site)
     if value.kind == "unknown":
-        return _name(site.call) == "type_as" or has_a_device(site.file.project.values, device, site.frame)
+        values = site.file.project.values
+        if _name(site.call) == "type_as" or has_a_device(values, device, site.frame):
+            return True
+        if names_a_tensor(values, device, site.frame):
+            raise CannotFix("only its name says that what it moves to is a tensor")
+        return False
     return value.kind in ("tensor", "batch")
 
 

@@ -76,6 +76,8 @@ DERIVING = frozenset(
     "masked_fill masked_fill_ rsqrt square reciprocal bernoulli unfold unflatten narrow tile movedim swapaxes".split()
 )
 """Methods whose result lies where the tensor lies and comes of it and of numbers only; a mask lies there as well."""
+SCATTERING = frozenset("scatter scatter_ scatter_add scatter_add_ index_fill index_fill_".split())
+"""Methods that put numbers where others say: one-hot rows, of zeros and labels."""
 OF_THEIR_FIRST = frozenset(
     "pad interpolate softmax log_softmax normalize one_hot unfold fold roll flip tril triu unsqueeze squeeze permute "
     "transpose reshape flatten sum mean cumsum std var argmax argmin sort topk diag diagonal narrow tile".split()

@@ -13,7 +13,7 @@ from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.host_data import NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.host_data import COUNTED, NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
 from torchperf_lint.facts.normalised import normalised
@@ -28,6 +28,7 @@ _WHAT = {
     LITERAL: ("the same numbers", "literals"),
     CONFIGURED: ("numbers that no step changes", "what was set before the first step"),
     SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
+    COUNTED: ("numbers that a factory counts out", "a range"),
     NUMBER: ("one number", "a number of the host"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
     READ_BACK: ("what it first reads from the device, element by element,", "a tensor of the device, repeated"),
@@ -203,6 +204,8 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
     if upload.kind == REPEATED:
         return filled
+    if upload.kind == COUNTED:
+        return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
     if upload.kind == READ_BACK:
         parts = repeated(upload.made.args[0]) if upload.made.args else None
         return f"repeat it on the device: `{ast.unparse(parts[0]) if parts else 't'}.expand(n)`"

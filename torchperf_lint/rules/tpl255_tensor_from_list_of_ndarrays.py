@@ -9,7 +9,8 @@ from torchperf_lint.facts import importing
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.ndarrays import holds_arrays, holds_observations
+from torchperf_lint.facts.ndarrays import holds_arrays
+from torchperf_lint.facts.observations import holds_observations
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.scalars import holds_device_scalars
 from torchperf_lint.facts.source import Site, SourceFile
@@ -28,7 +29,9 @@ class TensorFromListOfNdarrays(SourceRule):
     elements are known to be numpy arrays, in code that runs for every sample, batch or step. Also of a list of tensors
     that are on the device, one number each: each is read by itself, and the host waits for it.
 
-    Lists of what is called `state` or `obs` in such code are arrays most often: these findings are only `possible`.
+    Lists of what is called `state` or `obs` are arrays in code of reinforcement learning: gathered from a replay
+    buffer, `zip(*samples)`, or `torch.tensor([state])`. Where nothing in the file speaks of rewards or environments,
+    these findings are only `possible`.
 
     ## Why it is slow
     Torch takes a list apart with Python's sequence protocol: each number of each array becomes a Python object first.
@@ -122,7 +125,7 @@ class TensorFromListOfNdarrays(SourceRule):
                 instead=f"make one array of them first: `torch.from_numpy(np.stack({file.brief(data)}))`",
                 value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
                 hot=site.hot,
-                confidence=Confidence.POSSIBLE if site.hot.optional or held.by_name else None,
+                confidence=Confidence.POSSIBLE if site.hot.optional else held.confidence,
                 severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
                 fix=None if held.by_name else _as_one_array(site, data),
             )

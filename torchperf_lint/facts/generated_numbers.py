@@ -1,0 +1,48 @@
+"""Numbers that the host counts out, and torch could on the device: `range(n)`, `np.arange(n) * 4 + i`, `np.eye(k)`."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.value import Frame
+from torchperf_lint.facts.values import Values
+
+_COUNT = frozenset("builtins.range numpy.arange numpy.linspace numpy.eye numpy.identity".split())
+_JOIN = frozenset("concatenate stack hstack vstack meshgrid array asarray tile repeat".split())
+"""Functions of numpy that give the numbers of their first argument, or of all, in another shape."""
+_KEEP = frozenset("astype copy flatten ravel reshape transpose".split())
+"""Methods of arrays that leave the numbers what they are."""
+_MAX_DEPTH = 8
+
+
+def is_counted(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
+    """Whether an expression is made of nothing but such ranges, and of numbers that these are shifted or scaled by."""
+    if depth > _MAX_DEPTH:
+        return False
+    if isinstance(node, ast.List | ast.Tuple):
+        return bool(node.elts) and all(is_counted(values, part, frame, depth + 1) for part in node.elts)
+    if isinstance(node, ast.ListComp):
+        over = [is_counted(values, generator.iter, frame, depth + 1) for generator in node.generators]
+        turns = {ast.unparse(generator.target) for generator in node.generators}
+        whole = ast.unparse(node.elt) in turns or is_counted(values, node.elt, frame, depth + 1)
+        return all(over) and whole and not any(generator.ifs for generator in node.generators)
+    if isinstance(node, ast.BinOp):
+        either = [part for part in (node.left, node.right) if is_counted(values, part, frame, depth + 1)]
+        others = [part for part in (node.left, node.right) if part not in either]
+        return bool(either) and all(values.of(part, frame).kind in ("plain", "unknown") for part in others)
+    return isinstance(node, ast.Call) and _counts(values, node, frame, depth)
+
+
+def _counts(values: Values, node: ast.Call, frame: Frame, depth: int) -> bool:
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP:
+        return is_counted(values, node.func.value, frame, depth + 1)
+    if chain(node.func) in ("list", "tuple") and len(node.args) == 1:
+        return is_counted(values, node.args[0], frame, depth + 1)
+    thing = values.thing(node.func, frame)
+    if thing is None or thing.kind != "external" or not node.args or isinstance(node.args[0], ast.Starred):
+        return False
+    if thing.dotted in _COUNT:
+        return True
+    joins = thing.dotted.startswith("numpy.") and last_part(thing.dotted) in _JOIN
+    return joins and is_counted(values, node.args[0], frame, depth + 1)
