@@ -16,6 +16,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
+from torchperf_lint.facts.delayed_steps import DelayedSteps
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
@@ -61,6 +62,7 @@ class Hotness:
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
         self.doing = Doing(index, types, self.loops)
+        self.delayed = DelayedSteps(index)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -141,7 +143,7 @@ class Hotness:
         found: Hot | None = None
         while index >= 0:
             region = regions[index]
-            if region.kind in _RARE:
+            if region.kind in _RARE and not self.delayed.holds_one(path, index):
                 return None, False
             if region.kind == "break":
                 left_loops = max(left_loops, 1)
