@@ -986,3 +986,30 @@ def test_an_environment_renders_for_people(methods, hot):
                 world.render(x)
     """
     assert (hot_at(code) is not None) == hot
+
+
+def test_a_cadence_that_trains_says_how_often_a_model_learns():
+    block = """\
+if step % 5 == 0:
+    for _ in range(2):
+        adversary = meter(model(x))
+        adversary.backward()
+    optimizer.step()
+    print(adversary)  # <-
+"""
+    assert hot_at(in_step_loop(block)) is not None
+    assert hot_at(in_step_loop(block.replace("adversary.backward()", "meter(adversary)"))) is None
+    shown = "    if step % 100 == 0:\n        print(adversary)  # <-"
+    assert hot_at(in_step_loop(block.replace("    print(adversary)  # <-", shown))) is None
+
+
+def test_a_name_may_be_a_cadence():
+    block = """\
+shown = (step + 1) % log_every == 0
+if shown and meter:
+    print(loss)  # <-
+"""
+    assert hot_at(in_step_loop(block)) is None
+    assert hot_at(in_step_loop(block, before="shown = False")) is None
+    assert hot_at(in_step_loop("shown = trace\n" + block)) is not None
+    assert hot_at(in_step_loop(block.replace("(step + 1) % log_every == 0", "size > 3"))) is not None

@@ -158,17 +158,19 @@ def _is_key(place: Place, entry: ast.Subscript) -> bool:
 
 
 def _picks_on_host(place: Place, entry: ast.Subscript) -> bool:
-    """`torch.eye(n)[labels.cpu()]`: whole copies pick elements of a tensor on the host, which decides nothing."""
-    if not isinstance(entry.ctx, ast.Load) or not _copies_whole(place):
+    """`torch.eye(n)[labels.cpu()]`: a whole copy picks elements of a tensor on the host, and no mask says how many."""
+    if not isinstance(entry.ctx, ast.Load) or not _copies_whole(place) or isinstance(entry.slice, ast.Compare):
         return False
     table = place.file.value(entry.value, place)
     return table.kind in ("tensor", "array") and table.device == HOST
 
 
 def _copies_whole(place: Place) -> bool:
-    """Whether a whole tensor is copied to the host, and no number read."""
+    """Whether a whole tensor is copied to the host, by a function of the project perhaps, and no number read."""
     read = place.expression
-    return isinstance(read, ast.Call) and last_part(chain(read.func)) in _COPIES
+    if not isinstance(read, ast.Call):
+        return False
+    return last_part(chain(read.func)) in _COPIES or place.file.value(read, place).kind == "array"
 
 
 def _is_table(node: ast.expr) -> bool:

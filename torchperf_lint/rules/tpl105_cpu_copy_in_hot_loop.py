@@ -9,9 +9,10 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import cause, one_copy, uploaded_before
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -120,11 +121,21 @@ class CpuCopyInHotLoop(SourceRule):
                 severity=copy_severity(file, read),
                 root_cause=cause(site),
                 leads=False,
+                related=_elsewhere(file, site),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
+    """Of a copy that a helper makes: the copy, for a call of the helper; its hot calls, for the copy itself."""
+    copied = where_copied(file, site)
+    if copied is not None:
+        return [file.related(*copied, 1, "copies it to the host here")]
+    callers = list(hot_callers(file, site))[:5]
+    return [file.related(c.path, c.call.line, c.call.column, "asks for the copy here") for c in callers]
 
 
 def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
