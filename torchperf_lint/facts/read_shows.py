@@ -146,5 +146,5 @@ def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
 
 
 def _is_no_tensor(tested: Narrowing | None) -> bool:
-    """Whether a test shows that a name is none: of what is no float, `x if isinstance(x, float) else ...`, it may be."""
+    """Whether a test shows that a name is none; what is no float, `x if isinstance(x, float) else ...`, may be one."""
     return tested is not None and tested.holds is not ("Tensor" in tested.classes)

@@ -145,9 +145,9 @@ def _copies(call: ast.Call, name: str) -> bool:
 def _gives_back(node: ast.FunctionDef, copy: ast.Call, name: str) -> bool:
     """Whether the copy is what the function returns: at once, or under the name it came by."""
     for statement in ast.walk(node):
-        if isinstance(statement, ast.Return) and statement.value is not None:
-            if any(part is copy for part in ast.walk(statement.value)):
-                return True
-        if isinstance(statement, ast.Assign) and any(part is copy for part in ast.walk(statement.value)):
-            return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+        value = statement.value if isinstance(statement, ast.Return | ast.Assign) else None
+        if value is None or all(part is not copy for part in ast.walk(value)):
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        return not targets or any(isinstance(target, ast.Name) and target.id == name for target in targets)
     return False
