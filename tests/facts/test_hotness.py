@@ -1013,3 +1013,19 @@ if shown and meter:
     assert hot_at(in_step_loop(block, before="shown = False")) is None
     assert hot_at(in_step_loop("shown = trace\n" + block)) is not None
     assert hot_at(in_step_loop(block.replace("(step + 1) % log_every == 0", "size > 3"))) is not None
+
+
+LISTED = """\
+def train(model, loaders, optimizer):
+    for step in range(1000):
+        for part in {}:
+            loss = model(next(loaders[part]))
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+"""
+
+
+def test_a_list_written_out_does_not_end_a_step():
+    assert hot_at(LISTED.format("['faces', 'hands']")) is not None
+    assert hot_at(LISTED.format("range(2)")) is None

@@ -48,6 +48,7 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
         return _loss_item(file, site, operand)
     if asked == "float":
         return _entry_of_output(file, site, operand)
+    asked = "cpu" if asked == "to" else asked  # `.to("cpu")`
     if asked not in _ASKED:
         return None
     value = file.value(operand, site)

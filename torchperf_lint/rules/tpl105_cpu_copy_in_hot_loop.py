@@ -26,6 +26,9 @@ class CpuCopyInHotLoop(SourceRule):
     same function has uploaded it itself, as labels are that go to a metric. Loops that copy a tensor element by
     element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the loop does it.
 
+    A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
+    calls, or at a hot call where only that shows how often it runs, or what it is given.
+
     Where the same function uploads what it made of the copy, the finding is TPL106.
 
     ## Why it is slow
