@@ -150,7 +150,7 @@ def _walked(file: SourceFile, place: Place, loop: Loop, name: str) -> ast.expr |
 
 
 def _zipped(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr:
-    """What a loop goes through, spelled out: `pairs`, and `enumerate(pairs)`, of `pairs = list(zip(xs[:-1], xs[1:]))`."""
+    """What a loop goes through, spelled out: `enumerate(pairs)` of `pairs = list(zip(xs[:-1], xs[1:]))`."""
     if isinstance(iterated, ast.Call) and iterated.args:
         inner = _zipped(file, place, iterated.args[0])
         same = inner is iterated.args[0]
