@@ -103,7 +103,7 @@ class CpuCopyInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL105", "cpu-copy-in-hot-loop", "0.1.0"
-    triggers = (".cpu(", ".numpy(", ".to(")
+    triggers = ("cpu(", "numpy(", ".to(", "_np(", "array(")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
