@@ -75,3 +75,22 @@ def test_what_decides(code):
 )
 def test_what_is_only_kept(code):
     assert "value" not in decisive_names(ast.parse(code).body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("w[x]", False),
+        ("w = v[np.arange(n), x]", False),
+        ("w[:x]", True),
+        ("if x > 3: f()", True),
+        ("w = x.max()\nv[:, :w]", True),
+    ],
+)
+def test_what_a_whole_array_decides(body, expected):
+    assert ("x" in decisive_names(ast.parse(body).body, indices=False)) is expected
+
+
+def test_a_bar_is_not_made_of_what_it_shows():
+    body = "for i in bar:\n  bar.text = f'{x}'\n  if i > 3: f()"
+    assert "x" not in decisive_names(ast.parse(body).body)

@@ -1071,3 +1071,46 @@ def test_a_loop_without_gradients_that_moves_what_it_takes_goes_through_batches(
     assert hot_at(code.replace("in sampler", "in batch.items()")) is None
     assert hot_at(code.replace("unmix(x)", "print(x)")) is None
     assert hot_at(code.replace("with torch.no_grad():", "if True:")) is None
+
+
+def test_a_cadence_that_trains_says_how_often_a_model_learns():
+    block = """\
+if step % 5 == 0:
+    for _ in range(2):
+        adversary = meter(model(x))
+        adversary.backward()
+    optimizer.step()
+    print(adversary)  # <-
+"""
+    assert hot_at(in_step_loop(block)) is not None
+    assert hot_at(in_step_loop(block.replace("adversary.backward()", "meter(adversary)"))) is None
+    shown = "    if step % 100 == 0:\n        print(adversary)  # <-"
+    assert hot_at(in_step_loop(block.replace("    print(adversary)  # <-", shown))) is None
+
+
+def test_a_name_may_be_a_cadence():
+    block = """\
+shown = (step + 1) % log_every == 0
+if shown and meter:
+    print(loss)  # <-
+"""
+    assert hot_at(in_step_loop(block)) is None
+    assert hot_at(in_step_loop(block, before="shown = False")) is None
+    assert hot_at(in_step_loop("shown = trace\n" + block)) is not None
+    assert hot_at(in_step_loop(block.replace("(step + 1) % log_every == 0", "size > 3"))) is not None
+
+
+LISTED = """\
+def train(model, loaders, optimizer):
+    for step in range(1000):
+        for part in {}:
+            loss = model(next(loaders[part]))
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+"""
+
+
+def test_a_list_written_out_does_not_end_a_step():
+    assert hot_at(LISTED.format("['faces', 'hands']")) is not None
+    assert hot_at(LISTED.format("range(2)")) is None

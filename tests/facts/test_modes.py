@@ -23,6 +23,12 @@ from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
         ("is_training", False, True),
         ("self.drops", False, False),
         ("self.training is None", False, False),
+        ("status == 'val'", True, False),
+        ("self.split != 'test'", False, True),
+        ("phase == 'train'", False, True),
+        ("phase == 'warmup'", False, False),
+        ("name == 'test'", False, False),
+        ("status == 'val' and self.shown", True, False),
     ],
 )
 def test_which_branches_of_a_test_run_in_evaluation_only(test, body, otherwise):

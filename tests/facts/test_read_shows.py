@@ -34,8 +34,10 @@ def read(code, imports=None):
     [
         ("kept.append(found['kl'].item())", ["found['kl']"]),
         ("kept.append(found.kl.mean().cpu())", ["found.kl.mean()"]),
+        ("kept.append(found.kl.to('cpu'))", ["found.kl"]),
         ("a, b = compute(batch)\nkept.append(b.item())", ["b"]),
         ("kept.append(v.item() if isinstance(v, torch.Tensor) else v for v in found)", ["v"]),
+        ("kept.append(v if isinstance(v, float) else v.item() for v in found)", ["v"]),
         ("kept.append(apply_to_collection(found, torch.Tensor, lambda v: v.item()))", ["v"]),
         ("losses = compute(batch)\nkept.append({k: float(v) for k, v in losses.items()})", ["v"]),
         ("kept.append({k: float(v) for k, v in compute.batch_metrics.items()})", ["v"]),

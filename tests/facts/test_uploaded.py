@@ -13,11 +13,12 @@ from torchperf_lint.facts.uploaded import uploaded_on
 
 HEAD = "def evaluate(model: nn.Module, loader: DataLoader, tokenizer, device, to_list):\n    seen = []\n"
 MOVER = "def to_device(batch, device):\n    return batch.to(device)\n\n"
+BOTH = "def both(x, y, device):\n    x, y = x.to(device), y.to(device)\n    return net(x), y\n\n"
 
 
 def uploaded(code):
     """Whether what the first `.cpu()` of a function copies is said to have been uploaded there."""
-    files = texts(MOVER + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
+    files = texts(MOVER + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     site = next(iter(file.hot_calls("cpu")))
     return uploaded_on(file, site, site.receiver) is not None
@@ -35,6 +36,10 @@ def uploaded(code):
         "ids = tokenizer(x, return_tensors='pt')\nids = ids.to(device)\nseen.append(ids.input_ids.cpu())",
         "z = torch.from_numpy(to_list(y)).to(device)\nseen.append(z.cpu())",
         "z = y.long()\nif device:\n    z = z.to(device)\nseen.append(z.cpu())",
+        "pair = tuple(t.to(device) for t in (x, y))\nu, z = pair\nseen.append(z.detach().cpu())",
+        "pair = [x.to(device), y.to(device)]\nd = {'x': pair[0], 'y': pair[1]}\nseen.append(d['y'].cpu())",
+        "y = y.float().to(device)\ny = y[:, -3:].to(device)\nseen.append(y.detach().cpu())",
+        "z, u = both(x, y, device)\nseen.append(u.cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )
@@ -51,6 +56,9 @@ def test_it_was_there_before(code):
         "y = y.to(device)\ny.clamp_(0)\nseen.append(y.cpu())",
         "y = y.to(device)\ny += 1\nseen.append(y.cpu())",
         "y = model(x).to(device)\nseen.append(y.cpu())",
+        "d = {'y': y.to(device)}\nd['y'] = model(x)\nseen.append(d['y'].cpu())",
+        "d = {'x': x.to(device), 'y': model(x)}\nseen.append(d['y'].cpu())",
+        "z, u = both(x, y, device)\nseen.append(z.cpu())",
         "z = model(x.to(device))\nif device:\n    z = y.to(device)\nseen.append(z.cpu())",
         "z = y.long()\nif device:\n    z = model(z.to(device))\nseen.append(z.cpu())",
         "y = y.to(torch.float32)\nseen.append(y.cpu())",

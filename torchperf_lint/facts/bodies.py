@@ -51,7 +51,7 @@ class Body:
         self._self_assigned: dict[int, dict[str, list[tuple[ast.expr, bool]]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._augmented: dict[int, list[str]] = {}
-        self._decisive: dict[int, frozenset[str]] = {}
+        self._decisive: dict[tuple[int, bool], frozenset[str]] = {}
         self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
         self._find_functions(tree, by_place)
@@ -278,12 +278,16 @@ class Body:
             self._array_like[function] = dict(effects.array_uses(node.body if node is not None else ()))
         return self._array_like[function].get(name)
 
-    def decisive(self, function: int) -> frozenset[str]:
-        """The names that decide what a function does next: in tests, bounds, slices and sizes."""
-        if function not in self._decisive:
+    def decisive(self, function: int, indices: bool = True) -> frozenset[str]:
+        """The names that decide what a function does next: in tests, bounds, slices and sizes.
+
+        Without `indices`, those left out that only pick elements.
+        """
+        if (function, indices) not in self._decisive:
             node = self.functions.get(function)
-            self._decisive[function] = frozenset(decisive_names(node.body if node is not None else ()))
-        return self._decisive[function]
+            found = decisive_names(node.body if node is not None else (), indices)
+            self._decisive[function, indices] = frozenset(found)
+        return self._decisive[function, indices]
 
     def iterators(self, function: int) -> set[str]:
         """The chains a function goes through, but for loops: `iter(loader)`, `tqdm(loader)`, `yield from loader`."""

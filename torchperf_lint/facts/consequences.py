@@ -23,6 +23,7 @@ from torchperf_lint.facts.retested import asked_before
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.value import HOST
 from torchperf_lint.facts.zero_divisors import asks_a_divisor
 from torchperf_lint.patterns import pattern
 
@@ -73,6 +74,7 @@ _WORDS = pattern(
 """Tables of words: what one looks up there is read or shown, and takes no part in the computation."""
 _LOOKS_UP = frozenset({"get", "pop", "setdefault"})
 """Methods of a dict that take a key first, which is a number of the host's."""
+_COPIES = frozenset({"cpu", "numpy", "to"})
 _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".split())
 
 
@@ -132,7 +134,7 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.IfExp) and parent.test is node:
         return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
-        return None if _is_key(place, parent) else DECIDES
+        return None if _is_key(place, parent) or _picks_on_host(place, parent) else DECIDES
     if isinstance(parent, ast.Call):
         return DECIDES if _wants_a_number(parent, node) else None
     if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
@@ -162,6 +164,22 @@ def _is_key(place: Place, entry: ast.Subscript) -> bool:
     return _is_table(entry.value)
 
 
+def _picks_on_host(place: Place, entry: ast.Subscript) -> bool:
+    """`torch.eye(n)[labels.cpu()]`: a whole copy picks elements of a tensor on the host, and no mask says how many."""
+    if not isinstance(entry.ctx, ast.Load) or not _copies_whole(place) or isinstance(entry.slice, ast.Compare):
+        return False
+    table = place.file.value(entry.value, place)
+    return table.kind in ("tensor", "array") and table.device == HOST
+
+
+def _copies_whole(place: Place) -> bool:
+    """Whether a whole tensor is copied to the host, by a function of the project perhaps, and no number read."""
+    read = place.expression
+    if not isinstance(read, ast.Call):
+        return False
+    return last_part(chain(read.func)) in _COPIES or place.file.value(read, place).kind == "array"
+
+
 def _is_table(node: ast.expr) -> bool:
     return _WORDS.search(last_part(chain(node))) is not None
 
@@ -188,7 +206,7 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
         return False
     body = place.file.project.body(place.file.path)
     assert body is not None
-    decisive = body.decisive(place.function)
+    decisive = body.decisive(place.function, indices=not _copies_whole(place))
     parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
     return any(chain(part) in decisive for part in [*parts, *assignment.targets])
 

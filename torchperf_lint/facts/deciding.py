@@ -30,8 +30,11 @@ _ASKS_ABOUT = frozenset(
 """What the host knows of a tensor without waiting for its elements, nor for those of a copy of it."""
 
 
-def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
-    """The names and attributes whose values a scope uses in tests, slices, sizes and counts, also through others."""
+def decisive_names(body: Sequence[ast.stmt], indices: bool = True) -> set[str]:
+    """The names and attributes whose values a scope uses in tests, slices, sizes and counts, also through others.
+
+    Without `indices`, what only picks elements, `rows[order]`, is left out: of whole arrays that is arithmetic.
+    """
     found: set[str] = set()
     searched: set[str] = set()
     made_of: list[_Made] = []
@@ -40,7 +43,7 @@ def decisive_names(body: Sequence[ast.stmt]) -> set[str]:
         node = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        found.update(_values_in(*_deciding_parts(node)))
+        found.update(_values_in(*_deciding_parts(node, indices)))
         if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             searched.update(_values_in(*node.comparators))
         made_of += _made_of(node)
@@ -64,12 +67,23 @@ class _Made(NamedTuple):
 def _made_of(node: ast.AST) -> list[_Made]:
     if isinstance(node, ast.Assign):
         whole = not any(isinstance(target, ast.Subscript) for target in node.targets)
-        return [_Made(set(_values_in(*map(_given, node.targets))), set(_values_in(node.value)), whole)]
+        return [_Made(set(_targets(node.targets)), set(_values_in(node.value)), whole)]
     if isinstance(node, ast.For | ast.comprehension):
         # Of `for key, value in x.items()` and `for i, value in enumerate(x)` the value is what `x` is made of.
         target = node.target.elts[-1] if isinstance(node.target, ast.Tuple) and node.target.elts else node.target
         return [_Made(set(_values_in(target)), set(_values_in(node.iter)))]
     return []
+
+
+def _targets(targets: Sequence[ast.expr]) -> Iterator[str]:
+    """What an assignment binds: of `bar.text = v` that is the attribute, and `bar` is made of nothing new."""
+    for target in map(_given, targets):
+        if isinstance(target, ast.Attribute):
+            yield chain(target)
+        elif isinstance(target, ast.Tuple | ast.List):
+            yield from _targets(target.elts)
+        else:
+            yield from _values_in(target)
 
 
 def _given(target: ast.expr) -> ast.expr:
@@ -144,7 +158,7 @@ def asks_about(node: ast.AST) -> bool:
     return name in _ASKS_ABOUT
 
 
-def _deciding_parts(node: ast.AST) -> list[ast.AST]:
+def _deciding_parts(node: ast.AST, indices: bool = True) -> list[ast.AST]:
     if isinstance(node, ast.If) and (guards.exit_kind(node.body) == "raise" or anomalies.checks_for_nan(node.test)):
         return []  # a safety check, not the algorithm
     if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_complains(node.body))):
@@ -154,7 +168,9 @@ def _deciding_parts(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         return [node.test]
     if isinstance(node, ast.Subscript):
-        return [node.slice]
+        return [node.slice] if indices else []
+    if isinstance(node, ast.Slice):
+        return [bound for bound in (node.lower, node.upper, node.step) if bound is not None]
     if isinstance(node, ast.Call):
         name = last_part(chain(node.func))
         of_data = name in _OF_DATA or (name in _METHODS and chain(node.func).partition(".")[0] in ("torch", "np", "F"))

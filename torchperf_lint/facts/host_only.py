@@ -13,9 +13,9 @@ from torchperf_lint.patterns import pattern
 
 _LIBRARIES = frozenset(
     "librosa pesq pystoi mir_eval museval srmrpy pyworld soundfile onnxruntime lap lapsolver lapx pycocotools nltk "
-    "sacrebleu rouge_score gym gymnasium".split()
+    "sacrebleu rouge_score gym gymnasium scann faiss annoy hnswlib".split()
 )
-"""Audio scores and files, sessions of other runtimes, assignment, text scores, environments."""
+"""Audio scores and files, sessions of other runtimes, assignment, text scores, environments, nearest neighbours."""
 _FUNCTIONS = (
     *("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io."),
     *("scipy.special.stdtr", "scipy.special.betainc", "scipy.special.gammaincinv", "scipy.special.bdtr"),

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
+from torchperf_lint.facts.delayed_steps import DelayedSteps
 from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
@@ -63,6 +64,7 @@ class Hotness:
         self.dispatch = Dispatch(index, types)
         self.demonstrations = Demonstrations(types)
         self.doing = Doing(index, types, self.loops)
+        self.delayed = DelayedSteps(index)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -146,7 +148,7 @@ class Hotness:
             region = regions[index]
             if region.kind == "cadence" and found is not None and found.kind == "eval":
                 free = False  # a whole pass over the validation set: every batch of it counts, as in a function
-            elif region.kind in _RARE:
+            elif region.kind in _RARE and not self.delayed.holds_one(path, index):
                 return None, False
             if region.kind == "break":
                 left_loops = max(left_loops, 1)

@@ -7,12 +7,18 @@ from one file's syntax, so outlines can hold the answer.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from torchperf_lint.facts.guards import exit_kind
+from torchperf_lint.patterns import pattern
 
 _FLAGS = frozenset({"training", "is_training", "is_train"})
 """What a module calls its mode: `nn.Module.training`, and how functions name a parameter for it."""
+_MODE = pattern(r"(?:^|_)(?:mode|phase|split|stage|status|partition|subset)$", re.IGNORECASE)
+"""How a parameter is called that tells in words which it is."""
+_EVALUATES = pattern(r"^(?:val|valid|validate|validation|test|testing|eval|evaluate|evaluation)$", re.IGNORECASE)
+_TRAINS = pattern(r"^(?:train|training)$", re.IGNORECASE)
 
 
 def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
@@ -25,8 +31,24 @@ def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         body, orelse = in_evaluation(test.operand)
         return orelse, body
-    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
-    return False, name in _FLAGS
+    if isinstance(test, ast.Compare):
+        return _by_word(test)
+    return False, _name(test) in _FLAGS
+
+
+def _by_word(test: ast.Compare) -> tuple[bool, bool]:
+    """`split == "val"` holds in evaluation only, `phase == "train"` fails there only."""
+    word = test.comparators[0]
+    if len(test.ops) != 1 or not isinstance(word, ast.Constant) or not _MODE.search(_name(test.left)):
+        return False, False
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq) or not isinstance(word.value, str):
+        return False, False
+    of_evaluation, of_training = bool(_EVALUATES.match(word.value)), bool(_TRAINS.match(word.value))
+    return (of_evaluation, of_training) if isinstance(test.ops[0], ast.Eq) else (of_training, of_evaluation)
+
+
+def _name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def evaluation_follows(statement: ast.stmt) -> bool:

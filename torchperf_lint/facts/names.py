@@ -280,13 +280,24 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
         if value is not None:
-            found.append(value)
+            found.append(value.moved(ANYWHERE) if _is_tried_out(values, key, site, value) else value)
     if not found or len(sites) > MAX_CALLERS:
         return join(found).weaker(Confidence.LIKELY) if found else UNKNOWN
     value = join(found)
     if value.kind == "tensor" and value.device == HOST and any(one.kind == "unknown" for one in found):
         return value.moved(ANYWHERE)  # one caller's tensor is on the host; of another's nobody knows
     return value
+
+
+def _is_tried_out(values: Values, key: FunctionKey, site: CallSite, value: Value) -> bool:
+    """Whether a call only tries out a pass of a module, on the host: what trains it passes tensors from elsewhere.
+
+    `features = self.net(torch.zeros(1, 3, 84, 84)).shape[1]` of a constructor, or the demo at the end of a file.
+    """
+    hot = values.hotness.functions.get(key)
+    if hot is None or hot.kind != "forward" or hot.depth or value.kind != "tensor" or value.device != HOST:
+        return False
+    return values.hotness.of_region(site.path, site.call.region) is None
 
 
 def _passed(values: Values, site: CallSite, position: int, parameter: Parameter, frame: Frame) -> Value | None:

@@ -63,6 +63,8 @@ class _Outliner:
         self.iterators: dict[tuple[int, str], str] = {}
         self.counters: dict[int, frozenset[str]] = {}
         """Function that runs every step -> the variables of its own loops."""
+        self.flags: dict[tuple[int, str], bool] = {}
+        """(function, name) -> whether all that was bound to it above is a test of a cadence: `now = i % 10 == 0`."""
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -229,7 +231,7 @@ class _Outliner:
 
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
-        guard = guards.guard(node.test) or self.of_first_turns(node, context)
+        guard = guards.guard(node.test) or self.of_flag(node.test, context) or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
         if guard is not None and guard.kind == "debug":
@@ -254,6 +256,25 @@ class _Outliner:
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
+
+    def of_flag(self, test: ast.expr, context: Context) -> guards.Guard | None:
+        """`save = step % 100 == 0`, and then `if save:`, or `if save and rank == 0:`."""
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        named = (part.id for part in parts if isinstance(part, ast.Name))
+        rare = any(self.flags.get((context.function, name)) for name in named)
+        return guards.Guard("cadence", conditions.short(conditions.words(test))) if rare else None
+
+    def flag(self, node: ast.Assign, context: Context) -> None:
+        """Keep whether an assignment binds a name to a test of a cadence."""
+        if isinstance(node.value, ast.Constant) and not node.value.value:
+            return  # `save = False` before the loop
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                key = context.function, target.id
+                tests = isinstance(node.value, ast.Compare | ast.BoolOp)
+                found = guards.guard(node.value) if tests else None
+                is_one = found is not None and found.kind == "cadence" and not found.otherwise
+                self.flags[key] = is_one and self.flags.get(key, True)
 
     def of_first_turns(self, node: ast.If, context: Context) -> guards.Guard | None:
         body = self.bodies.get(context.function)
@@ -304,6 +325,7 @@ class _Outliner:
             self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
     def assign(self, node: ast.Assign, context: Context) -> None:
+        self.flag(node, context)
         value = bound_functions(node.value) or chain(node.value)
         parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:

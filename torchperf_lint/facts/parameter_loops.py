@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
-from torchperf_lint.facts.delayed_steps import with_a_step
 from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.helper_blends import helper_blends
@@ -71,7 +70,7 @@ def updates(file: SourceFile) -> Iterator[Update]:
 
 def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     start = file.span(loop.body[0])[0]
-    hot = file.project.hotness.at(file.path, start) or with_a_step(file, start)
+    hot = file.project.hotness.at(file.path, start)
     inside = Spot(file, loop.body[0], function, hot or NOT_KNOWN, start)
     if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None

@@ -10,6 +10,7 @@ import ast
 import re
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bindings import Narrowing
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.module_calls import MODEL_NAME
@@ -47,6 +48,7 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
         return _loss_item(file, site, operand)
     if asked == "float":
         return _entry_of_output(file, site, operand)
+    asked = "cpu" if asked == "to" else asked  # `.to("cpu")`
     if asked not in _ASKED:
         return None
     value = file.value(operand, site)
@@ -58,12 +60,20 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
 
 
 def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Value | None:
-    if not file.outline.imports_from("torch") or _otherwise(file, site, operand):
+    if not _computes_with_torch(file, site) or _otherwise(file, site, operand):
         return None
     if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
         return None  # `self.encoder.cpu()`, for what it does to a module
     because = f"`{file.brief(operand)}` is read as tensors are: `.{asked}()` (line {operand.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY)
+
+
+def _computes_with_torch(file: SourceFile, site: Site) -> bool:
+    """Whether a file imports torch, or a place is in a method of a module, whose base class does."""
+    if file.outline.imports_from("torch"):
+        return True
+    own = file.project.index.class_of(file.path, site.function)
+    return own is not None and file.project.types.is_module_class(own)
 
 
 def _loss_item(file: SourceFile, site: Site, operand: ast.expr) -> Value | None:
@@ -133,4 +143,9 @@ def _otherwise(file: SourceFile, site: Site, operand: ast.expr) -> bool:
     if isinstance(operand, ast.Subscript) and _is_put_there(file, site, body, operand):
         return True
     at = file.span(operand)[0]
-    return any(body.narrowing(site.function, name, at) is not None for name in (*names, chain(operand)))
+    return any(_is_no_tensor(body.narrowing(site.function, name, at)) for name in (*names, chain(operand)))
+
+
+def _is_no_tensor(tested: Narrowing | None) -> bool:
+    """Whether a test shows that a name is none; what is no float, `x if isinstance(x, float) else ...`, may be one."""
+    return tested is not None and tested.holds is not ("Tensor" in tested.classes)

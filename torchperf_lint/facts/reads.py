@@ -17,6 +17,7 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.read_shows import shown_by_read
+from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.row_by_row import row_by_row
@@ -249,8 +250,15 @@ def _conversion_readings(file: SourceFile) -> tuple[Reading, ...]:
 
 
 def _copy_readings(file: SourceFile) -> tuple[Reading, ...]:
-    found = _readings(file, ("cpu", "numpy", "to"), _copied)
+    found = (*_readings(file, ("cpu", "numpy", "to"), _copied), *_helper_readings(file))
     return tuple(_as_needed(file, reading) for reading in found if reading.read.value.kind != "batch")
+
+
+def _helper_readings(file: SourceFile) -> Iterator[Reading]:
+    for site, operand, *_ in helper_reads(file):
+        read = hot_read(file, site, operand)
+        if read is not None:
+            yield Reading(site, operand, read)
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
@@ -260,7 +268,8 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     """
     read = reading.read
     acts = read.repeated is None and is_an_action(reading.site)
-    if not acts and not feeds_host_only(file, reading.site):
+    had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
+    if not acts and (had or not feeds_host_only(file, reading.site)):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 

@@ -29,7 +29,7 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _PREPARES = pattern(
-    r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|parse|read|build|make|create|convert|"
+    r"(?:^|_)(?:prepare|preprocess\w*|transforms?|augment\w*|datasets?|collate\w*|(?:parse|read)(?!_(?:pred|output|result|detection|ground|target))|build|make|create|convert|"
     r"tokeni[sz]e|tojson|write|draw|show|plot|render|display|animate|visuali[sz]e|print|format|main|demo|download|summary|summari[sz]e|inspect|annotate|"
     r"compress|quanti[sz]e|calibrate|sanitize|crop|resize|flip|rotate)(?:_|$)",
     re.IGNORECASE,
@@ -113,7 +113,7 @@ def _candidates(file: SourceFile, place: Place, loop: Loop, steps: list[Step]) -
     variables = names_of(loop.target)
     for step in steps:
         if isinstance(step.node, ast.Name) and step.node.id in variables:
-            whole = _walked(loop, step.node.id)
+            whole = _walked(file, place, loop, step.node.id)
             if whole is not None:
                 yield whole, True
             return
@@ -143,9 +143,25 @@ def _by(index: ast.expr, counter: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == counter for part in parts)
 
 
-def _walked(loop: Loop, name: str) -> ast.expr | None:
+def _walked(file: SourceFile, place: Place, loop: Loop, name: str) -> ast.expr | None:
     """The tensor whose rows a variable of the loop is."""
-    return next((part for target, part in parts_of(loop.target, loop.iter) if target == name), None)
+    iterated = _zipped(file, place, loop.iter)
+    return next((part for target, part in parts_of(loop.target, iterated) if target == name), None)
+
+
+def _zipped(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr:
+    """What a loop goes through, spelled out: `enumerate(pairs)` of `pairs = list(zip(xs[:-1], xs[1:]))`."""
+    if isinstance(iterated, ast.Call) and iterated.args:
+        inner = _zipped(file, place, iterated.args[0])
+        same = inner is iterated.args[0]
+        return iterated if same else ast.Call(iterated.func, [inner, *iterated.args[1:]], iterated.keywords)
+    body = file.project.body(file.path)
+    if body is None or not isinstance(iterated, ast.Name):
+        return iterated
+    made = body.assigned_once(place.function, iterated.id, body.at(iterated))
+    if isinstance(made, ast.Call) and chain(made.func) in ("list", "tuple") and len(made.args) == 1:
+        made = made.args[0]
+    return made if isinstance(made, ast.Call) and chain(made.func) == "zip" else iterated
 
 
 def _tensor(file: SourceFile, place: Place, whole: ast.expr) -> Value | None:

@@ -7,6 +7,7 @@ import re
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
@@ -19,6 +20,7 @@ _PREPARES = pattern(r"^_?pre_?alloc")
 _TRAINS_ON_ONE = pattern(r"\w\.(?:train|fit|learn)_(?:on_)?(?:a_|one_|single_)?(?:batch|step|iter|iteration)$")
 _OF_A_MODULE = pattern(r"\.(?:parameters|buffers|modules|children|named_\w+)$")
 """`next(model.parameters()).device`."""
+_IN_A_LIST = pattern(r" in [\[(]")
 
 
 class TrainingActions:
@@ -40,7 +42,14 @@ class TrainingActions:
                 inner = self.trains(target, _DEPTH)
                 if inner is not None:
                     return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
-        return None
+        return next(filter(None, (self.of_loop(path, inner) for inner in self._listed_inside(path, index))), None)
+
+    def _listed_inside(self, path: str, index: int) -> list[int]:
+        """The loops directly in a loop that go through a list written out: `for part in ["faces", "hands"]:`."""
+        regions = self.index.outlines[path].regions
+        few = (n for n in range(index + 1, len(regions)) if regions[n].turns is not None)
+        listed = (n for n in few if 1 < (regions[n].turns or 0) <= FEW_TURNS and _IN_A_LIST.search(regions[n].detail))
+        return [n for n in listed if self._loop_around(path, n) == index]
 
     def by_name(self, path: str, index: int) -> str | None:
         """What a loop calls to train on the batch that it moves each turn, by its name, where nobody can read it."""

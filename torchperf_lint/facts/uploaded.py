@@ -28,6 +28,8 @@ _SAME = frozenset(
     "t T cpu numpy items".split()
 )
 """What gives the same numbers, in another shape or type; `numpy()` and `cpu()` before a test of what they give."""
+_GATHERS = frozenset({"tuple", "list"})
+"""`tuple(t.to(device) for t in batch)`."""
 _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$")
 """Callables that give tensors on the host, as their libraries do."""
 _CHANGES = pattern(r"[a-z]_$")
@@ -53,10 +55,13 @@ class _Search:
         held = _own_attribute(node)
         if held is not None:
             return self._of_attribute(held) if hops == _HOPS else None
+        entry = self._entry(node, at)
+        if entry is not None:
+            return self.line(entry, self.body.at(entry), hops - 1) if hops else None
         node = _core(node)
         if isinstance(node, ast.Call):
-            return node.lineno if self._uploads(node, at) else None
-        if isinstance(node, ast.DictComp | ast.ListComp):
+            return self._of_call(node, at, hops)
+        if isinstance(node, ast.DictComp | ast.ListComp | ast.GeneratorExp):
             part = node.value if isinstance(node, ast.DictComp) else node.elt
             return self.line(part, self.body.at(part), hops - 1) if isinstance(part, ast.Call) and hops else None
         if isinstance(node, ast.Tuple | ast.List) and node.elts and hops:
@@ -66,6 +71,43 @@ class _Search:
             return None
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
         lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching)]
+        return lines[0] if lines and None not in lines else None
+
+    def _of_call(self, node: ast.Call, at: tuple[int, int], hops: int) -> int | None:
+        if isinstance(node.func, ast.Name) and node.func.id in _GATHERS and len(node.args) == 1:
+            return self.line(node.args[0], at, hops)
+        if self._uploads(node, at):
+            return node.lineno
+        # What is there already, `y = y[:, -n:].to(device)`, is not copied again.
+        moves = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda")
+        return self.line(node.func.value, at, hops) if isinstance(node.func, ast.Attribute) and moves else None
+
+    def _entry(self, node: ast.expr, at: tuple[int, int]) -> ast.expr | None:
+        """What `inputs["labels"]` of `inputs = {"labels": batch[3]}` stands for, where nothing else is put there."""
+        node = _below_views(node)
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            return None
+        made = self.body.assigned_once(self.frame.function, node.value.id, at)
+        if not isinstance(made, ast.Dict) or not isinstance(node.slice, ast.Constant):
+            return None
+        stores = (s for s in self.file.enclosing(self.frame.function).of_kinds((ast.Subscript,)) if _is_store(s))
+        if any(ast.unparse(store) == ast.unparse(node) for store in stores):
+            return None
+        pairs = zip(made.keys, made.values, strict=True)
+        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == node.slice.value), None)
+
+    def _of_result(self, d: Definition, call: ast.Call, hops: int) -> int | None:
+        """`pred, true = self.process(batch)`: what a function of the same file uploads and gives back."""
+        targets = self.file.project.types.targets(self.frame.path, self.frame.function, chain(call.func))
+        if len(targets) != 1 or targets[0].path != self.frame.path or len(d.index) != 1 or hops < _HOPS:
+            return None
+        there = _Search(self.file, self.frame._replace(function=targets[0].index), self.body)
+        lines = [
+            there.line(result.elts[d.index[0]], self.body.at(result), hops - 1)
+            if isinstance(result, ast.Tuple) and d.index[0] < len(result.elts)
+            else None
+            for result in self.body.returns(targets[0].index)
+        ]
         return lines[0] if lines and None not in lines else None
 
     def _rests_on_host(self, d: Definition, reaching: Sequence[Definition]) -> bool:
@@ -93,8 +135,8 @@ class _Search:
         if d.value is None or d.how not in ("assign", "item"):
             return None
         value = _bound_part(d, d.value)
-        if d.how == "item" and isinstance(value, ast.GeneratorExp):
-            return self.line(value.elt, self.body.at(value.elt), hops - 1)
+        if d.how == "item" and isinstance(value, ast.Call):
+            return self._of_result(d, value, hops) or self.line(value, self.body.at(value), hops - 1)
         return self.line(value, self.body.at(value), hops - 1)
 
     def _uploads(self, node: ast.Call, at: tuple[int, int]) -> bool:
@@ -154,6 +196,17 @@ def _own_attribute(node: ast.expr) -> str | None:
             break
     own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return node.attr if own and isinstance(node, ast.Attribute) else None
+
+
+def _below_views(node: ast.expr) -> ast.expr:
+    """What an expression shows another view of, the whole or one entry: `x["y"]` of `x["y"].detach().view(-1)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        node = node.func.value
+    return node
+
+
+def _is_store(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
 
 
 def _core(node: ast.expr) -> ast.expr:

@@ -9,9 +9,10 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import cause, one_copy, uploaded_before
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Verdict
+from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -24,6 +25,9 @@ class CpuCopyInHotLoop(SourceRule):
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
     same function has uploaded it itself, as labels are that go to a metric. Loops that copy a tensor element by
     element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the loop does it.
+
+    A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
+    calls, or at a hot call where only that shows how often it runs, or what it is given.
 
     Where the same function uploads what it made of the copy, the finding is TPL106.
 
@@ -99,7 +103,7 @@ class CpuCopyInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL105", "cpu-copy-in-hot-loop", "0.1.0"
-    triggers = (".cpu(", ".numpy(", ".to(")
+    triggers = ("cpu(", "numpy(", ".to(", "_np(", "array(")
     probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -120,11 +124,21 @@ class CpuCopyInHotLoop(SourceRule):
                 severity=copy_severity(file, read),
                 root_cause=cause(site),
                 leads=False,
+                related=_elsewhere(file, site),
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
+    """Of a copy that a helper makes: the copy, for a call of the helper; its hot calls, for the copy itself."""
+    copied = where_copied(file, site)
+    if copied is not None:
+        return [file.related(*copied, 1, "copies it to the host here")]
+    callers = list(hot_callers(file, site))[:5]
+    return [file.related(c.path, c.call.line, c.call.column, "asks for the copy here") for c in callers]
 
 
 def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
