@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
 from torchperf_lint.facts.delayed_steps import DelayedSteps
@@ -26,6 +27,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
+from torchperf_lint.facts.options_asked_for import options_around, passes
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import judges, role_of
@@ -53,10 +55,17 @@ class Reach(NamedTuple):
 class Hotness:
     """Which functions and lines of a project are hot."""
 
-    def __init__(self, index: Index, types: Types, kept: Callable[[], Reach | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        types: Types,
+        kept: Callable[[], Reach | None] = lambda: None,
+        body: Callable[[str], Body | None] = lambda path: None,
+    ) -> None:
         self.index = index
         self.types = types
         self._kept = kept
+        self._body = body
         self._of_region: dict[tuple[str, int], Hot | None] = {}
         self.grad_mode = GradMode(self)
         self.loops = Loops(index, types, self.grad_mode.is_off)
@@ -118,8 +127,20 @@ class Hotness:
         if found is None:
             return None
         around = self._kinds_around(path, index)
-        optional, evaluates = found.optional or "optional" in around, found.evaluates or "evaluation" in around
+        behind = "optional" in around and not self._asked_for(path, index)
+        optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
+
+    def _asked_for(self, path: str, index: int) -> bool:
+        """Whether hot code passes all the options that a branch in a function asks for."""
+        key = FunctionKey(path, self.index.outlines[path].regions[index].function)
+        names = options_around(self.index, path, index)
+        hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
+        return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
+
+    def _calls_often(self, site: CallSite) -> bool:
+        loop, free = self._climb(site.path, site.call.region)
+        return loop is not None or (free and FunctionKey(site.path, site.call.function) in self.functions)
 
     def _of_default(self, site: CallSite) -> Hot | None:
         """Why a lambda is hot that is a parameter's default, by a call of the parameter."""

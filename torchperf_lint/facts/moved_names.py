@@ -36,6 +36,8 @@ _MAKES_ANEW = pattern(r"token|processor|encode|convert|^tensor$|array|numpy", re
 """What makes tensors of texts and arrays, which no loader can pin."""
 _IMAGES = pattern(r"^(?:imgs?|images?|x|xs)$")
 _TYPES = pattern(r"dtype|precision|^(?:b?float|cfloat|half|double|u?int|long|short|bool)\d*$")
+_HOST = pattern(r"(?:^|_)(?:cpu|host)(?:_|$)", re.IGNORECASE)
+"""What a device of the host is called: `loss.to(cpu_device)` is no upload."""
 _PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
 _ROUNDS = 4
 """Bindings followed from what is moved back to what it was taken from."""
@@ -137,7 +139,8 @@ def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
         node = body.node_of(call) if not any(start <= call.line <= end for start, end in unless) else None
         if node is not None and isinstance(node.func, ast.Attribute) and _names_a_device(node):
             found |= _roots(node.func.value)
-    modules = {name for name in found if name in called or f"{name}.parameters" in called or f"{name}.eval" in called}
+    others = ("", ".parameters", ".eval", ".backward")
+    modules = {name for name in found if any(name + other in called for other in others)}
     return _taken_from(found - modules, frame, body)
 
 
@@ -154,7 +157,8 @@ def _names_a_device(node: ast.Call) -> bool:
     given = next((k.value for k in node.keywords if k.arg == "device"), node.args[0] if node.args else None)
     if given is None or (isinstance(given, ast.Constant) and str(given.value).startswith("cpu")):
         return False
-    return not _TYPES.search(last_part(chain(given)))
+    named = last_part(chain(given))
+    return not _TYPES.search(named) and not _HOST.search(named)
 
 
 def _taken_from(names: set[str], frame: Frame, body: Body) -> frozenset[str]:

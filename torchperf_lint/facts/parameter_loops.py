@@ -21,7 +21,6 @@ from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, 
 from torchperf_lint.facts.helper_blends import helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.options_asked_for import if_asked_for
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.soft_updates import softly
 from torchperf_lint.facts.source import SourceFile
@@ -81,7 +80,6 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
         return None
     if hot is None and kind == BLEND:
         hot = softly(file, function) or _by_form(file, loop, function, start)
-    hot = if_asked_for(file, start, hot)
     if hot is None or hot.kind in ("data", "eval") or (hot.kind == "forward" and kind != BLEND):
         return None
     return Update(inside._replace(expression=loop.iter, hot=hot), loop, kind, _asks_for_names(loop))

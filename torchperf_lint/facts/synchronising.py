@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.arguments import keyword
@@ -22,6 +23,7 @@ _CLOCKS = frozenset(
 )
 _MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
+_MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 
 
@@ -42,6 +44,22 @@ def is_needed(file: SourceFile, site: Site) -> bool:
         _is_clock(callee) or _MEMORY.match(last_part(callee)) or last_part(callee) in _CAPTURE
         for callee in _callees(file, site)
     ) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+
+
+def times_each_step(file: SourceFile, site: Site) -> bool:
+    """Whether a loop that trains waits in every step for nothing but the clock that it shows.
+
+    The mean over many steps is the same without a wait; what measures for its own sake is called so.
+    """
+    hot = site.hot
+    if hot is None or hot.kind != "step" or hot.depth or hot.loop is None or hot.optional:
+        return False
+    if _MEASURES.search(file.outline.functions[site.function].qualname):
+        return False
+    callees = [last_part(callee) for callee in _callees(file, site)]
+    others = [name for name in callees if _MEMORY.match(name) or name in _CAPTURE or name == "elapsed_time"]
+    steps = any(callee.endswith(".step") for callee in _callees(file, site))
+    return steps and not others and not any(_copies_to_host(file, site, call) for call in _calls(file, site))
 
 
 def may_be_needed(file: SourceFile, site: Site) -> bool:

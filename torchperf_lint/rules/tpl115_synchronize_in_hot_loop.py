@@ -9,9 +9,14 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.synchronising import is_needed, may_be_needed, synchronisations
+from torchperf_lint.facts.synchronising import is_needed, may_be_needed, synchronisations, times_each_step
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_TIMED = (
+    "leave it out of the step: over many steps the clock shows the same mean without it; for single steps record "
+    "`torch.cuda.Event(enable_timing=True)` and read them every n steps"
+)
 
 
 class SynchronizeInHotLoop(SourceRule):
@@ -54,8 +59,11 @@ class SynchronizeInHotLoop(SourceRule):
         torch.cuda.synchronize()
     ```
 
+    A training loop that waits in each step only to show how long the step took is reported as info: it pays for the
+    clock in every step.
+
     ## When it is fine
-    Around a clock, and before the host reads what a non-blocking copy brought:
+    Around a clock in what measures, and before the host reads what a non-blocking copy brought:
     ```python
     import time
 
@@ -102,18 +110,23 @@ class SynchronizeInHotLoop(SourceRule):
         del project
         for site in synchronisations(file):
             hot = site.hot
-            if hot is None or hot.kind == "data" or is_needed(file, site):
+            if hot is None or hot.kind == "data":
+                continue
+            timed = is_needed(file, site)
+            if timed and not times_each_step(file, site):
                 continue
             disputable = hot.optional or may_be_needed(file, site)
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait until the device has done all its work "
                 f"{hot.when}",
-                instead="leave it out: what reads a tensor on the host waits by itself; to measure time use "
+                instead=_TIMED
+                if timed
+                else "leave it out: what reads a tensor on the host waits by itself; to measure time use "
                 "`torch.cuda.Event(enable_timing=True)` and read it later",
                 hot=hot,
-                fix=None if disputable else left_out(site),
-                severity=Severity.INFO if disputable or hot.kind == "eval" else None,
+                fix=None if disputable or timed else left_out(site),
+                severity=Severity.INFO if disputable or timed or hot.kind == "eval" else None,
                 confidence=Confidence.POSSIBLE if disputable else None,
             )
 
