@@ -1,6 +1,7 @@
 """How far two readers agree: on the label, and beyond chance (Cohen's kappa).
 
-`python benchmarks/truth/agreement.py` compares `second.tsv` with `sites.tsv`, and `files_second.tsv` with `files.tsv`.
+`python benchmarks/truth/agreement.py` compares `second.tsv` with `sites.tsv`, `files_second.tsv` with `files.tsv`, and
+`scripts_second.tsv` with `scripts.tsv`, where places are the same if they overlap and their codes are of one family.
 """
 
 from __future__ import annotations
@@ -8,7 +9,11 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
+from operator import itemgetter
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import precision
 
 FOLDER = Path(__file__).parent
 Key = tuple[str, str, str, str]
@@ -34,6 +39,26 @@ def of_whole_files() -> list[tuple[str, str]]:
     return [(first.get(key, "FP"), label) for key, label in second.items()]
 
 
+def of_scripts() -> list[tuple[str, str]]:
+    """Pairs for places that either reader of the same whole files listed; FP stands for what one did not list."""
+    place = itemgetter("package", "path")
+    with (FOLDER / "scripts_second.tsv").open(encoding="utf-8", newline="") as file:
+        second = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    both = {place(row) for row in second}
+    with (FOLDER / "scripts.tsv").open(encoding="utf-8", newline="") as file:
+        first = [row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if place(row) in both]
+    first, second = ([row for row in rows if row["label"] != "NONE"] for rows in (first, second))
+    pairs = [(one["label"], next((o["label"] for o in second if same(one, o)), "FP")) for one in first]
+    return pairs + [("FP", other["label"]) for other in second if not any(same(one, other) for one in first)]
+
+
+def same(one: dict[str, str], other: dict[str, str]) -> bool:
+    if (one["package"], one["path"]) != (other["package"], other["path"]):
+        return False
+    overlap = int(one["line"]) <= int(other["end_line"]) and int(other["line"]) <= int(one["end_line"])
+    return overlap and bool(precision.families_of(one["code"]) & precision.families_of(other["code"]))
+
+
 def report(what: str, pairs: list[tuple[str, str]]) -> None:
     same = sum(a == b for a, b in pairs)
     share = same / len(pairs)
@@ -49,6 +74,7 @@ def main() -> int:
     first, second = labels(FOLDER / "sites.tsv"), labels(FOLDER / "second.tsv")
     report("sites", [(first[key], label) for key, label in second.items()])
     report("places in whole files", of_whole_files())
+    report("places in training scripts", of_scripts())
     return 0
 
 
