@@ -9,11 +9,13 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_BASES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
 _COPIES = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
@@ -83,8 +85,8 @@ class DataParallel(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
-        del project
-        for site in file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *_COPIES):
+        derived = file.calls_among(call for call in file.outline.calls if _is_derived(file, project, call))
+        for site in (*file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *_COPIES), *derived):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
             yield self.found(
@@ -105,6 +107,15 @@ class DataParallel(SourceRule):
         if forwards and not spread and run.device is not None:
             return Verdict(Outcome.REFUTED, "it ran on one device, where it only calls the module")
         return by_events(finding, run, spread, "forward pass over several devices", probes=self.probes)
+
+
+def _is_derived(file: SourceFile, project: Project, call: Call) -> bool:
+    """Whether a call makes an object of a class of the project that is derived from `DataParallel`."""
+    if "Parallel" not in last_part(call.callee):
+        return False
+    made = project.types.things(file.path, call.function, call.callee)
+    classes = (thing for thing in made if thing.kind == "class")
+    return any(set(project.index.external_bases(thing)) & set(_BASES) for thing in classes)
 
 
 def _offered_beside_better(file: SourceFile) -> bool:
