@@ -153,3 +153,59 @@ def train(model: torch.nn.Module, loader):
 
 def test_an_optimizer_updates_and_blends_nothing(tmp_path):
     assert "updates the parameters tensor by tensor" in told(tmp_path, dedent(OPTIMIZER), "TPL604")[0]
+
+
+ATTENTION = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Attention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Conv2d(dim, dim, 1) for _ in range(3))
+
+    def forward(self, x: torch.Tensor):
+        b, c, h, w = x.shape
+        q = self.q(x).view(b, c, h * w).permute(0, 2, 1)
+        k = self.k(x).view(b, c, h * w)
+        v = self.v(x).view(b, c, h * w).permute(0, 2, 1)
+        return torch.bmm(F.softmax({scores}, dim=-1), v)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scores", "laid_out"), [("torch.bmm(q, k)", True), ("q @ self.k(x).flatten(2).permute(0, 2, 1).mT", False)]
+)
+def test_keys_that_lie_by_channels_are_not_handed_on_as_they_are(tmp_path, scores, laid_out):
+    _, instead = told(tmp_path, ATTENTION.format(scores=scores), "TPL654")
+    assert ("each laid out as `(batch, heads, positions, channels)` first" in instead) is laid_out
+
+
+UPLOADS = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+class Head(nn.Module):
+    def __init__(self, sizes: np.ndarray):
+        super().__init__()
+        self.sizes = sizes
+
+    def forward(self, x: torch.Tensor, n: int):
+        return x.cuda() * {made}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "instead"),
+    [
+        ("torch.tensor(0.5).to(x.device)", "use the number itself"),
+        ("torch.from_numpy(self.sizes.astype(np.float32)).to(x.device)", "self.register_buffer"),
+        ("torch.as_tensor(range(n, n + 8)).to(x.device)", "count on the device: `torch.arange("),
+    ],
+)
+def test_only_a_number_is_used_as_a_number(tmp_path, made, instead):
+    assert instead in told(tmp_path, UPLOADS.format(made=made), "TPL252")[1]

@@ -55,7 +55,7 @@ def gradient_role(index: Index, key: FunctionKey) -> Role | None:
     return _role(told, "batch")
 
 
-_NOT_CALLED = ", and nothing in the project calls it: who uses it does so for"
+_NOT_CALLED = ", and no call of it is seen in the project: who uses it does so for"
 
 
 def _role(because: str, often: str) -> Role:

@@ -29,6 +29,8 @@ class Scores(NamedTuple):
     rank: int | None = None
     by_channels: bool = False
     """Whether a product takes rows of channels: "b d i, b d j -> b i j"."""
+    as_they_lie: bool = False
+    """Whether the keys were transposed before, so that the product takes both as they are."""
 
 
 def scores(node: ast.expr) -> Scores | None:

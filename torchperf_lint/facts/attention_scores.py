@@ -77,7 +77,7 @@ class ScoresBehind:
         both = factors(node)
         if both is None or not pays_attention(self.body, function, *both, at):
             return None
-        return Scores(*both, rank=rank_of(node))
+        return Scores(*both, rank=rank_of(node), as_they_lie=True)
 
     def _may_be_given(self, name: str, found: list[Definition], at: Position) -> bool:
         """Whether a caller may hand in the scores that a layer before has computed: those are needed as such."""

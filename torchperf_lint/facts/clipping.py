@@ -34,7 +34,7 @@ def clipping_role(index: Index, key: FunctionKey) -> Role | None:
         return None
     because = (
         f"clips gradients, `{clips.callee}()` (line {clips.line}), as is done before each step of an optimizer, "
-        "and nothing in the project calls it: a training loop elsewhere does"
+        "and no call of it is seen in the project: a training loop elsewhere does"
     )
     return Role("update", because, "every optimizer step", Confidence.LIKELY)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.literals import is_literal
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
 
 if TYPE_CHECKING:
@@ -38,8 +39,31 @@ def _of_context(values: Values, context: ast.expr, frame: Frame) -> str | None:
 
 
 def _set_in_file(values: Values, path: str) -> bool:
+    """Whether a file sets the default, or a script in a folder above it sets one on the device."""
     known = values.defaults_set.get(path)
     if known is None:
         calls = values.index.outlines[path].calls
-        known = values.defaults_set[path] = any(last_part(call.callee) in _SET for call in calls)
+        known = any(last_part(call.callee) in _SET for call in calls)
+        folder = path.rpartition("/")[0] + "/"
+        known = known or any(folder not in ("/", f) and folder.startswith(f) for f in _folders_of_setters(values))
+        values.defaults_set[path] = known
     return known
+
+
+def _folders_of_setters(values: Values) -> frozenset[str]:
+    """The folders of files that say `set_default_tensor_type("torch.cuda.FloatTensor")`, as prefixes of paths."""
+    if values.default_setters is None:
+        found = set()
+        for path, outline in values.index.outlines.items():
+            for call in outline.calls:
+                if last_part(call.callee) in _SET and "cuda" in _said(values, path, call):
+                    folder = path.rpartition("/")[0]
+                    found.add(f"{folder}/" if folder else "")
+        values.default_setters = frozenset(found)
+    return values.default_setters
+
+
+def _said(values: Values, path: str, call: Call) -> str:
+    body = values.body(path)
+    node = body.node_of(call) if body is not None else None
+    return ast.unparse(node) if node is not None else ""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword, unpacks_keywords
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
@@ -43,6 +43,13 @@ NUMBER = "number"
 """One number that the host has, whether it changes or not: a factory fills it in on the device."""
 READ_BACK = "read back"
 """A tensor of the device, repeated: read from there once for each element, then uploaded."""
+
+
+_ONE_NUMBER = frozenset(
+    "int float bool len round abs max min sum pow prod sqrt exp log log2 log10 ceil floor cos sin tan numel size item "
+    "random uniform gauss randint randrange choice".split()
+)
+"""Functions of Python, `math` and `random` that give one number."""
 
 
 class Made(NamedTuple):
@@ -286,6 +293,7 @@ def _given_by_default(values: Values, cls: Thing, name: str) -> Iterator[ast.exp
 
 
 def _is_number(node: ast.expr) -> bool:
-    return not isinstance(node, ast.List | ast.Tuple | ast.ListComp) and isinstance(
-        node, ast.Constant | ast.UnaryOp | ast.Call
-    )
+    """Whether an expression is one number, as far as its form tells: of calls, those that give nothing else."""
+    if isinstance(node, ast.Call):
+        return last_part(chain(node.func)) in _ONE_NUMBER
+    return isinstance(node, ast.Constant | ast.UnaryOp)

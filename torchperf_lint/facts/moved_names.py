@@ -90,7 +90,7 @@ def _is_moved_for(values: Values, key: FunctionKey) -> bool:
 
 def _moves_batches_itself(values: Values, path: str) -> bool:
     """Whether a framework that the file uses hands out batches on the device."""
-    return sets_up_loaders(values, path) or values.index.outlines[path].imports_from("torch_xla", "ignite")
+    return sets_up_loaders(values, path) or values.index.outlines[path].imports_from("torch_xla", "ignite", "torchtext")
 
 
 def _is_turn_of_step(values: Values, name: str, d: Definition, frame: Frame) -> bool:

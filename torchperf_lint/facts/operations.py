@@ -19,13 +19,14 @@ from torchperf_lint.patterns import pattern
 
 _OPERATION = Role(
     "forward",
-    "takes tensors and gives a tensor back, and nothing in the project calls it: who uses it does so in every step",
+    "takes tensors and gives a tensor back, and no call of it is seen in the project: who uses it does so in "
+    "every step",
     "in every call",
     Confidence.LIKELY,
 )
 _PART = _OPERATION._replace(
-    because="is a method of a module that takes a tensor and gives one back, and nothing in the project calls it: the "
-    "passes of its base class do",
+    because="is a method of a module that takes a tensor and gives one back, and no call of it is seen in the "
+    "project: the passes of its base class do",
     when="in every pass",
 )
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
@@ -121,7 +122,7 @@ class Operations:
             return None
         because = (
             f"is an operation on tensors, as it {self._asking(key, name)}, and "
-            "nothing in the project calls it: who uses it does so in every step"
+            "no call of it is seen in the project: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
 
@@ -141,7 +142,7 @@ class Operations:
             if name is not None:
                 because = (
                     f"is an operation on tensors: it calls `{self.index.function(part).name}`, which "
-                    f"{self._asking(part, name)}, and nothing in the project calls it: who uses it "
+                    f"{self._asking(part, name)}, and no call of it is seen in the project: who uses it "
                     "does so in every step"
                 )
                 return Role("forward", because, "in every call", Confidence.LIKELY)

@@ -34,7 +34,7 @@ def per_input(index: Index, key: FunctionKey) -> Role | None:
         return None
     because = (
         f"moves what it is given to the device (line {moved.line}) and runs `{runs.callee}` on it (line {runs.line}), "
-        "and nothing in the project calls it: who uses it does so for each input"
+        "and no call of it is seen in the project: who uses it does so for each input"
     )
     return Role("eval", because, "with every input", Confidence.LIKELY)
 

@@ -69,6 +69,8 @@ class Values:
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
+        self.default_setters: frozenset[str] | None = None
+        """The folders of files that make the device the default; defaults.py fills it."""
 
     def of(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""

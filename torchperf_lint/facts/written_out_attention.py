@@ -38,6 +38,8 @@ class Attention(NamedTuple):
     """Whether queries and keys hold a channel in a row, not a position: `einsum("b d i, b d j -> b i j", q, k)`."""
     flags: tuple[str, ...] = ()
     """What has to be set for the weights to be needed elsewhere."""
+    transposed: bool = True
+    """Whether queries and keys lie as the fused attention takes them: the product transposes the keys itself."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -57,9 +59,9 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
         if uses.only_weigh():
             masked = back.masked or _fills(site)
             root = back.root
-            yield Attention(
-                site, root.queries, root.keys, masked, back.biased, root.by_channels, tuple(dict.fromkeys(uses.flags))
-            )
+            flags = tuple(dict.fromkeys(uses.flags))
+            transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
+            yield Attention(site, root.queries, root.keys, masked, back.biased, root.by_channels, flags, transposed)
 
 
 def _from_the_last(dim: int, back: ScoresBehind) -> int:

@@ -143,6 +143,11 @@ def _made_elsewhere(file: SourceFile, index: HostIndex) -> list[Related]:
 
 
 def _instead(index: HostIndex) -> str:
+    if isinstance(index.spot.expression, ast.Compare):
+        return (
+            "keep the places that are set as indices on the device, or take slices and join them: a mask on the device "
+            "would be counted there, for which the host waits"
+        )
     if index.fresh is not None:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
         return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")

@@ -26,6 +26,10 @@ _GRAPHS = ("torch_geometric", "dgl")
 _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
+_FROM_ANYWHERE = ", and let what hands the batch over pin it: `pin_memory=True` of a DataLoader, else `.pin_memory()`"
+"""Where only the move tells that it is a batch: it may come from no loader."""
+
+
 class BlockingBatchTransfer(SourceRule):
     """A batch copied to the device without `non_blocking`, every step.
 
@@ -123,10 +127,12 @@ class BlockingBatchTransfer(SourceRule):
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
+        by_its_move = not batch.origins and batch.because.endswith("moves to the device")
+        advice = _FROM_ANYWHERE if by_its_move else pinning.advice
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=f"pass `non_blocking=True`{pinning.advice}",
+            instead=f"pass `non_blocking=True`{advice}",
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,

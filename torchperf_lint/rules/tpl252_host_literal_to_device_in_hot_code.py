@@ -200,12 +200,12 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     filled = f"`torch.full({'()' if upload.scalar else '(n,)'}, number, device={upload.device})`, filled on the device"
     if upload.kind == NUMBER and not upload.scalar:
         return f"`torch.full((1,), number, device={upload.device})`, filled on the device"
+    if upload.kind == COUNTED:
+        return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
     if upload.scalar:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
     if upload.kind == REPEATED:
         return filled
-    if upload.kind == COUNTED:
-        return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
     if upload.kind == READ_BACK:
         parts = repeated(upload.made.args[0]) if upload.made.args else None
         return f"repeat it on the device: `{ast.unparse(parts[0]) if parts else 't'}.expand(n)`"

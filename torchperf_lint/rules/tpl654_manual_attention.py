@@ -133,8 +133,8 @@ class ManualAttention(SourceRule):
             instead=_instead(attention, queries, keys, can_scale),
             value=Value(
                 "tensor",
-                because=f"the softmax is taken of the product of `{queries}` with the transposed `{keys}`, and only "
-                "multiplied with the values",
+                because=f"the softmax is taken of the product of `{queries}` with "
+                f"{'the transposed ' if attention.transposed else ''}`{keys}`, and only multiplied with the values",
                 confidence=Confidence.LIKELY,
             ),
             hot=site.hot,
@@ -167,15 +167,17 @@ def _has_another_way(file: SourceFile, site: Site) -> bool:
 
 
 def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> str:
-    given = [queries, keys, "v"]
+    given = [queries, keys, "v"] if attention.transposed else ["q", "k", "v"]
     if attention.masked or attention.biased:
         given.append("attn_mask=...")
     if can_scale:
         given.append("scale=...")
     asked = f" where `{attention.flags[0]}` does not ask for the weights" if attention.flags else ""
     said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{asked}"
-    if attention.by_channels:
-        said += ", each with its last two dimensions swapped"
+    if not attention.transposed:
+        said += (
+            ", each laid out as `(batch, heads, positions, channels)` first, with one head where there are no others"
+        )
     if attention.biased:
         return f"{said}, with what is added to the scores in `attn_mask`; or FlexAttention, since torch 2.5"
     if attention.masked:
