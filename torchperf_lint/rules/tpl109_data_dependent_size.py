@@ -97,7 +97,7 @@ class DataDependentSize(SourceRule):
     ```
     Where the algorithm needs the smaller tensor (a network that runs on what is selected only, detections that a user
     gets, a graph) the wait is its price: that is only `possible`, shown with `--confidence possible`. One mask that
-    selects from several tensors is reported all the same: one search for its elements would do for all.
+    selects from several tensors is reported all the same, as info: one search for its elements would do for all.
 
     ## Fix safety
     There is no automatic fix: what is computed for all elements may be infinite where the mask is not set, and the
@@ -143,7 +143,7 @@ class DataDependentSize(SourceRule):
             instead=_INSTEAD[what].format(mask=mask, whole=_whole(selection.mask, mask)),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable else None,
+            severity=Severity.INFO if disputable or what == _AGAIN else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
