@@ -71,8 +71,10 @@ def _takes_arrays(file: SourceFile, site: Site, call: ast.Call, array: bool) -> 
     if any(keyword.arg == "return_tensors" for keyword in call.keywords):
         return True  # a feature extractor of transformers
     callee = chain(call.func)
-    if not array or not callee.startswith("self.") or file.project.types.targets(file.path, site.function, callee):
+    if not array or not callee.startswith("self."):
         return False
+    if file.project.types.targets(file.path, site.function, callee) and file.value(call.func, site).kind != "object":
+        return False  # a module or function of the project; an object of a class that is no module may stand for more
     name = last_part(callee)
     if "." in callee.removeprefix("self.") and _WORKS.search(name):
         return True

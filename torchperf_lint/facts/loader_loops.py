@@ -81,7 +81,7 @@ class LoaderLoops:
         """A loop over what is, or is called, a loader, or that hands each batch to a step function."""
         region = self.index.outlines[path].regions[index]
         named = self.loader_evidence(path, region.function, region.iterable)
-        evidence = named or self._batch_evidence(path, index) or self._moved_evidence(path, index)
+        evidence = named or self._batch_evidence(path, index)
         if evidence is None:
             return None
         because, confidence = evidence
@@ -130,14 +130,19 @@ class LoaderLoops:
         return None
 
     def over_moved(self, path: str, index: int) -> Loop | None:
-        """`for x, y in anything: model(x.to(device))` without gradients, and `x = next(anything)`: a batch a turn."""
+        """`for x, y in anything: model(x.to(device))` without gradients, and `x = next(anything)`: a batch a turn.
+
+        Without gradients whatever is called may be the model; elsewhere its name has to say so.
+        """
         calls = self.calls.directly_in(path, index)
         moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
-        if not moves or not self._evaluates(path, index):
+        parts = _OF_PARTS.search(self.index.outlines[path].regions[index].detail)
+        if not moves or parts or not self._evaluates(path, index):
             return None
         taken, called = self._taken_each_turn(path, index, calls), {call.callee for call in calls}
         models = any(MODEL_NAME.search(callee) or _OTHER_MODEL.search(callee) for callee in called)
-        for move in moves if models else ():
+        runs = any(_RUNS.match(callee) and callee not in _BUILTINS for callee in called)
+        for move in moves if models or (runs and self._runs_without_grad(path, index)) else ():
             name = move.callee.partition(".")[0].partition("[")[0]
             if name in taken - called:
                 because = f"moves each `{name}` to the device (line {move.line})"
@@ -153,25 +158,6 @@ class LoaderLoops:
         lines = {call.line for call in calls if call.callee == "next"}
         bound = (b for b in outline.bindings if b.line in lines and b.function == region.function)
         return names | {b.target for b in bound if b.value.startswith("next()")}
-
-    def _moved_evidence(self, path: str, index: int) -> tuple[str, Confidence] | None:
-        """`for x, y in valid_sampler: x, y = x.to(device), y.to(device)` without gradients, whatever it goes over."""
-        region = self.index.outlines[path].regions[index]
-        target = _HEAD.match(region.detail)
-        if (
-            target is None
-            or _OF_PARTS.search(region.detail)
-            or not (self.without_grad.around(path, index) or self.without_grad.inside(path, index))
-        ):
-            return None
-        names = set(_WORD.findall(target.group(1)))
-        calls = self.calls.directly_in(path, index)
-        runs = any(_RUNS.match(call.callee) and call.callee not in _BUILTINS for call in calls)
-        for call in calls if runs else ():
-            receiver, _, method = call.callee.rpartition(".")
-            if method in ("to", "cuda") and receiver in names:
-                return f"moves what it takes each turn, `{call.callee}()` (line {call.line})", Confidence.LIKELY
-        return None
 
     def is_loader(self, thing: Thing) -> bool:
         """Whether a thing is an instance of a DataLoader or of a class derived from one."""
