@@ -21,7 +21,7 @@ from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.patterns import pattern
 
-_STORES = pattern(r"(?m)^[ \t]+[\w.]+\[[\w ,+-]*\] = ")
+_STORES = pattern(r"\[[\w ,+-]*\] = ")
 """`x[0] = `, `x[i, j] = `: no slice, no mask."""
 _SIZED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "new_ones", "rand", "randn"})
 """Take their sizes one by one, or in one tuple."""

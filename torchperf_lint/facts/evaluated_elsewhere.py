@@ -10,6 +10,7 @@ test(model, test_loader)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain
@@ -30,10 +31,13 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
     """The first call of each such model in each loop of a file that does not train."""
     if "eval" not in file.project.index.called_names:
         return
+    callees: dict[int, set[str]] = defaultdict(set)
+    for call in file.outline.calls:
+        callees[call.function].add(call.callee)
     for number, region in enumerate(file.outline.regions):
         if region.kind != "loop":
             continue
-        for model in _called_in(file, number):
+        for model in _called_in(file, number, callees[region.function]):
             place = _put(file.project, FunctionKey(file.path, region.function), model, region.start[0])
             if place is None or says_more(file, region):
                 continue
@@ -42,10 +46,8 @@ def evaluated_elsewhere(file: SourceFile) -> Iterator[Evaluated]:
                 yield Evaluated(found[0], model, place, region.head, found[1])
 
 
-def _called_in(file: SourceFile, number: int) -> Iterator[str]:
-    """What a loop calls by a plain name, where the loop's function does not set its mode."""
-    function = file.outline.regions[number].function
-    own = {call.callee for call in file.outline.calls if call.function == function}
+def _called_in(file: SourceFile, number: int, own: set[str]) -> Iterator[str]:
+    """What a loop calls by a plain name, where the loop's function, which calls `own`, does not set its mode."""
     calls = file.project.hotness.loops.calls.directly_in(file.path, number)
     for name in dict.fromkeys(call.callee for call in calls):
         if name.removeprefix("self.").isidentifier() and own.isdisjoint((f"{name}.eval", f"{name}.train")):

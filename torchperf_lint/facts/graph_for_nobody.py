@@ -44,6 +44,8 @@ _FROZEN = pattern(
     r"register_(?:full_)?(?:forward|backward)\w*_hook|deepspeed|FullyShardedDataParallel|fully_shard"
 )
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
+_WORDS_OF_FROZEN = tuple("toggle_grad set_grad_enabled jit. onnx RT trt hook deepspeed ully".split())
+"""One of them is in all that `_FROZEN` finds."""
 _KEEPS = pattern(r"self\.[\w.]+\s*[-+*/]?=[^=]")
 """A forward pass that keeps something, which may be differentiated later."""
 _STEPS = 40
@@ -60,7 +62,7 @@ class Recorded(NamedTuple):
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
-    if _FROZEN.search(file.text) or may_freeze(file.text):
+    if may_freeze(file.text) or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)):
         return
     ending = {call.function for call in file.outline.calls if last_part(call.callee) in ("detach", "argmax")}
     ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}

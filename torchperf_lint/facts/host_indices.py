@@ -29,10 +29,15 @@ _MAKES_INDEX = (
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
-_LISTED = pattern(
-    r"[\w\])]\[(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()|\w\[\w+, \w+\] = "
-    r"|(?:idx|ind|index|indices|inds|ids|perm|order|mask|keep|kept|select\w*|rows|columns) = .*(?:ensor\(|\[)"
-    r"|(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())",
+_LISTED = (
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()"),
+    pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
+    pattern(
+        r" = (?:(?<=idx = )|(?<=ind = )|(?<=index = )|(?<=indices = )|(?<=inds = )|(?<=ids = )|(?<=perm = )|"
+        r"(?<=order = )|(?<=mask = )|(?<=keep = )|(?<=kept = )|(?<=rows = )|(?<=columns = )|(?<=selected = ))"
+        r".*(?:ensor\(|\[)"
+    ),
+    pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
 )
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""
 
@@ -63,12 +68,12 @@ class HostIndex(NamedTuple):
 
 def host_indices(file: SourceFile) -> Iterator[HostIndex]:
     """The hot subscripts of device tensors by a list, or by what lies in host memory."""
-    if not hot_functions(file) or not (file.mentions(_MAY_BE_ON_HOST) or _LISTED.search(file.text)):
+    if not hot_functions(file) or not (file.mentions(_MAY_BE_ON_HOST) or any(way.search(file.text) for way in _LISTED)):
         return
     causes: dict[ast.Call | str, Position] = {}
     for spot in hot_nodes(file, ast.Subscript):
         assert isinstance(spot.expression, ast.Subscript)
-        at = file.span(spot.expression)[0]
+        at = file.start(spot.expression)
         for index in _indices(spot):
             found = _of(file, spot, spot.expression.value, index)
             if found is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.syntax import nodes_of
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -36,7 +37,7 @@ def asked_as_masks(values: Values, key: FunctionKey) -> frozenset[str]:
 
 def _uses(function: ast.AST) -> Iterator[ast.Name]:
     """The names that are inverted, or that stand where a mask has to."""
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
             use = _bottom(node.operand)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -21,6 +21,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.patterns import pattern
 
@@ -117,14 +118,16 @@ def _copied_on(project: Project, key: FunctionKey) -> int | None:
     function = project.index.function(key)
     if function.end_line - function.line > _SHORT or len(function.parameters) <= function.bound:
         return None
+    if ".cpu(" not in project.text(key.path):
+        return None
     if _TO_FILES.search(function.name) or is_cold(project.index, key, True):
         return None
     body = project.body(key.path)
     node = body.functions.get(key.index) if body is not None else None
-    if not isinstance(node, ast.FunctionDef) or sum(isinstance(n, ast.stmt) for n in ast.walk(node)) > 2 * _STATEMENTS:
+    if not isinstance(node, ast.FunctionDef) or sum(isinstance(n, ast.stmt) for n in nodes_of(node)) > 2 * _STATEMENTS:
         return None
     name = function.parameters[function.bound].name
-    copies = [call for call in ast.walk(node) if isinstance(call, ast.Call) and _copies(call, name)]
+    copies = [call for call in nodes_of(node) if isinstance(call, ast.Call) and _copies(call, name)]
     return copies[0].lineno if len(copies) == 1 and _gives_back(node, copies[0], name) else None
 
 

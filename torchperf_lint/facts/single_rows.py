@@ -7,7 +7,7 @@ from functools import cached_property
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_literal, is_none
-from torchperf_lint.facts.syntax import first_part
+from torchperf_lint.facts.syntax import first_part, nodes_of
 from torchperf_lint.facts.tracing import parts_of
 
 RowLoop = ast.For | ast.ListComp | ast.GeneratorExp
@@ -58,13 +58,13 @@ class SingleRows:
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """Everything that a turn evaluates."""
-        return [node for root in self.roots for node in ast.walk(root)]
+        return [node for root in self.roots for node in nodes_of(root)]
 
     @cached_property
     def bound_names(self) -> frozenset[str]:
         """The names that a turn binds, the loop's own among them."""
         roots = [self.target, *self.nodes]
-        return frozenset(n.id for root in roots for n in ast.walk(root) if isinstance(n, ast.Name) and _is_set(n))
+        return frozenset(n.id for root in roots for n in nodes_of(root) if isinstance(n, ast.Name) and _is_set(n))
 
     @cached_property
     def _made(self) -> dict[str, ast.expr]:

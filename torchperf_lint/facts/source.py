@@ -321,6 +321,10 @@ class SourceFile:
         """Start and end of an expression or statement, 1-based, the end exclusive."""
         return self._at(node), self._at(node, end=True)
 
+    def start(self, node: ast.expr | ast.stmt) -> Position:
+        """Where an expression or statement begins, 1-based."""
+        return self._at(node)
+
     def source(self, node: ast.expr | ast.stmt) -> str:
         """The text of an expression or statement as it stands in the file."""
         (line, column), (end_line, end_column) = self._at(node), self._at(node, end=True)

@@ -61,7 +61,7 @@ def looped_nodes(file: SourceFile, kinds: tuple[type[ast.AST], ...], functions: 
     for function in functions:
         for node in file.enclosing(function).of_kinds(kinds):
             assert isinstance(node, ast.expr | ast.stmt)
-            start = file.span(node)[0]
+            start = file.start(node)
             region = hotness.innermost(file.path, start)
             if regions[region].function == function and hotness.turns(file.path, region):
                 yield Spot(file, node, function, NOT_KNOWN, start)
@@ -91,7 +91,7 @@ def spot_at(file: SourceFile, node: ast.AST, function: int) -> Spot | None:
     assert isinstance(node, ast.expr | ast.stmt)
     hotness = file.project.hotness
     while_ = _while_of(file, node, function)
-    inside = file.span(while_.body[-1] if while_ is not None else node)[0]
+    inside = file.start(while_.body[-1] if while_ is not None else node)
     hot = hotness.at(file.path, inside)
     return Spot(file, node, function, hot, inside) if hot is not None else None
 

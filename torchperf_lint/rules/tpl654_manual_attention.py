@@ -145,7 +145,8 @@ class ManualAttention(SourceRule):
 
 def _knows_fused(file: SourceFile) -> bool:
     """Whether a fused attention is spoken of, not only a function of the file's own that has its name."""
-    named = {match.group() for line in file.lines if _is_code(line) for match in _FUSED.finditer(line)}
+    lines = [line for line in file.lines if "_attn" in line or "_attention" in line or "_dot_product" in line]
+    named = {match.group() for line in lines if _is_code(line) for match in _FUSED.finditer(line)}
     return bool(named) and not named <= {record.name for record in file.outline.functions}
 
 
