@@ -47,7 +47,7 @@ def told(tmp_path, text, code):
         (
             "losses = losses[labels.gt(0)].mean()",
             "TPL109",
-            "`torch.where(labels.gt(0), x, 0).sum() / labels.gt(0).sum()`",
+            "`torch.where(labels.gt(0), x, 0).sum()`, divided by `labels.gt(0).sum()` for a mean",
         ),
         ("last = losses[:, [-1]]", "TPL111", "`-1:`"),
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),

@@ -187,9 +187,11 @@ _INSTEAD: dict[str | None, str] = {
     SCATTERED: "`x.masked_scatter_({mask}, values)`, the mask widened to the shape of `x` (`{whole}[..., None]`), puts "
     "values of the same dtype there without a count; where one value goes everywhere, "
     "`x = torch.where({mask}, value, x)`",
-    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum() / {whole}.sum()`; for an extreme, fill the others "
+    REDUCED: "reduce all elements: `torch.where({mask}, x, 0).sum()`, divided by `{whole}.sum()` for a mean; for an "
+    "extreme, fill the others "
     "with what never wins; of a `bincount`, set the `weights` of the others to 0",
-    LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum() / {whole}.sum()`; in a '
+    LOST: 'leave all elements in: `reduction="none"`, then `torch.where({mask}, loss, 0).sum()`, divided by '
+    "`{whole}.sum()` for a mean; in a "
     "cross entropy, `ignore_index`",
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",

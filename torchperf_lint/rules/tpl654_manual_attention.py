@@ -168,7 +168,7 @@ def _has_another_way(file: SourceFile, site: Site) -> bool:
 
 
 def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> str:
-    given = [queries, keys, "v"] if attention.transposed else ["q", "k", "v"]
+    given = [queries, keys, "values"] if attention.transposed else ["q", "k", "v"]
     if attention.masked or attention.biased:
         given.append("attn_mask=...")
     if can_scale:
