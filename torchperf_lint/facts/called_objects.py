@@ -16,7 +16,6 @@ from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -41,7 +40,7 @@ _ENDS = ("reset", "get_metric")
 """Methods that say that a metric gathers numbers: what forgets them, and what gives them."""
 
 
-def call_role(index: Index, types: Types, cls: Thing) -> Role | None:
+def call_role(index: Index, cls: Thing) -> Role | None:
     """The role of the `__call__` of a class by what such objects are, or None."""
     key = index.method(cls, "__call__")
     if key is None or len(index.function(key).parameters) <= index.function(key).bound:
@@ -50,7 +49,8 @@ def call_role(index: Index, types: Types, cls: Thing) -> Role | None:
         return _METER if _gathers(index, cls) else None
     if _LOSS_CLASS.search(index.record(cls).name):
         return _LOSS
-    runs = types.is_module_class(cls) and index.method(cls, "forward") is None
+    derived = any(base.startswith("torch.nn.") for base in index.external_bases(cls))
+    runs = derived and index.method(cls, "forward") is None
     return _MODULE if runs and not no_operation(key, index.function(key)) else None
 
 

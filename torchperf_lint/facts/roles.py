@@ -155,7 +155,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     scores = name in _SCORES and any(map(_OF_BATCHES.search, bases))
     if scores or (name in METER_METHODS and is_meter(index, cls)):
         return _METER
-    told = hook_role(bases, name) or _role_by_names(index, types, cls, name)
+    told = hook_role(bases, name) or _role_by_names(index, cls, name)
     if told is not None:
         return told
     if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):
@@ -165,7 +165,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     return _METRICS if types.is_module_class(cls) and not called and _METRICS_NAME.search(name) else None
 
 
-def _role_by_names(index: Index, types: Types, cls: Thing, name: str) -> Role | None:
+def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     """What a method is by its name and by what its class and the bases are called."""
     if is_callback_hook(name):
         return listening_role(index, cls, name)
@@ -174,7 +174,7 @@ def _role_by_names(index: Index, types: Types, cls: Thing, name: str) -> Role | 
     if name == "__call__":
         if any(_DECODING_NAME.search(base) for base in index.class_names(cls)):
             return DECODING
-        told = call_role(index, types, cls)
+        told = call_role(index, cls)
         if told is not None:
             return told
         if _is_attention_processor(index, cls):
