@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.agents import EACH_STEP
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.handed_back import is_returned
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.source import Place, Site
 
 _STEPS = ("env.step", "envs.step", "environment.step")
 
@@ -26,6 +27,11 @@ def is_an_action(site: Site) -> bool:
     if site.hot is None or not steps_an_environment(site.file.project, site.hot):
         return False
     return is_returned(site) if site.hot.depth else _taken_by_step(site)
+
+
+def is_handed_to_one(place: Place) -> bool:
+    """Whether a value is what an agent gives for a step of its environment: the action, on the host."""
+    return place.hot is not None and place.hot.when.startswith(EACH_STEP) and is_returned(place)
 
 
 def _taken_by_step(site: Site) -> bool:

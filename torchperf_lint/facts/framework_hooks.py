@@ -84,7 +84,7 @@ _FRAMEWORK_BASE = pattern(
     r"^pytorch_lightning\.|^torchmetrics\."
 )
 _CALLBACK_HOOK = pattern(
-    r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter)$|"
+    r"^(?:before|after)_(?:batch|pred|loss|backward|step|cancel_batch|(?:train_|val_|test_)?iter|training_batch)$|"
     r"^on_(?:sub)?step_(?:begin|end)$|^(?:batch|before_forward|after_forward|before_loss|after_loss)_(?:start|end)$|"
     r"^(?:before|after)_(?:forward|train_batch|eval_batch|dataloader)$|^eval_(?:batch|forward)_(?:start|end)$|"
     r"^(?:before|after)_(?:training|eval)_(?:iteration|update|forward|backward)$"
@@ -125,7 +125,12 @@ def listening_role(index: Index, cls: Thing, name: str) -> Role | None:
     """What a callback, a plugin or a runner's hook is called for, by the method's name."""
     if not is_callback_hook(name):
         return None
-    listens = any(base.endswith("Plugin") or "Callback" in base for base in index.class_names(cls))
+    # A star import leaves the names of its classes all that there is.
+    written = (base for c in index.ancestry(cls) if c.kind == "class" for base in index.record(c).bases)
+    names = (*index.class_names(cls), *map(last_part, written))
+    listens = any(base.endswith("Plugin") or "Callback" in base for base in names)
+    # A class `Hook` itself calls whatever its subclasses may do; how often they do it, their settings say.
+    listens = listens or any(base.endswith("Hook") for base in names[1:])
     return _HOOK if listens or any(map(_HOOK_BASE.search, index.external_bases(cls))) else None
 
 

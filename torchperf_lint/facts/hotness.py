@@ -23,6 +23,7 @@ from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.hot import Hot, Story, place, told
+from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
@@ -74,6 +75,7 @@ class Hotness:
         self.demonstrations = Demonstrations(types)
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
+        self.implementations = Implementations(index)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -250,6 +252,8 @@ class Hotness:
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
+                if len(targets) == 1:
+                    targets = self.implementations.targets(path, call, targets[0])
                 for target in targets:
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
@@ -317,7 +321,8 @@ class Hotness:
                     continue
                 if hot.kind == "step" and evaluates_all(self.index, target):
                     continue
-                found.append((target, self._evaluated(self._through(hot, site, target), site, target)))
+                reason = self._evaluated(self._through(hot, site, target), site, target)
+                found.append((target, self._supposedly(reason, site, target)))
         # Training loops explain more than evaluation loops; then the order of files.
         found.sort(key=lambda pair: pair[1].kind != "step")
         yield from found
@@ -351,7 +356,11 @@ class Hotness:
 
     def _is_in_earnest(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a call says how often its target runs."""
-        return not self.namesakes.guessed(site.path, site.call) and not self.demonstrations.shows(site, target)
+        return not self._is_guessed(site, target) and not self.demonstrations.shows(site, target)
+
+    def _is_guessed(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether it is not known of which class the object is that a method is called of."""
+        return self.implementations.supposed(site, target) or self.namesakes.guessed(site.path, site.call)
 
     def _from_role(self, key: FunctionKey, role: Role) -> Hot:
         function = self.index.function(key)
@@ -371,7 +380,12 @@ class Hotness:
             if not self.dispatch.is_given(site) and self._climb(site.path, site.call.region)[1]:
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
-                yield target, self._evaluated(passed, site)
+                yield target, self._supposedly(self._evaluated(passed, site), site, target)
+
+    def _supposedly(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
+        """Where it is a guess which class an object is of, what the class tells of itself comes before evaluations."""
+        guessed = hot.kind == "eval" and not hot.evaluates and self._is_guessed(site, target)
+        return replace(hot, evaluates=True) if guessed else hot
 
     def _evaluated(self, hot: Hot, site: CallSite, target: FunctionKey | None = None) -> Hot:
         """The reason of what is called at a site: in a branch that only evaluation takes, or to judge a model."""

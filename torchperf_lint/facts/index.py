@@ -23,7 +23,7 @@ _LIBRARIES = frozenset(
 )
 """Libraries that rules know, and that packages like to name a part of theirs after."""
 _ADDS_A_FOLDER = frozenset({"sys.path.append", "sys.path.insert", "sys.path.extend"})
-MAX_OVERRIDES = 96
+MAX_OVERRIDES = 256
 """Subclasses of one base whose methods a call through it may run: libraries of layers and losses have dozens."""
 MAX_HOPS = 8
 """How many re-exports, bindings or bases are followed before a name counts as unknown."""

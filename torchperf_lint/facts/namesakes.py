@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.implementations import is_left_open
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types
@@ -32,6 +33,8 @@ _ANY = frozenset({"torch.nn.Module()", "torch.distributions.Distribution()"})
 """What annotations say of objects whose class is one of many."""
 _KEPT = pattern(r"\(\)\.\w+$")
 """An attribute that a base class of a library may hold: `self.base_dist` of a `TransformedDistribution`."""
+_COPIES = ("copy.deepcopy()", "copy.copy()")
+"""What is copied is of the same class, and so is all that comes of it: `copy.deepcopy(self.model)(x)`."""
 _KIND = pattern(r"(?:^|[._])(?P<kind>(?:[a-z]+_)?[a-z]{5,}er|[a-z]+_(?:coder|head|loss)|[a-z]{3,})$")
 """What an attribute that holds one of several classes is called, after what they do, or are."""
 _LIBRARY_KINDS = frozenset(
@@ -54,6 +57,7 @@ _OF_ANYTHING = (
     )
 )
 """Methods that objects of many kinds have, modules, tensors and files among them."""
+_MODEL = pattern(r"(?:^|[._])(?:model|module|net|network)$")
 _MANY = 12
 """Classes of one kind; more of them are no choice between a few."""
 _FEW = 3
@@ -83,12 +87,12 @@ class Namesakes:
             return []
         found = self._few.get(name, ()) or self._handed_down(path, call, name)
         if not found:
-            found = self._of_kind(receiver, name)
+            found = self._of_models(receiver, name) or self._of_kind(receiver, name)
             self._guessed.update((path, call) for _ in found[:1])
         if not found:
             return []
         known = self.types.things(path, call.function, receiver)
-        if not all(thing.dotted in _ANY or _KEPT.search(thing.dotted) for thing in known):
+        if not all(t.dotted in _ANY or _KEPT.search(t.dotted) or t.dotted.startswith(_COPIES) for t in known):
             return []
         return [override for key in found for override in self.index.overrides(key)]
 
@@ -100,6 +104,24 @@ class Namesakes:
         own = FunctionKey(path, call.function)
         others = [key for key in self._defined.get(name, ()) if key != own]
         return others if len(others) <= _FEW else []
+
+    def _of_models(self, receiver: str, name: str) -> list[FunctionKey]:
+        """`module.inference(x)`: where only one base of modules in the project leaves `inference` to its subclasses."""
+        found = self._left_to_modules.get(name, ()) if _MODEL.search(receiver) else ()
+        return list(found) if len(found) == 1 else []
+
+    @cached_property
+    def _left_to_modules(self) -> dict[str, list[FunctionKey]]:
+        """Method name -> the abstract methods of that name in classes of modules."""
+        found: dict[str, list[FunctionKey]] = {}
+        for path, outline in self.index.outlines.items():
+            for number, cls in enumerate(outline.classes):
+                own = Thing("class", path, number)
+                keys = [FunctionKey(path, m) for n, m in cls.methods.items() if not n.startswith("__")]
+                left = [key for key in keys if is_left_open(self.index, key) and not self._overrides_one(key)]
+                for key in left if left and self.types.is_module_class(own) else ():
+                    found.setdefault(self.index.function(key).name, []).append(key)
+        return found
 
     def _of_kind(self, receiver: str, name: str) -> list[FunctionKey]:
         """`self.bbox_coder.encode(x)`: the methods of that name in the classes that are called after the attribute."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
 from torchperf_lint.facts.each_class import asks_each_class
-from torchperf_lint.facts.environments import is_an_action
+from torchperf_lint.facts.environments import is_an_action, is_handed_to_one
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
 from torchperf_lint.facts.host_only import feeds_host_only
@@ -79,7 +79,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     if value is None:
         return None
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
-    if hot.optional or consequence(place) in EXCUSED:
+    if hot.optional or consequence(place) in EXCUSED or is_handed_to_one(place):
         again = (
             repeated(file, place, receiver)
             or together(file, place, receiver, value, shown is not None)

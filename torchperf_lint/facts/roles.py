@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from torchperf_lint.facts.agents import acting_role
 from torchperf_lint.facts.batch_transforms import transform_role
+from torchperf_lint.facts.called_objects import call_role
 from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
 from torchperf_lint.facts.framework_hooks import (
     DECODING,
@@ -21,6 +23,7 @@ from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation, me
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.weight_averages import averaging_role
 from torchperf_lint.facts.wrapped_models import wraps_a_model
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -78,9 +81,10 @@ _LOSS_NAME = pattern(
 )
 _METRICS_NAME = pattern(r"^get_(?:train_|batch_)?metrics?_dict$")
 """What a trainer asks a module for beside its losses, as nerfstudio's does."""
-_LOSS_CLASS = pattern(r"(?:Loss|Criterion)$|^(?:Compute|Calc)\w*Loss")
-_OF_BATCHES = pattern(r"\.(?:Cumulative)?IterationMetric$")
+_OF_BATCHES = pattern(r"\.(?:(?:Cumulative)?Iteration|Regression)Metric$")
 """MONAI's metrics, which compute the scores of each batch, to be aggregated at the end."""
+_SCORES = frozenset({"_compute_tensor", "_compute_metric"})
+"""What they leave to their subclasses."""
 _DENOISING = frozenset({"step", "scale_model_input"})
 
 
@@ -102,6 +106,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or engine_role(function)
+        told = told or averaging_role(index, key) or acting_role(index, key)
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return _LOSS
         if told is None and not called and types.is_module_class(cls):
@@ -147,7 +152,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return _OPTIMIZER
     if name in ("__getitem__", "__iter__") and any(base.startswith("torch.utils.data.") for base in bases):
         return _DATA
-    scores = name == "_compute_tensor" and any(map(_OF_BATCHES.search, bases))
+    scores = name in _SCORES and any(map(_OF_BATCHES.search, bases))
     if scores or (name in METER_METHODS and is_meter(index, cls)):
         return _METER
     told = hook_role(bases, name) or _role_by_names(index, cls, name)
@@ -169,8 +174,9 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     if name == "__call__":
         if any(_DECODING_NAME.search(base) for base in index.class_names(cls)):
             return DECODING
-        if _LOSS_CLASS.search(index.record(cls).name):
-            return _LOSS
+        told = call_role(index, cls)
+        if told is not None:
+            return told
         if _is_attention_processor(index, cls):
             return _ATTENTION
         if wraps_a_model(index, cls):

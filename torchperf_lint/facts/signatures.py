@@ -44,8 +44,14 @@ def iterated(node: ast.expr) -> str:
             return IN_BATCHES if _is_stride(node.args[2]) else f"{name}()"
         if name not in _WRAPPERS and not _PROGRESS.search(name):
             break
-        node = node.args[0]
+        node = _loader_of(node.args) if name == "zip" else node.args[0]
     return chain(node)
+
+
+def _loader_of(side_by_side: list[ast.expr]) -> ast.expr:
+    """Which of several iterables says most of a loop: the loader of `zip(bar, loader)`, else the first."""
+    named = (node for node in side_by_side if LOADER_NAME.search(last_part(chain(node))))
+    return next(named, side_by_side[0])
 
 
 IN_BATCHES = "range(batches)"

@@ -371,7 +371,7 @@ class Types:
             return self.index.method(thing, "__init__")
         if thing.kind == "instance":
             if self.is_module_class(thing):
-                return self.index.method(thing, "forward")
+                return self.index.method(thing, "forward") or self.index.method(thing, "__call__")
             return self.index.method(thing, "__call__") or self._of_metric(thing)
         return None
 

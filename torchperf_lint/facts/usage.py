@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 
-_STEP_COUNTER = pattern(r"(?:^|[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$")
+_STEP_COUNTER = pattern(
+    r"(?:^|(?<!batch)[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
+)
 _WALKS = frozenset({"len", "max", "min", "zip", "enumerate", "sum", "sorted"})
 _HAS_A_DEVICE = pattern(
     r"(?:^|_)(?:model|net|network|module|args|cfg|config|opts?|self|cls|accelerator|trainer|pipe|pipeline|policy|agent|"

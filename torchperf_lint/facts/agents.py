@@ -1,0 +1,39 @@
+"""Agents of reinforcement learning: what they do for each step of an environment, by the names of their methods.
+
+    class TD3(Agent):
+        def act(self, states, timestep):                 def record_transition(self, states, rewards):
+            actions = self.policy(states)                    ...
+
+The loop over the environment stands in a trainer, or in the script of whoever uses the library.
+"""
+
+from __future__ import annotations
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.role import Role
+from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
+
+_AGENT = pattern(r"Agent$")
+_EACH_STEP = pattern(
+    r"^_?(?:batch_)?(?:act|observe)(?:_(?:train|eval|discrete|continuous))?(?:_with_noise)?$"
+    r"|^(?:select|choose|get|sample|compute)_actions?$|^(?:record|store|add|process)_transitions?$|^remember$"
+)
+EACH_STEP = "in every step of the environment"
+_ROLE = Role(
+    "rollout",
+    "is what an agent does for each step of its environment",
+    EACH_STEP,
+    Confidence.LIKELY,
+)
+
+
+def acting_role(index: Index, key: FunctionKey) -> Role | None:
+    """The role of a method of an agent that runs in each step of an environment, or None."""
+    function = index.function(key)
+    if function.class_index < 0 or not _EACH_STEP.search(function.name) or len(function.parameters) <= function.bound:
+        return None
+    own = [c for c in index.ancestry(Thing("class", key.path, function.class_index)) if c.kind == "class"]
+    names = [index.record(c).name for c in own] + [last_part(base) for c in own for base in index.record(c).bases]
+    return _ROLE if any(map(_AGENT.search, names)) and index.outlines[key.path].imports_from("torch") else None
