@@ -78,6 +78,32 @@ def test_a_base_class_may_keep_the_counter():
     assert [consequence(site) for site in sites] == [COUNTED, COUNTED]
 
 
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("return x, n", RECORDS),
+        ("k = n\n        return x[:k]", DECIDES),
+        ("k = n\n        self.k = k\n        return x", RECORDS),
+        ("while n > 3:\n            n = n - 1\n        return x", DECIDES),
+        ("sizes[0] = n\n        return x if sizes[0] > 3 else -x", DECIDES),
+        ("return [x for i in range(n)]", DECIDES),
+        ("return x if n in x else -x", DECIDES),
+        ("def inner():\n            return x[:n]\n        return inner()", DECIDES),
+        ("best = n\n        for k in [best]:\n            x = x[:k]\n        return x", DECIDES),
+    ],
+)
+def test_a_name_may_decide_with_another_value(after, expected):
+    source = """\
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, sizes):
+        n = x.shape[0]
+        x = x[:n]
+        n = x.max().item()
+        {}
+"""
+    assert consequence_in(source.format(after)) == expected
+
+
 @pytest.mark.parametrize("test", ["self.n", "not self.n", "self.n > 3"])
 def test_a_buffer_is_asked_for_its_truth(test):
     net = NET.format(first="torch.tensor(0)", change="self.n += 1").replace("self.n.item() > 3", test)

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from torchperf_lint.facts import anomalies, conditions, guards
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.once import set_up_once
 
 
@@ -239,6 +240,11 @@ def test_an_empty_block_does_not_end_in_an_exit():
         ("torch.no_grad()", "grad-off"),
         ("no_grad()", "grad-off"),
         ("torch.inference_mode()", "grad-off"),
+        ("torch.autograd.profiler.profile(args.profile, use_cuda=True)", None),
+        ("profiler.profile(enabled=args.profile)", None),
+        ("torch.autograd.profiler.profile(True)", "profile"),
+        ("torch.profiler.profile(activities)", "profile"),
+        ("torch.profiler.profile(activities=activities, profile_memory=args.memory)", "profile"),
         ("torch.profiler.profile()", "profile"),
         ("torch.profiler.record_function()", None),
         ("self.trainer.profiler.profile()", None),
@@ -253,7 +259,8 @@ def test_an_empty_block_does_not_end_in_an_exit():
     ],
 )
 def test_a_with_block(name, kind):
-    assert guards.with_kind(name) == kind
+    manager = ast.parse(name, mode="eval").body
+    assert guards.with_kind(chain(manager), manager) == kind
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from snippets import value_of
 @pytest.mark.parametrize(
     ("body", "kind", "device"),
     [
-        ("k = torch.tensor(k)", "tensor", "host"),
+        ("k = torch.tensor(k)", "tensor", "device"),
         (
             "k = torch.tensor(k)\n    if k.ndim == 1:\n        k = k[None] * k[:, None]\n    k /= k.sum()",
             "tensor",
-            "host",
+            "device",
         ),
         ("k = torch.from_numpy(k)", "tensor", "host"),
         ("k = k.detach().cpu().numpy()", "array", "host"),

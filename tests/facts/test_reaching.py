@@ -87,6 +87,8 @@ def _plainly(found: list[Definition], at: Position, block: BlockPath) -> list[De
     covered: set[BlockPath] = set()
     certain = None
     for definition in reversed([d for d in found if d.end <= at and not _exclusive(d.block, block)]):
+        if any(definition.block[: len(path)] == path for path in covered):
+            continue
         kept.append(definition)
         certain = None if definition.how == "augmented" else _certain_block(definition, block, covered)
         if certain is not None:

@@ -42,6 +42,11 @@ def test_a_hot_call_is_told_of():
     assert found(HELPER, "meter.add(to_array(loss))") == ["loss"]
 
 
+def test_a_helper_may_name_the_host():
+    assert found(HELPER.replace(".cpu()", ".to('cpu')"), "meter.add(to_array(loss))") == ["loss"]
+    assert found(HELPER.replace(".cpu()", ".to(data)"), "meter.add(to_array(loss))") == []
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

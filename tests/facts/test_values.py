@@ -67,6 +67,43 @@ def test_what_is_compared_for_a_mask_is_an_array_or_a_tensor():
     check(net, "y", "tensor", ANYWHERE)
 
 
+MOVER = """
+class Trainer:
+    def __init__(self, device):
+        self.device = device
+        self.tpdv = dict(dtype=torch.float32, device={})
+
+    def update(self, sample):
+        options = {{"device": {}}}
+        sample = torch.from_numpy(sample)
+        a = sample.to(**self.tpdv)
+        b = sample.to(**options)
+        return a, b
+"""
+
+
+@pytest.mark.parametrize(("written", "place"), [("device", DEVICE), ("'cpu'", HOST)])
+def test_a_device_in_what_a_move_spreads(written, place):
+    code = MOVER.format(written, written.replace("device", "self.device"))
+    check(code, "a", "tensor", place)
+    check(code, "b", "tensor", place)
+
+
+def test_what_a_branch_binds_again_before_it_ends():
+    code = """
+        def norm(params, flat):
+            if flat:
+                total = 1.0
+            else:
+                total = 0.0
+                for p in params:
+                    total += p.grad.norm()
+                total = float(total)
+            return total
+        """
+    check(code, "total", "plain", None)
+
+
 def test_a_list_of_the_same_tensor_many_times():
     value = value_of("out = [torch.zeros(3, device='cuda')] * n\nprint(out)", "out")
     assert value.kind == "sequence"
@@ -93,6 +130,8 @@ EXPRESSIONS = [
     ("torch.zeros(3, device=host_tensor.device)", "tensor", HOST),
     ("torch.zeros(3, **options)", "tensor", ANYWHERE),
     ("torch.tensor([1, 2])", "tensor", HOST),
+    ("torch.tensor(gpu_tensor.mean())", "tensor", DEVICE),
+    ("torch.tensor(gpu_tensor, device='cpu')", "tensor", HOST),
     ("torch.from_numpy(array)", "tensor", HOST),
     ("torch.as_tensor(array)", "tensor", HOST),
     ("torch.as_tensor(gpu_tensor)", "tensor", DEVICE),
@@ -134,6 +173,14 @@ EXPRESSIONS = [
     ("not gpu_tensor", "plain", None),
     ("1 + 2", "plain", None),
     ("array * 2", "array", None),
+    ("F.relu(unseen) - 0.5 * np.log(2 * np.pi)", "tensor", ANYWHERE),
+    ("F.relu(unseen) * np.random.beta(1.0, 1.0)", "tensor", ANYWHERE),
+    ("F.relu(unseen) / np.prod(gpu_tensor.shape[1:])", "tensor", ANYWHERE),
+    ("F.relu(unseen) * np.random.beta(1.0, 1.0, 3)", "unknown", None),
+    ("F.relu(unseen) * np.log(array)", "unknown", None),
+    ("np.sqrt(3)", "plain", None),
+    ("np.sqrt(unseen)", "array", None),
+    ("np.sqrt([3])", "array", None),
     ("gpu_tensor[0]", "tensor", DEVICE),
     ("gpu_tensor[mask, 1:]", "tensor", DEVICE),
     ("(gpu_tensor if use else None)", "tensor", DEVICE),

@@ -49,6 +49,7 @@ class Body:
         self._yields: dict[int, list[tuple[ast.expr, bool]]] = {}
         self._self_assignments: dict[int, list[tuple[str, ast.expr, bool]]] = {}
         self._self_assigned: dict[int, dict[str, list[tuple[ast.expr, bool]]]] = {}
+        self._put_under: dict[int, dict[str, dict[str, list[ast.expr]]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._augmented: dict[int, list[str]] = {}
         self._decisive: dict[tuple[int, bool], frozenset[str]] = {}
@@ -304,6 +305,19 @@ class Body:
                 table.setdefault(target, []).append(value)
             self._stored[function] = table
         return self._stored[function].get(name, [])
+
+    def put_under(self, function: int, name: str) -> dict[str, list[ast.expr]]:
+        """What a function puts into a container under texts, `name["key"] = value`: key -> values, in order."""
+        if function not in self._put_under:
+            table: dict[str, dict[str, list[ast.expr]]] = {}
+            node = self.functions.get(function)
+            for container, key, value in effects.named_stores(node.body) if node is not None else ():
+                table.setdefault(container, {}).setdefault(key, []).append(value)
+            for found in table.values():
+                for written in found.values():
+                    written.sort(key=self.at)
+            self._put_under[function] = table
+        return self._put_under[function].get(name, {})
 
     def self_assignments(self, function: int) -> list[tuple[str, ast.expr, bool]]:
         """(attribute, value, is registered) for each `self.attribute = value` and `self.register_buffer(...)`."""

@@ -68,14 +68,14 @@ def _becomes_number(file: SourceFile, reading: Reading) -> bool:
     """`loss.cpu().item()`, `float(loss.cpu())`."""
     around = list(file.enclosing(reading.site.function).ancestors(reading.site.call))[:2]
     call = around[0] if isinstance(around[0], ast.Call) else around[-1]
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute) and _called(call) in _NUMBERS
+    if not isinstance(call, ast.Call):
+        return False
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr == "item"  # `t.cpu().int()` is a tensor still
+    return isinstance(call.func, ast.Name) and call.func.id in _NUMBERS
 
 
-_NUMBERS = frozenset({"item", "float", "int", "bool"})
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+_NUMBERS = frozenset({"float", "int", "bool"})
 
 
 # -- what belongs together -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.chosen_numbers import chooses_a_number
 from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
+from torchperf_lint.facts.decided_by import decides_itself
 from torchperf_lint.facts.deciding import keeps_extreme
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.emptiness import asks_emptiness
@@ -206,9 +207,12 @@ def _assigned_decides(place: Place, assignment: ast.Assign) -> bool:
         return False
     body = place.file.project.body(place.file.path)
     assert body is not None
-    decisive = body.decisive(place.function, indices=not _copies_whole(place))
+    indices = not _copies_whole(place)
+    decisive = body.decisive(place.function, indices)
     parts = [e for t in assignment.targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts]
-    return any(chain(part) in decisive for part in [*parts, *assignment.targets])
+    if all(chain(part) not in decisive for part in [*parts, *assignment.targets]):
+        return False
+    return decides_itself(place, assignment, decisive, indices)
 
 
 def _joins_a_tensor(place: Place, assignment: ast.Assign) -> bool:

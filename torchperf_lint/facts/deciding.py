@@ -178,6 +178,11 @@ def _deciding_parts(node: ast.AST, indices: bool = True) -> list[ast.AST]:
     return []
 
 
+def decides_by(parent: ast.AST, node: ast.AST, indices: bool = True) -> bool:
+    """Whether `node` is what `parent` decides by: its test, slice, size or count."""
+    return any(part is node for part in _deciding_parts(parent, indices))
+
+
 def gives_size(parent: ast.AST | None, node: ast.expr) -> bool:
     """Whether what `parent` takes of `node` is a size, a count, a bound or an index."""
     return isinstance(parent, ast.Slice) or (

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -93,6 +94,14 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
                 yield callee.removesuffix(".append"), node.value.args[0]
             elif callee.endswith(".update") and isinstance(node.value.args[0], ast.Dict):
                 yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
+
+
+def named_stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]]:
+    """(container, key, value) for each `container["key"] = v`, in order."""
+    for node in statements(body):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Subscript) and is_text(target.slice):
+                yield chain(target.value), target.slice.value, node.value  # type: ignore[attr-defined]
 
 
 def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:

@@ -16,6 +16,7 @@ from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
 from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.single_numbers import is_one_number
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -78,7 +79,7 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
     if head in api.ARRAY_MODULES:
-        return Value("array", HOST)
+        return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
     if head in api.PLAIN_MODULES:
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
@@ -164,6 +165,10 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     has_device = any(k.arg == "device" or k.arg is None for k in node.keywords)
     shares_memory = name in ("from_numpy", "frombuffer")
     where = device or (ANYWHERE if has_device else HOST if shares_memory else default_device(values, frame))
+    if name == "tensor" and where == HOST and device is None and len(node.args) == 1:
+        copied = values.of(node.args[0], frame)  # a copy of a tensor is where that is
+        sure = copied.device == DEVICE or copied.confidence is Confidence.CERTAIN
+        where = copied.device if copied.kind == "tensor" and sure else HOST
     if name in ("as_tensor", "asarray", *api.LEGACY_TYPES) and where == HOST and node.args:
         inner = values.of(node.args[0], frame)
         if inner.kind == "batch" and inner.device == HOST:

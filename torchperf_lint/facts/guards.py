@@ -176,6 +176,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
 
 
 _PROFILED = pattern(r"profil\w*(\.\w+)?\(\)$|^cProfile|emit_nvtx\(\)$")
+_SWITCHED_FIRST = pattern(r"(?:^|\.)(?:autograd\.(?:profiler\.)?\w+|emit_(?:nvtx|itt))\(\)$")
+"""Profilers that take first whether they record at all."""
 _LABELLED = pattern(r"(?:^|\.)record_function\(\)$|(?:^|\.)(?:self|trainer)\.(?:\w+\.)*profiler\.\w+\(\)$")
 """Labels for what a profiler may see: the code runs whether there is one or not."""
 _KINDS = ("elsewhere", "except", "cadence", "debug", "memory")
@@ -300,13 +302,22 @@ def exit_kind(statements: Sequence[ast.stmt]) -> str | None:
     return None
 
 
-def with_kind(name: str) -> str | None:
-    """What a `with` block means for the code inside, by the chain of its context manager."""
+def with_kind(name: str, manager: ast.expr) -> str | None:
+    """What a `with` block means for the code inside, by its context manager and the chain of that."""
     if name.endswith((".no_grad()", ".inference_mode()")) or name in ("no_grad()", "inference_mode()"):
         return "grad-off"
     if _PROFILED.search(name) and not _LABELLED.search(name):
-        return "profile"
+        return None if _has_a_switch(name, manager) else "profile"
     return None
+
+
+def _has_a_switch(name: str, manager: ast.expr) -> bool:
+    """`profiler.profile(enabled=args.profile)`: what is inside runs in any case, and is seldom profiled."""
+    if not isinstance(manager, ast.Call):
+        return False
+    given = [k.value for k in manager.keywords if k.arg == "enabled"]
+    given += manager.args[:1] if _SWITCHED_FIRST.search(name) else []
+    return any(not isinstance(switch, ast.Constant) for switch in given)
 
 
 def literal_turns(iterable: ast.expr) -> int | None:

@@ -12,6 +12,7 @@ from torchperf_lint.facts.attributes import SIZES, told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.hints import default_of
@@ -196,7 +197,7 @@ def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
     stored = body.stored_items(frame.function, name)[:8]
     # What is put in may be made of the container itself: that is a way back, as a loop is.
     items = [values.of(node, frame.hop(frame.path, frame.function, body.at(node))) for node in stored]
-    return sequence(join(items) if items else UNKNOWN)
+    return sequence(join(items) if items else UNKNOWN)._replace(entries=put_into(values, name, body, frame))
 
 
 # -- parameters ------------------------------------------------------------------------------------

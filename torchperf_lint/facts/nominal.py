@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.promised import contents
+from torchperf_lint.facts.single_numbers import CONSTANTS
 from torchperf_lint.facts.types import is_module_name
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -75,6 +76,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
     if dotted.endswith(".device") and "()" in dotted:
         return Value("torch_device", DEVICE)
     head = dotted.partition(".")[0]
+    if dotted in CONSTANTS:
+        return PLAIN
     if head in api.ARRAY_MODULES and "()" in dotted:
         return Value("array", HOST)
     if head in api.PLAIN_MODULES or head == "builtins":

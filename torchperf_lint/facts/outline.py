@@ -312,7 +312,7 @@ class _Outliner:
             name = chain(item.context_expr)
             if isinstance(item.optional_vars, ast.Name):
                 self.out.bindings.append(Binding(context.function, item.optional_vars.id, name, node.lineno))
-            kind = guards.with_kind(name)
+            kind = guards.with_kind(name, item.context_expr)
             if kind:
                 inside = self.notes.region(kind, inside, node.body, name)
         self.inner_block(node.body, inside)

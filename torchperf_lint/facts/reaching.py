@@ -59,6 +59,8 @@ class BindingsOfName:
             definition = self._found[number]
             if definition.end > at or _exclusive(definition.block, block, first_loop):
                 continue
+            if covered and not covered.isdisjoint(definition.block):
+                continue  # the branch binds the name again before it ends
             kept.append(definition)
             if definition.how == "augmented":
                 continue

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -132,8 +133,10 @@ def _copied_on(project: Project, key: FunctionKey) -> int | None:
 
 
 def _copies(call: ast.Call, name: str) -> bool:
-    """`x.detach().cpu()` of a parameter `x`."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "cpu" or call.args:
+    """`x.detach().cpu()` or `x.to("cpu")` of a parameter `x`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("cpu", "to"):
+        return False
+    if len(call.args) != (call.func.attr == "to") or not all(is_literal(a, "cpu") for a in call.args):
         return False
     node: ast.expr = call.func.value
     while True:

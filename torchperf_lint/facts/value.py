@@ -77,6 +77,8 @@ class Value(NamedTuple):
     """What iterating or indexing gives."""
     items: tuple[Value, ...] = ()
     """For a tuple of known length: its elements."""
+    entries: tuple[tuple[str, Value], ...] = ()
+    """For a dict that is written out: (key, value) of the keys that are texts, in their order."""
     thing: Thing | None = None
     borrowed: bool = False
     """Whether the device is that of a parameter: each call has its own answer, see `as_called`."""
@@ -99,7 +101,7 @@ class Value(NamedTuple):
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
         kind = "tensor" if self.kind == "batch" else self.kind
-        return self._replace(kind=kind, device=device, because=because or self.because, borrowed=False)
+        return self._replace(kind=kind, device=device, because=because or self.because, borrowed=False, entries=())
 
 
 UNKNOWN = Value()
@@ -120,9 +122,9 @@ def sequence(item: Value, items: tuple[Value, ...] = ()) -> Value:
 _MAPPING = Thing("external", dotted="builtins.dict()")
 
 
-def mapping(item: Value) -> Value:
+def mapping(item: Value, entries: tuple[tuple[str, Value], ...] = ()) -> Value:
     """A dict of `item`: what a loop over it gets are its keys."""
-    return sequence(item)._replace(thing=_MAPPING)
+    return sequence(item)._replace(thing=_MAPPING, entries=entries)
 
 
 def is_mapping(value: Value) -> bool:
@@ -179,10 +181,19 @@ def _same_kind(found: list[Value]) -> Value:
         confidence=weakest.confidence,
         item=join(items) if items else None,
         items=elements,
+        entries=_entries_of_any(found),
         borrowed=any(value.borrowed for value in found),
         origins=tuple(sorted({origin for value in found for origin in value.origins}))[:8],
         thing=first.thing if len({value.thing for value in found}) == 1 else None,
     )
+
+
+def _entries_of_any(found: list[Value]) -> tuple[tuple[str, Value], ...]:
+    """What each key stands for in any of some dicts; nothing where one of them is not written out."""
+    if not all(value.entries for value in found):
+        return ()
+    keys = dict.fromkeys(key for value in found for key, _ in value.entries)
+    return tuple((key, join(v for value in found for k, v in value.entries if k == key)) for key in keys)
 
 
 def unpacked(value: Value, index: tuple[int, ...]) -> Value:
@@ -199,7 +210,10 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     """What a function returned, for one call: where the device is a parameter's, that of the arguments."""
     if value.kind == "sequence":
         item = as_called(value.item, arguments) if value.item is not None else None
-        return value._replace(item=item, items=tuple(as_called(part, arguments) for part in value.items))
+        entries = tuple((key, as_called(entry, arguments)) for key, entry in value.entries)
+        return value._replace(
+            item=item, items=tuple(as_called(part, arguments) for part in value.items), entries=entries
+        )
     if value.kind != "tensor" or not value.borrowed:
         return value
     tensors = [argument for argument in arguments if argument.kind in ("tensor", "batch")]

@@ -13,6 +13,7 @@ from typing import Any
 from torchperf_lint.facts import attributes, calls, iteration, names, usage
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.entries import entry_of, named_entries
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
@@ -149,7 +150,7 @@ class Values:
     def mapping(self, node: ast.Dict, frame: Frame) -> Value:
         """A literal dict."""
         items = [self.of(element, frame) for element in node.values[:8]]
-        return mapping(join(items) if items else UNKNOWN)
+        return mapping(join(items) if items else UNKNOWN, named_entries(node, items))
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
         """What a comprehension yields."""
@@ -178,6 +179,9 @@ class Values:
     def subscript(self, node: ast.Subscript, frame: Frame) -> Value:
         """`base[index]`."""
         base = self.of(node.value, frame)
+        entry = entry_of(self, node, base, frame)
+        if entry is not None:
+            return entry if entry.kind != "unknown" else usage.value_by_uses(self, node, frame)
         if base.kind == "sequence":
             found = _element(base, node.slice)
             return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)

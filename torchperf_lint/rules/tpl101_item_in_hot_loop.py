@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, consequence
+from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.facts.source import SourceFile
@@ -23,6 +24,8 @@ class ItemInHotLoop(SourceRule):
     Flags `.item()` on a tensor that lives on the device, where the line runs every training step, forward pass or
     evaluation batch (the last is reported as info). Loops that read a tensor element by element, or the same number
     each turn, are reported wherever they stand, as info: one `.tolist()` before the loop does it.
+    `loss.data[0]`, which is how a number was read before torch 0.4, counts as `loss.item()` where a name is that of a
+    loss.
 
     ## Why it is slow
     `.item()` copies one number to the host and waits until everything queued on the device before it has run. The
@@ -101,7 +104,7 @@ class ItemInHotLoop(SourceRule):
     """
 
     code, name, since = "TPL101", "item-in-hot-loop", "0.1.0"
-    triggers = (".item(",)
+    triggers = (".item(", ".data[0]")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -121,6 +124,18 @@ class ItemInHotLoop(SourceRule):
                 root_cause=cause(site),
                 leads=False,
                 fix=on_the_device(site, receiver),
+            )
+        for spot, receiver, read in old_reads(file):
+            written = file.brief(receiver)
+            yield self.found(
+                spot,
+                message=f"`{written}.data[0]`, today `.item()`, makes the host wait for the device {read.hot.when}",
+                instead=_instead(written),
+                value=read.value,
+                hot=read.hot,
+                severity=read.severity,
+                root_cause=cause(spot),
+                leads=False,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

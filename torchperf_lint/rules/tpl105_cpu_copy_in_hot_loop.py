@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
@@ -23,8 +24,10 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function has uploaded it itself, as labels are that go to a metric. Loops that copy a tensor element by
-    element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the loop does it.
+    same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or the
+    copy is made one number at once (`pred.eq(y).cpu().sum()`): the device adds up by itself. Loops that copy a tensor
+    element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the
+    loop does it.
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.
@@ -117,6 +120,7 @@ class CpuCopyInHotLoop(SourceRule):
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
                 instead=one_copy(file, read)
                 or _kept_here(file, site, receiver)
+                or _had_before(file, site)
                 or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
@@ -130,6 +134,11 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _had_before(file: SourceFile, site: Site) -> str | None:
+    line = copied_before(file, site)
+    return f"line {line} has copied it already: bind that copy to a name, and use it here too" if line else None
 
 
 def _elsewhere(file: SourceFile, site: Site) -> list[Related]:

@@ -1,0 +1,100 @@
+"""Whether what one assignment gives a name decides what runs next: the name may decide elsewhere, with another value.
+
+loss = loss[0] if len(loss) > 1 else loss        # a tensor, of a test
+...
+loss = loss.item()                               # a number, for the log
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.deciding import asks_about, decides_by
+from torchperf_lint.facts.source import Place
+
+_ROUNDS = 3
+"""How many names may stand between a value and what it decides."""
+
+
+def decides_itself(place: Place, assignment: ast.Assign, decisive: frozenset[str], indices: bool) -> bool:
+    """Whether any name that an assignment binds decides with the value that it has from there.
+
+    `decisive`: the names that do in the whole function. What is no local name is taken to.
+    """
+    seen: set[tuple[ast.stmt, str]] = set()
+    made: list[tuple[ast.stmt, str]] = [(assignment, name) for name in _bound(assignment)]
+    for _ in range(_ROUNDS):
+        following: list[tuple[ast.stmt, str]] = []
+        for statement, name in made:
+            if (statement, name) in seen or name not in decisive:
+                continue
+            seen.add((statement, name))
+            if not name.isidentifier():
+                return True
+            for read in _reads(place, statement, name):
+                then = _use(place, read, decisive, indices)
+                if then is True:
+                    return True
+                following += then or []
+        made = following
+    return any(name in decisive and (statement, name) not in seen for statement, name in made)
+
+
+def _bound(statement: ast.Assign | ast.For) -> Iterator[str]:
+    """The names, attributes and containers that a statement gives another value."""
+    stack = list(statement.targets) if isinstance(statement, ast.Assign) else [statement.target]
+    while stack:
+        target = stack.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            stack += target.elts
+        elif isinstance(target, ast.Starred):
+            stack.append(target.value)
+        elif isinstance(target, ast.Subscript):
+            yield chain(target)
+        else:
+            yield chain(target)
+
+
+def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
+    """Where a name may have the value that a statement gives it."""
+    body = place.file.project.body(place.file.path)
+    assert body is not None
+    ends = body.at(statement, end=True)
+    for read in body.reads(place.function, name):
+        at = body.at(read)
+        found = body.reaching(place.function, name, at) or ()
+        if isinstance(statement, ast.For):
+            if any(d.how == "loop" and d.at[0] == statement.target.lineno for d in found):
+                yield read
+        elif any(d.end == ends for d in found):
+            yield read
+
+
+def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) -> bool | list[tuple[ast.stmt, str]]:
+    """True where a read decides something; else what is made of it."""
+    around = place.file.enclosing(place.function)
+    node: ast.AST = read
+    if node not in around.parents:
+        return True  # in a function inside
+    for parent in around.around(read):
+        if asks_about(parent):
+            return []
+        if isinstance(parent, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in parent.ops):
+            return True
+        if decides_by(parent, node, indices):
+            return True
+        if isinstance(parent, ast.Assign):
+            held = (
+                chain(part.value) for t in parent.targets for part in ast.walk(t) if isinstance(part, ast.Subscript)
+            )
+            return any(name in decisive for name in held) or [(parent, name) for name in _bound(parent)]
+        if isinstance(parent, ast.For) and parent.iter is node:
+            return [(parent, name) for name in _bound(parent)]
+        if isinstance(parent, ast.comprehension):
+            return True
+        if isinstance(parent, ast.stmt):
+            return []
+        node = parent
+    return []

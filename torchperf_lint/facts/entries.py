@@ -1,0 +1,75 @@
+"""Entries of a dict that are taken by a text, `out["loss"]`: what was put there, and not what all entries are."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join
+from torchperf_lint.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.bodies import Body
+    from torchperf_lint.facts.values import Values
+
+_WORDS = pattern(
+    r"^(?:\w+_)?(?:metas?|metadata|meta_?data|paths?|file_?names?|names?|texts?|captions?|sentences?|prompts?|"
+    r"transcripts?|words|uris?|urls?)$"
+)
+"""Keys of a batch under which texts and records are, which nothing makes a tensor of."""
+_ENTRIES = 8
+_WRITES = 6
+"""How many of the values that are put under one key are looked at."""
+
+
+def named_entries(node: ast.Dict, items: list[Value]) -> tuple[tuple[str, Value], ...]:
+    """(key, value) for each entry of a literal dict whose key is a text; nothing where others may come over them."""
+    if any(key is None for key in node.keys):
+        return ()
+    pairs = zip(node.keys, items, strict=False)
+    return tuple((k.value, v) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(k.value, str))
+
+
+def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> Value | None:
+    """What is known to be under the text that `node` asks for; None where nobody can say."""
+    if not is_text(node.slice):
+        return None
+    key = node.slice.value  # type: ignore[attr-defined]
+    if base.kind in ("batch", "tensor"):
+        return UNKNOWN if _WORDS.search(key) else None
+    if base.kind != "sequence":
+        return None
+    stored, always = _put_there(values, node, key, frame)
+    literal = [value for name, value in base.entries if name == key and not always]
+    return join([*literal, *stored]) if literal or always else None
+
+
+def put_into(values: Values, name: str, body: Body, frame: Frame) -> tuple[tuple[str, Value], ...]:
+    """The entries of a dict that starts empty, where a function puts in all of them under texts."""
+    put = body.put_under(frame.function, name)
+    if sum(map(len, put.values())) < len(body.stored_items(frame.function, name)) or len(put) > _ENTRIES:
+        return ()
+    return tuple(
+        (key, join([values.of(node, frame.hop(frame.path, frame.function, body.at(node))) for node in nodes[:_WRITES]]))
+        for key, nodes in put.items()
+    )
+
+
+def _put_there(values: Values, node: ast.Subscript, key: str, frame: Frame) -> tuple[list[Value], bool]:
+    """What the function itself puts there, `out["loss"] = loss`, and whether it always does before it is asked for."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node.value, ast.Name):
+        return [], False
+    found: list[ast.expr] = []
+    around = body.block_of(frame.function, frame.at)
+    written = body.put_under(frame.function, node.value.id).get(key, ())
+    before = [value for value in written if body.at(value) < frame.at]
+    for value in reversed(before[-_WRITES:]):
+        if body.at(value, end=True) >= frame.at:
+            continue  # `out["x"] = out["x"].cpu()` asks for what was there before
+        found.append(value)
+        block = body.block_of(frame.function, body.at(value))
+        if around[: len(block)] == block:
+            return [values.of(v, frame.back(body.at(v))) for v in found], True
+    return [values.of(v, frame.back(body.at(v))) for v in found], False
