@@ -309,6 +309,19 @@ def with_kind(name: str) -> str | None:
     return None
 
 
+def is_switch(manager: ast.expr) -> bool:
+    """Whether a profiler is on where a setting says so, `profile(enabled=args.profile)`: else the code runs as ever.
+
+    Of `torch.autograd.profiler` that is the first argument.
+    """
+    if not isinstance(manager, ast.Call):
+        return False
+    asked = next((keyword.value for keyword in manager.keywords if keyword.arg == "enabled"), None)
+    if asked is None and manager.args and "autograd.profiler." in ast.unparse(manager.func):
+        asked = manager.args[0]
+    return isinstance(asked, ast.Name | ast.Attribute)
+
+
 def literal_turns(iterable: ast.expr) -> int | None:
     """How often a loop over a literal turns: `range(3)`, `(a, b)`, `enumerate([a, b])`; else None."""
     if isinstance(iterable, ast.Tuple | ast.List | ast.Set):

@@ -313,7 +313,7 @@ class _Outliner:
             if isinstance(item.optional_vars, ast.Name):
                 self.out.bindings.append(Binding(context.function, item.optional_vars.id, name, node.lineno))
             kind = guards.with_kind(name)
-            if kind:
+            if kind and not guards.is_switch(item.context_expr):
                 inside = self.notes.region(kind, inside, node.body, name)
         self.inner_block(node.body, inside)
 
