@@ -18,9 +18,9 @@ from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value, tensor
+from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import MAX_HOPS, Values
-from torchperf_lint.facts.written_into import steady_place, written_into
+from torchperf_lint.facts.written_into import is_cut, is_cut_once, steady_place, written_before
 from torchperf_lint.model import Confidence
 
 _MAX_PARTS = 80
@@ -38,6 +38,10 @@ _HELPERS = 2
 """Helpers of helpers, as `create_window` calls `gaussian`."""
 _ARGUMENTS = 4
 """Of a helper, those looked at for tensors."""
+
+
+_COMPUTED = ast.Name | ast.Call | ast.Attribute | ast.BinOp | ast.Subscript
+"""What may have been computed, as it stands before its move."""
 
 
 class Source(NamedTuple):
@@ -122,12 +126,12 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
     What one look finds, `torch.zeros(3).to(d)` or a chain of methods over it, is no matter of several statements.
     """
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name | ast.Call | ast.Attribute | ast.BinOp) or not _may_compute(
-        values, receiver, frame
-    ):
+    if isinstance(receiver, ast.Subscript) and not is_cut(values, receiver.slice, frame):
+        return None, ""
+    if not isinstance(receiver, _COMPUTED) or not _may_compute(values, receiver, frame):
         return None, ""
     value = values.of(receiver, frame)
-    if value.kind != "tensor" or value.device != HOST or _is_one_look(values, receiver, frame):
+    if value.kind != "tensor" or value.device not in (HOST, ANYWHERE) or _is_one_look(values, receiver, frame):
         return None, ""
     device, written = destination(values, node, frame)
     return (computed_on_host(values, receiver, frame), written) if device == DEVICE else (None, "")
@@ -170,17 +174,22 @@ def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
     body, bottom = values.body(frame.path), _bottom(node)
     if body is None or not isinstance(bottom, ast.Name):
         return False
-    return any(True for _ in written_into(body, frame.function, bottom.id))
+    made = body.reaching(frame.function, bottom.id, frame.at) or ()
+    return any(True for _ in written_before(body, frame.function, bottom.id, made, frame.at))
 
 
 def _bottom(node: ast.expr) -> ast.expr:
-    """What a chain of methods that keep a tensor starts from: `pe` of `pe.unsqueeze(0).float()`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
-        node = node.func.value
-    return node
+    """What a chain of methods that keep a tensor starts from: `pe` of `pe[None].float()`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return node
 
 
-def _may_compute(values: Values, receiver: ast.Name | ast.Call | ast.Attribute | ast.BinOp, frame: Frame) -> bool:
+def _may_compute(values: Values, receiver: ast.expr, frame: Frame) -> bool:
     """Whether a function, or one it calls, makes a tensor at all: its calls tell, before any value is worked out."""
     body = values.body(frame.path)
     if body is None:
@@ -236,6 +245,9 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
             stack += [(element, at) for element in part.elts]
             continue
+        if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
+            stack.append((part.elt, _inside(values, part, at)))
+            continue
         one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported
@@ -247,7 +259,7 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
         value = values.of(part, at)
         if value.kind == "plain" or (value.kind == "unknown" and _is_setting(values, part, at)):
             continue
-        if value.kind != "tensor" or value.device != HOST:
+        if value.kind != "tensor" or not (value.device == HOST or _tells_by_its_parts(value, part)):
             return None
         attribute = left_behind(values, part, at)
         if attribute is not None:
@@ -258,6 +270,22 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
             return None
         stack += parts
     return None
+
+
+def _tells_by_its_parts(value: Value, node: ast.expr) -> bool:
+    """Whether a tensor that may be anywhere is where what it is computed from is: `torch.arange(n) * -scale`."""
+    if value.device != ANYWHERE or not isinstance(node, ast.Name | ast.BinOp | ast.UnaryOp | ast.Call):
+        return False
+    if not isinstance(node, ast.Call):
+        return True
+    asks = any(k.arg in ("device", None) for k in node.keywords)
+    return not asks and last_part(chain(node.func)) not in _MADE | api.LIKE_FACTORIES
+
+
+def _inside(values: Values, node: ast.ListComp | ast.GeneratorExp, frame: Frame) -> Frame:
+    """Where the element of a comprehension is evaluated, which knows its variables."""
+    body = values.body(frame.path)
+    return frame._replace(at=body.at(node.elt)) if body is not None else frame
 
 
 def _is_setting(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -287,7 +315,7 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
     if body is None or not reaching or any(d.how not in ("assign", "augmented") or not d.value for d in reaching):
         return None
-    written = list(written_into(body, frame.function, node.id))
+    written = list(written_before(body, frame.function, node.id, reaching, frame.at))
     changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
     if changes - api.DERIVING - _OF_ITSELF - api.SCATTERING:
         return None  # `staging.copy_(batch)`: its data come from elsewhere
@@ -298,7 +326,10 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
     rows = {id(value) for target, value in written if _is_a_row(values, target, value, frame.back(body.at(value)))}
     copied = {id(target) for target, value in written if _comes_from_device(values, value, frame.back(body.at(value)))}
     if new and not all(
-        id(part) in copied or steady_place(values, part, at, frame.at) or any(part.slice is m for m, _ in masks)
+        id(part) in copied
+        or steady_place(values, part, at, frame.at)
+        or is_cut_once(values, part, reaching, at)
+        or any(part.slice is m for m, _ in masks)
         if isinstance(part, ast.Subscript) and number % 2 == 0
         else id(part) in rows or _is_alike(values, part, at, frame.at)
         for number, (part, at) in enumerate(there)

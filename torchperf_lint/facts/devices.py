@@ -6,7 +6,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.spread_devices import spread_entry
 from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
@@ -22,6 +25,8 @@ _MAY_BE_A_DTYPE = pattern(
 )
 """Names of what `.to` may be given that is no tensor: a dtype, or arguments that are handed on."""
 _OF_A_TENSOR = frozenset({"device", "shape", "ndim", "size", "dim"})
+_MAX_CALLERS = 16
+"""Calls looked at for a device that they give."""
 _TORCH_DTYPES = pattern(
     r"^torch\.(?:float|double|half|bfloat|int|long|short|bool|uint|complex|cfloat|cdouble|q?u?int)\w*$"
 )
@@ -96,15 +101,35 @@ def _of_call(values: Values, node: ast.Call, frame: Frame) -> str | None:
 
 
 def _assigned_string(values: Values, node: ast.expr, frame: Frame) -> str | None:
-    """HOST when the name is only ever bound to a CPU device in its function."""
+    """HOST when the name is only ever bound to a CPU device in its function.
+
+    Of a parameter, `if device is None: device = "cpu"` says no more than what is there for who gives none.
+    """
     if not isinstance(node, ast.Name):
         return None
     body = values.body(frame.path)
     reaching = body.reaching(frame.function, node.id, frame.at) if body is not None else None
-    if not reaching or frame.depth > 15:
+    if body is None or not reaching or frame.depth > 15:
+        return None
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    around = body.block_of(frame.function, frame.at)
+    instead = any(p.name == node.id for p in parameters) and all(d.block != around[: len(d.block)] for d in reaching)
+    if instead and _is_given(values, FunctionKey(frame.path, frame.function), node.id):
         return None
     found = {device_of(values, d.value, frame.deeper()) for d in reaching if d.value is not None and d.how == "assign"}
     return HOST if found == {HOST} else None
+
+
+def _is_given(values: Values, key: FunctionKey, name: str) -> bool:
+    """Whether any call gives a parameter, as far as the project shows its callers."""
+    sites = values.hotness.callers.get(key, ())
+    if not sites:
+        return True
+    function = values.index.function(key)
+    calls = [call_at(values, site) for site in sites[:_MAX_CALLERS]]
+    return any(
+        call is None or unpacks_keywords(call) or argument_for(call, function, name) is not None for call in calls
+    )
 
 
 def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:

@@ -29,6 +29,7 @@ _OF_LENGTHS = (".arange", ".randperm", ".eye")
 """Factories that take nothing but numbers: of a tensor, torch reads one."""
 _OF_SIZES = frozenset({"zeros", "ones", "empty", "full", "rand", "randn"})
 """Factories whose first arguments are sizes; the 0 of `arange(0, n)` is none."""
+_OF_NOTHING_BUT_SIZES = _OF_SIZES - {"full"}
 
 
 class _Made(NamedTuple):
@@ -300,13 +301,17 @@ def made_of_sizes(values: Values, node: ast.Call, frame: Frame) -> str | None:
 def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool:
     """Not when a host tensor goes in (`torch.full(size, t)`): its data has to cross anyway.
 
-    What a tensor only says the size or the end of, `torch.arange(lengths.max())`, holds no data of it.
+    What a tensor only says the size or the end of, `torch.arange(lengths.max())`, `torch.zeros(lengths.max(), n)`,
+    holds no data of it.
     """
     if chain(node.func).endswith(_OF_LENGTHS):
         return all(values.of(a, frame).kind not in ("batch", "array") for a in node.args)
+    name = last_part(chain(node.func))
+    if name in _OF_NOTHING_BUT_SIZES:
+        return True
     return not any(
         values.of(a, frame).kind in ("tensor", "batch", "array")
-        for a in node.args
+        for a in node.args[1 if name == "full" else 0 :]
         if not isinstance(a, ast.Starred) and not (isinstance(a, ast.Name) and counts_steps(a.id))
     )
 

@@ -8,12 +8,16 @@ import re
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.hints import scalar_parameter
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.patterns import pattern
 
 _MAX_DEPTH = 6
+_MAX_CALLERS = 8
+"""Calls looked at for what a parameter is given."""
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
 _ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice exponential".split())
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
@@ -155,7 +159,8 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
     reaching = body.reaching(frame.function, node.id, frame.at)
     parameters = values.index.outlines[frame.path].functions[frame.function].parameters
     if any(parameter.name == node.id for parameter in parameters):
-        return not reaching and scalar_parameter(body, frame.function, node.id)
+        promised = scalar_parameter(body, frame.function, node.id) or _passed(values, node.id, frame, depth)
+        return not reaching and promised
     if not reaching:
         return False
     for d in reaching:
@@ -167,6 +172,22 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
             if not _counts_turns(values, d.value, d.index, frame):
                 return False
         elif not is_host_number(values, d.value, frame.back(body.at(d.value), d.end), depth + 1):
+            return False
+    return True
+
+
+def _passed(values: Values, name: str, frame: Frame, depth: int) -> bool:
+    """Whether every call passes a number of the host for a parameter: `all_reduce_mean(loss.item())`."""
+    key = FunctionKey(frame.path, frame.function)
+    callers = values.hotness.callers.get(key, ())
+    if not 0 < len(callers) <= _MAX_CALLERS or frame.hops >= MAX_HOPS:
+        return False
+    function = values.index.function(key)
+    for site in callers:
+        call = call_at(values, site)
+        argument = argument_for(call, function, name) if call is not None else None
+        at = frame.hop(site.path, site.call.function, (site.call.line, site.call.column))
+        if argument is None or not is_host_number(values, argument, at, depth + 1):
             return False
     return True
 

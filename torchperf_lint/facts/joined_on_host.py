@@ -6,7 +6,7 @@ import ast
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
-from torchperf_lint.facts.value import HOST, Frame
+from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 
 JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
@@ -35,8 +35,19 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
         return None
     thing = values.thing(node.func, frame)
     dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
-    if dotted.removeprefix("torch.") not in JOINS or not isinstance(node.args[0], ast.List | ast.Tuple):
+    if dotted.removeprefix("torch.") not in JOINS:
         return None
-    parts = [values.of(part, frame) for part in node.args[0].elts]
+    parts = _parts(values, node.args[0], frame)
     on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
-    return node if on_host and any(part.kind == "batch" for part in parts) else None
+    return node if parts and on_host and any(part.kind == "batch" for part in parts) else None
+
+
+def _parts(values: Values, joined: ast.expr, frame: Frame) -> list[Value]:
+    """What is joined: the elements of a list, each as it is written, or a part of a batch that is a list itself."""
+    if isinstance(joined, ast.List | ast.Tuple):
+        return [values.of(part, frame) for part in joined.elts]
+    if isinstance(joined, ast.ListComp | ast.GeneratorExp):
+        body = values.body(frame.path)
+        return [values.of(joined.elt, frame._replace(at=body.at(joined.elt)))] if body is not None else []
+    whole = values.of(joined, frame)
+    return [whole] if whole.kind == "batch" else []

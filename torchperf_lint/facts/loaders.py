@@ -48,7 +48,9 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     if node.func.attr == "to" and target_device(values, node, frame) != DEVICE:
         return None
     value = values.of(node.func.value, frame)
-    return value if value.kind == "batch" and value.device == HOST else None
+    # A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
+    is_batch = value.kind == "batch" or (value.kind == "tensor" and bool(value.origins))
+    return value if is_batch and value.device == HOST else None
 
 
 def is_blocking(node: ast.Call) -> bool:

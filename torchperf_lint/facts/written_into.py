@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts import effects
+from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.constants import same_choice
 from torchperf_lint.facts.records import Position
@@ -28,6 +29,42 @@ def written_into(body: Body, function: int, name: str) -> Iterator[tuple[ast.exp
         for target in targets:
             if isinstance(target, ast.Subscript) and _bottom(target) == name:
                 yield target, statement.value
+
+
+def written_before(
+    body: Body, function: int, name: str, made: Sequence[Definition], at: Position
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What `written_into` tells, but for what is put in after the place `at`, where each turn makes `name` anew."""
+    loops = _loops(body.block_of(function, at))
+    anew = all(d.at < at and _loops(d.block) == loops for d in made)
+    for target, value in written_into(body, function, name):
+        if not anew or body.at(target) < at:
+            yield target, value
+
+
+def _loops(block: BlockPath) -> list[tuple[int, str]]:
+    return [part for part in block if part[1] == "loop"]
+
+
+def is_cut_once(values: Values, target: ast.expr, made: Sequence[Definition], frame: Frame) -> bool:
+    """`table[: n // 2, :] = ...` in no loop of its own: a piece of a table, wherever it is cut with numbers."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(target, ast.Subscript):
+        return False
+    loops = _loops(body.block_of(frame.function, frame.at))
+    return all(_loops(d.block) == loops for d in made) and is_cut(values, target.slice, frame)
+
+
+def is_cut(values: Values, index: ast.expr, frame: Frame) -> bool:
+    """Whether an index takes pieces by numbers, or adds dimensions: `[:n, None]`, `[..., 0]`."""
+    for part in index.elts if isinstance(index, ast.Tuple) else [index]:
+        if isinstance(part, ast.Slice):
+            bounds = [bound for bound in (part.lower, part.upper, part.step) if bound is not None]
+            if any(values.of(bound, frame).kind not in ("plain", "unknown") for bound in bounds):
+                return False
+        elif not isinstance(part, ast.Constant):
+            return False
+    return True
 
 
 def _bottom(node: ast.expr) -> str:
