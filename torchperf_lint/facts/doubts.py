@@ -32,6 +32,11 @@ def doubt(turn: Turn) -> str | None:
     return _Doubts(turn).why()
 
 
+def comes_after_the_model(name: str) -> bool:
+    """Whether a function turns outputs into what somebody looks at, by its name."""
+    return _AFTER_THE_MODEL.search(name) is not None
+
+
 class _Doubts:
     """One question, of one turn."""
 
@@ -40,7 +45,7 @@ class _Doubts:
 
     def why(self) -> str | None:
         name = self.turn.file.outline.functions[self.turn.place.function].qualname
-        if _AFTER_THE_MODEL.search(name):
+        if comes_after_the_model(name):
             return "what comes after the model, image by image"
         few = next((n for n in sorted(self.turn.variables | self._bounds()) if HANDFUL.search(n)), None)
         if few is not None:

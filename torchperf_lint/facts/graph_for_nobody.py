@@ -35,6 +35,14 @@ _PASSES = frozenset(
 _LOOKS = frozenset("shape dtype device ndim size dim numel".split())
 _OF_A_DISTRIBUTION = frozenset("mean loc mode probs logits".split())
 _ASKS = frozenset(("parameters", "named_parameters", "load_state_dict"))
+_NETWORK = pattern(
+    r"^(?:target|tgt)_?(?:\w*(?:net|network|model|critic|actor|policy)|qf?\d?|vf)\w*$|^\w*(?:critic|actor|policy|_net|qf?\d|vf?|"
+    r"value)_?(?:target|targ|tgt)\d?$|^(?:qf\d?|vf|policy(?:_net)?|actor(?:_net)?|critic\d?|q_?net\w*|value_?net)$"
+)
+"""Networks of agents, by their names, where a constructor was given them."""
+_DISTRIBUTION = pattern(r"^(?:m|pi|\w*dist|\w*distribution|\w*distrib)$")
+_DETACHES = pattern(r"(?:(?:cpu|to|float)\([^()]*\)\.)*(?:detach\(\)|data\.)")
+"""What may follow the one thing that a helper is given: `x.to("cpu").detach().numpy()`."""
 _TO_THE_HOST = pattern(r"(?:^|[._])(?:\w*numpy|to_?np|detach\w*)$")
 """Functions of projects that may detach what they are given, by their names."""
 _STEPS_ITSELF = pattern(r"optim|sched|scaler", re.IGNORECASE)
@@ -64,7 +72,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
     if may_freeze(file.text) or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)):
         return
-    ending = {call.function for call in file.outline.calls if last_part(call.callee) in ("detach", "argmax")}
+    ends = ("detach", "argmax", "sample")
+    ending = {call.function for call in file.outline.calls if last_part(call.callee) in ends}
     ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}
     records = [call for call in file.outline.calls if call.function in ending and _is_plain(call)]
     for site in file.calls_among(records):
@@ -95,6 +104,8 @@ def _is_one(file: SourceFile, site: Site, named: ast.expr) -> bool:
     value, written = file.value(named, site), chain(named)
     if value.kind != "unknown" or not written.startswith("self.") or _STEPS_ITSELF.search(written):
         return value.kind == "module"
+    if _NETWORK.search(last_part(written)):
+        return True  # and what it gives is detached, which only a tensor with a graph needs
     own = file.outline.functions[site.function].class_index
     asked = (call for call in file.outline.calls if call.callee.rpartition(".")[0] == written)
     return any(
@@ -103,13 +114,16 @@ def _is_one(file: SourceFile, site: Site, named: ast.expr) -> bool:
 
 
 def _at_once(file: SourceFile, site: Site) -> bool:
-    """Whether `.detach()` follows in the same chain: thrown_graphs.py asks more of those."""
-    around = file.enclosing(site.function)
-    node: ast.AST | None = around.parents.get(site.call)
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        if isinstance(node, ast.Attribute) and node.attr == "detach":
-            return True
-        node = around.parents.get(node)
+    """Whether `.detach()` follows in the same chain of what is known to be a network: thrown_graphs.py asks for more."""
+    parents = file.enclosing(site.function).parents
+    node: ast.AST = site.call
+    while (parent := parents.get(node)) is not None:
+        if isinstance(parent, ast.Attribute) and parent.attr == "detach":
+            return bool(file.project.types.things(file.path, site.function, site.record.callee))
+        goes_on = isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Call) and parent.func is node)
+        if not goes_on and not (isinstance(parent, ast.Subscript) and parent.value is node):
+            return False
+        node = parent
     return False
 
 
@@ -146,6 +160,8 @@ class _Ways:
     def _next(self, node: ast.expr) -> list[ast.expr] | None:
         """What holds the value next; None where a gradient may be asked for."""
         parent = self.around.parents.get(node)
+        if isinstance(parent, ast.keyword):
+            parent = self.around.parents.get(parent)
         if isinstance(parent, ast.Attribute):
             return self._of_attribute(parent)
         if isinstance(parent, ast.BinOp | ast.UnaryOp) or (isinstance(parent, ast.IfExp) and node is not parent.test):
@@ -167,7 +183,8 @@ class _Ways:
         call = self.around.parents.get(node)
         if not isinstance(call, ast.Call) or call.func is not node:
             return [node] if node.attr in _OF_A_DISTRIBUTION else None
-        if node.attr in _ENDS:
+        drawn = node.attr == "sample" and self._is_distribution(node.value)
+        if node.attr in _ENDS or drawn:
             self.lines.add(call.lineno)
             return []
         return [] if node.attr in _READS else [call] if node.attr in _PASSES else None
@@ -180,11 +197,20 @@ class _Ways:
             return []
         if denoted.startswith("torch.") and last_part(denoted) in _PASSES:
             return [call]
+        if denoted.startswith("torch.distributions."):
+            return [call]
         if self._is_detached_by(call):
             self.lines.add(call.lineno)
             return []
         named = chain(call.func).removeprefix("self.").isidentifier()
         return [call] if named and _is_one(self.file, self.site, call.func) else None
+
+    def _is_distribution(self, node: ast.expr) -> bool:
+        """What draws without a graph: `Categorical(probs).sample()`, `dist.sample()`."""
+        made = isinstance(node, ast.Call) and (self.file.denotes(node.func, self.site) or "")
+        if made:
+            return made.startswith("torch.distributions.")
+        return isinstance(node, ast.Name) and _DISTRIBUTION.search(node.id) is not None
 
     def _is_detached_by(self, call: ast.Call) -> bool:
         """Whether a function of the project detaches the one thing it is given: `to_numpy(action)`."""
@@ -198,8 +224,7 @@ class _Ways:
         if body is None or not given:
             return False
         returned = [ast.unparse(node) for node in body.returns(key.index)]
-        ways = (f"{given[0]}.detach()", f"{given[0]}.cpu().detach()", f"{given[0]}.data.", f"{given[0]}.cpu().data.")
-        return any(text.startswith(ways) for text in returned)
+        return any(text.startswith(f"{given[0]}.") and _DETACHES.match(text.partition(".")[2]) for text in returned)
 
     def _of_target(self, target: ast.expr, value: ast.expr) -> list[ast.expr] | None:
         names = target.elts if isinstance(target, ast.Tuple) else [target]

@@ -12,6 +12,7 @@ from torchperf_lint.facts.attributes import SIZES, told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.documented import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container
@@ -251,7 +252,12 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return PLAIN
     moved = given_and_moved(values, name, frame, body)
     used = moved if moved.kind != "unknown" else from_uses(values, name, frame, body)
-    return used if used.kind != "unknown" else of_forward(values, name, frame, body)
+    used = used if used.kind != "unknown" else of_forward(values, name, frame, body)
+    hot = FunctionKey(frame.path, frame.function) in values.hotness.functions
+    if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
+        told = f"`{name}` is documented as a tensor (line {function.header_line})"
+        return tensor(ANYWHERE, told).weaker(Confidence.LIKELY)
+    return used
 
 
 def _is_there_to_be_given(values: Values, function: Function, frame: Frame) -> bool:

@@ -7,6 +7,7 @@ import ast
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.selections import Selection, key_of
 from torchperf_lint.facts.written_into import written_into
 
@@ -19,6 +20,10 @@ ELEMENTWISE = frozenset(
     "nan_to_num where contiguous unsqueeze cuda softsign elu silu gelu logsigmoid huber xlogy erf".split()
 )
 """Methods and functions whose result has an element for each of what they are given."""
+_LOSSES = frozenset(
+    "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div".split()
+)
+"""Losses that do so where they are told not to reduce."""
 
 
 def is_by_mask(selection: Selection, target: ast.expr) -> bool:
@@ -69,6 +74,13 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
         return True  # one number for all of them
     if name in ("view", "reshape", "expand") and isinstance(call.func, ast.Attribute) and not of_torch:
         return fits(selection, call.func.value, hops)
+    if name == "repeat" and isinstance(call.func, ast.Attribute) and not of_torch:
+        along = len(dims) > 1 and isinstance(dims[0], ast.Constant) and dims[0].value == 1
+        return along and fits(selection, call.func.value, hops)  # each beside itself: `count[mask].repeat(1, 3)`
+    if of_torch and name in ("tensor", "as_tensor") and len(dims) == 0 and call.args:
+        return selection.spot.file.value(call.args[0], selection.spot).kind == "plain"  # one number
+    if of_torch and name in _LOSSES and any(k.arg == "reduction" and is_literal(k.value, "none") for k in call.keywords):
+        return all(fits(selection, operand, hops) for operand in call.args)
     if name not in ELEMENTWISE or not isinstance(call.func, ast.Attribute):
         return False
     operands = arguments(call)

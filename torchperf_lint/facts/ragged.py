@@ -17,11 +17,15 @@ from torchperf_lint.patterns import pattern
 if TYPE_CHECKING:
     from torchperf_lint.facts.turns import Turn
 
+_FACTOR = pattern(r"(?:^|_)(?:weights?|scales?|alphas?|lambdas?|lamb|coef\w*|factors?|w)(?:_|$)")
+"""Names of lists with a number for each class or channel."""
 _MASK_NAME = pattern(r"mask|valid|inside", re.IGNORECASE)
 RAGGED = frozenset(
     "nonzero masked_select unique unique_consecutive argwhere nms batched_nms linear_sum_assignment pad_sequence "
     "pack_padded_sequence multinomial bincount histc randperm split".split()
 )
+_COUNTED = {"histc": ("bins", 1), "multinomial": ("num_samples", 1), "randperm": ("n", 0)}
+"""Of these, what says how many they give, and its position in torch's function."""
 _ONE_NUMBER = frozenset("max min sum amax amin any all".split())
 """Reductions to one number that take a mask just as well."""
 _CONTAINERS = pattern(r"(?:typing\.)?(?:list|tuple|dict|sequence|iterable|mapping)\b", re.IGNORECASE)
@@ -45,7 +49,7 @@ class Raggedness:
         for node in self.turn.nodes:
             if isinstance(node, ast.Call) and node in fills:
                 continue  # however long the part of a row is
-            if isinstance(node, ast.Call) and last_part(chain(node.func)) in RAGGED and not self._finds_one(node):
+            if isinstance(node, ast.Call) and last_part(chain(node.func)) in RAGGED and self._is_ragged(node):
                 return f"`{last_part(chain(node.func))}` gives a different number each turn"
             if isinstance(node, ast.Call) and last_part(chain(node.func)) in _SIZED and self._sizes_itself(node):
                 return "sizes that differ from turn to turn"
@@ -61,9 +65,22 @@ class Raggedness:
         for subscript in self.turn.indexed:
             kind = self.turn.file.value(subscript.value, self.turn.place).kind
             known = kind in ("tensor", "batch") or (kind == "unknown" and self._may_be_a_tensor(subscript))
-            if not known and not is_cut_evenly(self.turn, subscript.value) and not looked_up(self.turn, subscript):
+            if not known and not self._is_factor(subscript) and not self._taken_whole(subscript):
                 return f"`{self.turn.file.brief(subscript)}` comes from a list"
         return None
+
+    def _is_ragged(self, node: ast.Call) -> bool:
+        return not (self._finds_one(node) or self._is_told_how_many(node))
+
+    def _is_told_how_many(self, node: ast.Call) -> bool:
+        """`x[i].histc(bins=n, min=0, max=1)`, `randperm(n)`: as many in each turn."""
+        told = _COUNTED.get(last_part(chain(node.func)))
+        if told is None:
+            return False
+        keyword, position = told
+        position -= self._is_method(node)
+        given = [k.value for k in node.keywords if k.arg == keyword] + node.args[position : position + 1]
+        return bool(given) and not self.turn.mentions(given[0]) and self._fixed(given[0])
 
     def _finds_one(self, node: ast.Call) -> bool:
         """`(schedule == t).nonzero().item()`: one place, and not as many as there happen to be."""
@@ -94,14 +111,35 @@ class Raggedness:
         parts = [part for argument in sizes for part in ast.walk(argument)]
         if any(isinstance(part, ast.Subscript) and self.turn.is_index(part.slice) for part in parts):
             return True
+        if last_part(chain(node.func)) == "repeat_interleave":
+            parts = [part for size in sizes[0 if self._is_method(node) else 1 :] for part in ast.walk(size)]
+            return any(isinstance(part, ast.Name) and part.id in self.turn.variables for part in parts)
         factory = last_part(chain(node.func)) in _OF_SIZES_ALONE
         return factory and any(isinstance(part, ast.Name) and part.id in self.turn.variables for part in parts)
+
+    def _is_method(self, node: ast.Call) -> bool:
+        return isinstance(node.func, ast.Attribute) and self.turn.is_tensor(node.func.value)
 
     def _shaped(self, node: ast.Call) -> bool:
         """`interpolate(label, pred.shape[2:])`: what is resized for each element has not the shape of all."""
         sizes = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
         asked = (part for size in sizes for part in ast.walk(size) if isinstance(part, ast.Attribute))
         return any(part.attr in ("shape", "size") and self.turn.mentions(part.value) for part in asked)
+
+    def _taken_whole(self, subscript: ast.Subscript) -> bool:
+        return is_cut_evenly(self.turn, subscript.value) or looked_up(self.turn, subscript)
+
+    def _is_factor(self, subscript: ast.Subscript) -> bool:
+        """`loss += dice * weight[i]`: a list of numbers, by its name, which one tensor holds as well."""
+        parent = self.turn.file.enclosing(self.turn.place.function).parents.get(subscript)
+        if isinstance(parent, ast.AugAssign):
+            scales, other = isinstance(parent.op, ast.Mult | ast.Div) and parent.value is subscript, parent.target
+        elif isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div):
+            scales, other = True, parent.left if parent.right is subscript else parent.right
+        else:
+            return False
+        named = isinstance(subscript.slice, ast.Name) and _FACTOR.search(last_part(chain(subscript.value)))
+        return scales and bool(named) and self.turn.is_tensor(other)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""

@@ -9,18 +9,22 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
+from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back
+from torchperf_lint.facts.row_masks import is_by_row
 from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.steady_masks import is_steady
 from torchperf_lint.facts.syntax import first_part
 from torchperf_lint.patterns import pattern
 
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
 only fill in a number; it only raises or is told; only how many there are is computed with."""
-SCATTERED = "scattered"
-"""Values that lie one after the other already are laid out by the mask."""
-_GUARD, _OTHER = "guard", "other"
+SCATTERED, STEADY, BY_ROW = "scattered", "steady", "by row"
+"""Values that lie one after the other already are laid out by the mask; no data decide over the mask; a loop selects
+from one row after the other."""
+_GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
 
@@ -46,8 +50,16 @@ _CALLED_LOSS = pattern(
 
 def purpose(selection: Selection) -> str | None:
     """What a selection is for, where that needs no size; None where it does, or where nobody knows."""
-    spot, node = selection.spot, selection.spot.expression
+    node = selection.spot.expression
     assert isinstance(node, ast.expr)
+    found = _by_its_uses(selection, node)
+    if found is None and selection.form != DISTINCT:
+        return STEADY if is_steady(selection) else BY_ROW if is_by_row(selection) else None
+    return found
+
+
+def _by_its_uses(selection: Selection, node: ast.expr) -> str | None:
+    spot = selection.spot
     if selection.form in (STORE, CHANGE):
         statement = spot.file.enclosing(spot.function).statement(node)
         assert isinstance(statement, ast.Assign | ast.AugAssign)
@@ -59,11 +71,11 @@ def purpose(selection: Selection) -> str | None:
 
 
 def _decided(ends: set[str], form: str) -> str | None:
-    if _OTHER in ends or not ends or ends == {_GUARD}:
+    if _OTHER in ends or ends <= {_GUARD, _UNREDUCED}:
         return None
     if form == DISTINCT:
         return CHECKED if ends <= {CHECKED, _GUARD} else None
-    return next((end for end in (WRITTEN, LOST, REDUCED, FILLED, COUNTED, CHECKED) if end in ends), None)
+    return next((end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED) if end in ends), None)
 
 
 class _Uses:
@@ -100,6 +112,8 @@ class _Uses:
         """One node up: the node that holds the value now, how it ended, or None."""
         if isinstance(parent, ast.Raise | ast.Assert | ast.FormattedValue):
             return CHECKED
+        if isinstance(parent, ast.Return):
+            return _UNREDUCED if is_unreduced(self.around, parent) else None
         if isinstance(parent, ast.If | ast.IfExp | ast.While):
             return self._tested(parent, node, counts)
         if isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp):
@@ -196,7 +210,17 @@ class _Uses:
         statement = self.around.statement(parent)
         if not isinstance(statement, ast.Assign):
             return None
-        return FILLED if self.spot.file.value(statement.value, self.spot).kind == "plain" else None
+        if self._is_number(statement.value):
+            return FILLED
+        if puts_back(self.selection, parent, statement.value):
+            return WRITTEN
+        return SCATTERED if lays_out(self.selection, parent, statement.value) else None
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """A number of the host, `-np.inf` too."""
+        bare = node.operand if isinstance(node, ast.UnaryOp) else node
+        constant = isinstance(bare, ast.Attribute) and bare.attr in ("inf", "nan", "pi")
+        return constant or self.spot.file.value(node, self.spot).kind == "plain"
 
     def _is_size(self, parent: ast.AST, node: ast.AST) -> bool:
         if isinstance(parent, ast.Attribute):
@@ -212,7 +236,8 @@ class _Uses:
             return {_OTHER}
         if isinstance(target, ast.Subscript):
             by_mask = is_by_mask(self.selection, target) and fits(self.selection, statement.value)
-            return {WRITTEN} if by_mask else {_OTHER}
+            back = self._takes_places(target) and puts_back(self.selection, target, statement.value)
+            return {WRITTEN} if by_mask or back else {_OTHER}
         name = self._name_of(target)
         if name is None or hops <= 0:
             return {_OTHER}
@@ -228,6 +253,15 @@ class _Uses:
                 if _OTHER in found:
                     break
         return found or {_OTHER}
+
+    def _takes_places(self, target: ast.Subscript) -> bool:
+        """Whether what is written is at the places that the selection gives: `x[rows]`, with `rows = m.nonzero()`."""
+        body = self.spot.file.project.body(self.spot.file.path)
+        if self.selection.form != INDICES or not isinstance(target.slice, ast.Name) or body is None:
+            return False
+        reaching = body.reaching(self.spot.function, target.slice.id, body.at(target.slice)) or ()
+        ours = (any(part is self.spot.expression for part in ast.walk(d.value)) for d in reaching if d.value is not None)
+        return len(reaching) == 1 and any(ours)
 
     def _name_of(self, target: ast.expr) -> str | None:
         """The one name that is bound; also of `rows, = torch.where(m)`."""

@@ -8,6 +8,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.documented import is_documented_tensor
 from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.patterns import pattern
@@ -58,6 +59,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     reaching = body.reaching(place.function, node.id, file.span(node)[0])
     if reaching is None:
         parameters = file.outline.functions[place.function].parameters
+        if is_documented_tensor(body, place.function, node.id):
+            return True
         return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
 

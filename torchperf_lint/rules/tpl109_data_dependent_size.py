@@ -9,11 +9,24 @@ from dataclasses import replace
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.masks import is_mask
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.selected import CHECKED, COUNTED, FILLED, LOST, REDUCED, SCATTERED, WRITTEN, purpose
+from torchperf_lint.facts.selected import (
+    BY_ROW,
+    CHECKED,
+    COUNTED,
+    FILLED,
+    LOST,
+    REDUCED,
+    SCATTERED,
+    STEADY,
+    WRITTEN,
+    purpose,
+)
 from torchperf_lint.facts.selections import (
     CHANGE,
     DISTINCT,
+    INDICES,
     STORE,
     Selection,
     base_of,
@@ -33,7 +46,8 @@ class DataDependentSize(SourceRule):
     `x[mask] = tensor` and `x[mask] *= c`, `torch.nonzero`, `argwhere`, `masked_select`, `torch.where` with one
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
-    values that lie one after the other already and take their places in another tensor, a check that only raises.
+    values that lie one after the other already and take their places in another tensor, a check that only raises; a
+    mask that is the same whatever the data; a loop that selects from one row of a batch after the other.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -136,14 +150,14 @@ class DataDependentSize(SourceRule):
         value = base_of(selection)
         if value is None:
             return
-        mask = short(words(selection.mask))
+        mask = short(words(_as_mask(selection, what)))
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
-            instead=_INSTEAD[what].format(mask=mask, whole=_whole(selection.mask, mask)),
+            instead=_INSTEAD[what].format(mask=mask, whole=_whole(_as_mask(selection, what), mask)),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or what == _AGAIN else None,
+            severity=Severity.INFO if disputable or what in (_AGAIN, BY_ROW) else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
@@ -175,6 +189,14 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
     return f"`{written}` is as large as `{mask}` has elements set, which has to be counted"
 
 
+def _as_mask(selection: Selection, what: str | None) -> ast.expr:
+    """A mask as it is written into the advice: `x != 0` of the numbers that `x.nonzero()` finds."""
+    spot, mask = selection.spot, selection.mask
+    if selection.form != INDICES or what not in (WRITTEN, SCATTERED) or is_mask(spot.file.project.values, mask, spot.frame):
+        return mask
+    return ast.Compare(mask, [ast.NotEq()], [ast.Constant(0)])
+
+
 def _whole(node: ast.expr, mask: str) -> str:
     """A mask as something to call a method of: `(labels != ignored).sum()`."""
     return mask if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) else f"({mask})"
@@ -196,6 +218,10 @@ _INSTEAD: dict[str | None, str] = {
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
     COUNTED: "count on the device: `{whole}.sum()`",
+    STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices that "
+    "are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
+    BY_ROW: "select from all rows at once, and cut the result apart: `x[masks].split(masks.sum(-1).tolist())` waits "
+    "twice, and not at each row",
     _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "
     "`x[rows]`, `y[rows]`, which wait no more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import cast
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.per_sample import per_sample_calls
@@ -129,7 +130,7 @@ class ElementLoopOverTensor(SourceRule):
         return self.found(
             spot.at(found.iterated),
             message=f"the loop starts {each} for each element of `{file.brief(found.tensor)}` {spot.hot.when}",
-            instead=_instead(file, found),
+            instead=_instead(file, found, spot),
             value=found.value,
             hot=spot.hot,
             severity=Severity.INFO if mild else None,
@@ -172,7 +173,19 @@ def _around(file: SourceFile, spot: Spot) -> Iterator[ast.AST]:
         yield node
 
 
-def _instead(file: SourceFile, found: ElementLoop) -> str:
+_FOR_ALL_ROWS = {
+    "histc": "count for all rows at once: `one_hot(x, n).sum(1)`, or `scatter_add_` into a matrix of zeros",
+    "randperm": "draw for all rows at once: `torch.rand(rows, n, device=x.device).argsort(1)` holds an order in each",
+    "multinomial": "draw for all rows at once: `torch.multinomial` takes a matrix",
+}
+"""What takes the place of calls that give numbers for one row."""
+
+
+def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
+    called = (last_part(chain(n.func)) for n in ast.walk(spot.expression) if isinstance(n, ast.Call))
+    of_rows = next((_FOR_ALL_ROWS[name] for name in called if name in _FOR_ALL_ROWS), None)
+    if of_rows is not None and found.doubt is None:
+        return of_rows
     whole = file.brief(found.tensor)
     if found.fills:
         return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"
