@@ -68,6 +68,10 @@ def told(tmp_path, text, code):
             "`x.to(device, non_blocking=True).float() / 255`",
         ),
         ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
+        ("losses = losses * (1 - losses.mean().item())", "TPL101", "leave `.item()` out"),
+        ("part = losses.mean().item()\n        losses = losses * part + 1", "TPL101", "leave `.item()` out"),
+        ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
+        ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
     ],
 )

@@ -25,3 +25,19 @@ def test_a_parameter_that_was_made_anew_is_not_what_was_given(body, kind, device
     given = "torch.ones(3).to('cuda')"
     value = value_of(f"def helper(k):\n    {body}\n    return k\n\ny = helper({given})\nz = y\n", "y")
     assert (value.kind, value.device) == (kind, device) or (device == "anywhere" and value.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "device"),
+    [("x, n", "tensor", "device"), ("len('ab'), x", "plain", "host"), ("n, x", "unknown", "anywhere")],
+)
+def test_what_is_handed_back_one_by_one_is_what_this_call_gave(given, kind, device):
+    text = (
+        "def detached(*tensors):\n"
+        "    return (t.detach() if isinstance(t, torch.Tensor) else t for t in tensors)\n\n"
+        "def other(x):\n    x = torch.ones(3).to('cuda')\n    a, b = detached(x, x)\n\n"
+        "def asked(n):\n    x = torch.ones(3).to('cuda')\n"
+        f"    y, z = detached({given})\n    return y\n"
+    )
+    value = value_of(text, "y")
+    assert (value.kind, value.device) == (kind, device)

@@ -1,6 +1,7 @@
-"""Numbers that a test on the device chooses for arithmetic: `rate = self.rate if seen.sum() != 0 else 1.0`.
+"""Numbers for arithmetic on the device, chosen by a test or read: `rate = self.rate if seen.sum() != 0 else 1.0`.
 
-`torch.where` takes numbers as well as tensors, so nothing of that has to be known on the host.
+`torch.where` takes numbers as well as tensors, and a tensor without dimensions is as good a factor as a number, so
+nothing of that has to be known on the host.
 """
 
 from __future__ import annotations
@@ -23,7 +24,17 @@ def chooses_a_number(place: Place) -> bool:
     if not isinstance(assignment, ast.Assign) or len(assignment.targets) != 1:
         return False
     target = assignment.targets[0]
-    return isinstance(target, ast.Name) and _only_computes(place, target)
+    return isinstance(target, ast.Name) and _only_factor(place, target)
+
+
+def only_computes(place: Place) -> bool:
+    """Whether a number that is read is nothing but a factor or a term of tensors: `out * (1 - rate.item())`."""
+    assert isinstance(place.expression, ast.expr)
+    if _beside_a_tensor(place, place.expression):
+        return True
+    assignment = next(place.file.enclosing(place.function).ancestors(place.expression), None)
+    target = assignment.targets[0] if isinstance(assignment, ast.Assign) and len(assignment.targets) == 1 else None
+    return isinstance(target, ast.Name) and _only_factor(place, target)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -37,7 +48,7 @@ def _is_setting(place: Place, node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute) and place.file.value(node, place).kind not in ("tensor", "array")
 
 
-def _only_computes(place: Place, target: ast.Name) -> bool:
+def _only_factor(place: Place, target: ast.Name) -> bool:
     """Whether every use of a name is a factor or a term, and one of them of a tensor."""
     around = place.file.enclosing(place.function)
     uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == target.id and n is not target]
@@ -46,7 +57,7 @@ def _only_computes(place: Place, target: ast.Name) -> bool:
     return any(_beside_a_tensor(place, use) for use in uses)
 
 
-def _beside_a_tensor(place: Place, use: ast.Name) -> bool:
+def _beside_a_tensor(place: Place, use: ast.expr) -> bool:
     for parent in place.file.enclosing(place.function).ancestors(use):
         if not isinstance(parent, ast.BinOp):
             return False

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchperf_lint.facts.values import Values
 
 _MAX_CALLERS = 8
@@ -44,3 +48,43 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
         given = call.args[before:] if starred else [k.value for k in call.keywords if k.arg and k.arg not in named]
         found += [values.of(argument, there) for argument in given if not isinstance(argument, ast.Starred)]
     return sequence(join(found).weaker(Confidence.LIKELY)) if found else UNKNOWN
+
+
+def rest_handed_back(
+    values: Values, call: ast.Call, returns: Sequence[ast.expr | None], key: FunctionKey, frame: Frame
+) -> Value | None:
+    """Of a function that hands back what `*name` holds, one by one, what this call gives it: its own arguments.
+
+    `return (t.detach() if isinstance(t, Tensor) else t for t in tensors)`; None for other functions.
+    """
+    body = values.body(key.path)
+    node = body.functions.get(key.index) if body is not None else None
+    rest = node.args.vararg if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    if rest is None or not returns or not all(_is_each_of(result, rest.arg) for result in returns):
+        return None
+    record = values.index.function(key)
+    given = call.args[len({p.name for p in record.parameters}) - record.bound :]
+    if any(isinstance(argument, ast.Starred) for argument in given):
+        return None
+    items = tuple(values.of(argument, frame) for argument in given)
+    return sequence(join(items) if items else UNKNOWN, items)
+
+
+def _is_each_of(result: ast.expr | None, rest: str) -> bool:
+    """`[t.detach() for t in tensors]`, also in `tuple(...)`."""
+    if isinstance(result, ast.Call) and chain(result.func) in ("tuple", "list") and len(result.args) == 1:
+        result = result.args[0]
+    if not isinstance(result, ast.GeneratorExp | ast.ListComp) or len(result.generators) != 1:
+        return False
+    loop = result.generators[0]
+    if not isinstance(loop.target, ast.Name) or chain(loop.iter) != rest or loop.ifs:
+        return False
+    sides = [result.elt.body, result.elt.orelse] if isinstance(result.elt, ast.IfExp) else [result.elt]
+    return all(_stays(side, loop.target.id) for side in sides)
+
+
+def _stays(node: ast.expr, name: str) -> bool:
+    """Whether an expression is what a name stands for, where that is: `t.detach().float()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+        node = node.func.value
+    return isinstance(node, ast.Name) and node.id == name

@@ -14,6 +14,7 @@ from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.moved_back import moved_back_to
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.rest import rest_handed_back
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -159,6 +160,9 @@ def _passed_through(values: Values, node: ast.Call, key: FunctionKey, frame: Fra
     names = [parameter.name for parameter in function.parameters]
     yielded = body.yields(key.index)
     expressions = [_gone_through(body, key.index, *pair) for pair in yielded] or body.returns(key.index)
+    rest = rest_handed_back(values, node, expressions, key, frame) if not yielded else None
+    if rest is not None:
+        return rest
     stands_in = None if yielded else _or_else(expressions, names)
     handed_back = stands_in or [
         e.id for e in expressions if isinstance(e, ast.Name) and e.id in names and not _is_another(body, key.index, e)

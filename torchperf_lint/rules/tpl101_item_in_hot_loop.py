@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
-from torchperf_lint.facts.consequences import INSTEAD, consequence
+from torchperf_lint.facts.chosen_numbers import only_computes
+from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -117,7 +118,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=one_copy(file, read) or INSTEAD.get(consequence(site)) or _instead(written),
+                instead=one_copy(file, read) or _of_what_follows(site) or _instead(written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -141,6 +142,18 @@ class ItemInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _of_what_follows(site: Site) -> str | None:
+    """What to write instead where adding up and reading later is of no help."""
+    then = consequence(site)
+    if then == RAISES:
+        return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
+    if then not in INSTEAD and only_computes(site):
+        return (
+            "leave `.item()` out: a tensor without dimensions is a factor or a term as a number is, and nothing waits"
+        )
+    return INSTEAD.get(then)
 
 
 def _instead(written: str) -> str:
