@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _OF_EACH = frozenset(
     "abs absolute exp log log2 log10 log1p expm1 sqrt square cbrt power sin cos tan tanh arctan arctan2 floor ceil "
-    "round rint sign mod floor_divide deg2rad rad2deg float16 float32 float64 int8 int16 int32 int64 uint8".split()
+    "round rint sign mod floor_divide deg2rad rad2deg".split()
 )
 """Functions that give a number where they are given numbers."""
-_OF_ALL = frozenset("prod product sum max min amax amin mean median std var argmax argmin count_nonzero".split())
-"""Functions that give one number, whatever they are given, unless they are told an axis."""
+_OF_ALL = frozenset({"prod", "product"})
+"""Functions that give one number, the size of something, unless they are told an axis."""
 
 
 def gives_a_number(values: Values, node: ast.Call, name: str, frame: Frame) -> bool:
