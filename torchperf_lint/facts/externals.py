@@ -78,10 +78,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
-    if head == "numpy" and gives_a_number(values, node, rest, frame):
-        return PLAIN
     if head in api.ARRAY_MODULES:
-        return Value("array", HOST)
+        return PLAIN if head == "numpy" and gives_a_number(values, node, rest, frame) else Value("array", HOST)
     if head in api.PLAIN_MODULES:
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):

@@ -132,7 +132,7 @@ def _is_moved(values: Values, name: str, frame: Frame, body: Body) -> bool:
 
 
 def _handed_to_be_moved(values: Values, frame: Frame, body: Body) -> set[str]:
-    """The names that a function hands to another, which moves them: `forward_on(model, x)`, with `x.to(device)` there."""
+    """The names that a function hands to another, which moves them: `run_on(model, x)`, with `x.to(device)` there."""
     found: set[str] = set()
     for call in values.index.outlines[frame.path].calls:
         if call.function == frame.function:
