@@ -69,6 +69,11 @@ def told(tmp_path, text, code):
         ),
         ("rows = [losses.detach().item()]", "TPL101", "add `losses.detach()` to"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
+        (
+            "kept = torch.ByteTensor(x.size(0), 3).zero_().to(device)",
+            "TPL251",
+            "`torch.empty(..., dtype=torch.uint8, device=device)`",
+        ),
     ],
 )
 def test_advice(tmp_path, line, code, instead):
