@@ -73,6 +73,11 @@ def told(tmp_path, text, code):
         ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
         ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
+        (
+            "kept = torch.ByteTensor(x.size(0), 3).zero_().to(device)",
+            "TPL251",
+            "`torch.empty(..., dtype=torch.uint8, device=device)`",
+        ),
     ],
 )
 def test_advice(tmp_path, line, code, instead):

@@ -76,7 +76,7 @@ class Doing:
     def _runs_itself(self, key: FunctionKey) -> Role | None:
         """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
         function = self.index.function(key)
-        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(("on_", "fit")):
+        if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(_NO_PASS):
             return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
@@ -86,6 +86,10 @@ class Doing:
             return None
         because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
         return Role("eval", because, "with every input", Confidence.LIKELY)
+
+
+_NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
+"""How methods begin that run their module for another reason than to answer an input."""
 
 
 def _shown(action: Call) -> str:

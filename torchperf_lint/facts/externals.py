@@ -14,7 +14,6 @@ from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
-from torchperf_lint.facts.numpy_numbers import gives_a_number
 from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.single_numbers import is_one_number
@@ -79,8 +78,6 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
-    if head == "numpy" and gives_a_number(values, node, rest, frame):
-        return PLAIN
     if head in api.ARRAY_MODULES:
         return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
     if head in api.PLAIN_MODULES:

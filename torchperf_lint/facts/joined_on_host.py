@@ -43,11 +43,11 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
 
 
 def _parts(values: Values, joined: ast.expr, frame: Frame) -> list[Value]:
-    """What is joined: the elements of a list, each as it is written, or a part of a batch that is a list itself."""
+    """What is joined: the elements of a list, each as it is written, or a part of a batch that is a list itself.
+
+    What a comprehension takes of each sample would be as many copies.
+    """
     if isinstance(joined, ast.List | ast.Tuple):
         return [values.of(part, frame) for part in joined.elts]
-    if isinstance(joined, ast.ListComp | ast.GeneratorExp):
-        body = values.body(frame.path)
-        return [values.of(joined.elt, frame._replace(at=body.at(joined.elt)))] if body is not None else []
     whole = values.of(joined, frame)
     return [whole] if whole.kind == "batch" else []

@@ -15,6 +15,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
@@ -53,6 +54,7 @@ def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body
         taken = _is_turn_of_step(values, name, d, frame) and values.of(d.value, there).kind != "object"
     else:
         taken = isinstance(d.value, ast.Call) and _is_hot(values, d, frame) and _hands_out(values, d.value, there)
+        taken = taken and not _moved_arguments(values, d.value, there)  # type: ignore[arg-type]  # gives what it moved
     if not taken or _moves_batches_itself(values, frame.path):
         return UNKNOWN
     because = f"what a step takes in (line {d.at[0]}) and moves to the device"
@@ -125,8 +127,41 @@ def _is_hot(values: Values, d: Definition, frame: Frame) -> bool:
 def _is_moved(values: Values, name: str, frame: Frame, body: Body) -> bool:
     key = (frame.path, frame.function)
     if key not in values.moved:
-        values.moved[key] = _moved(values, frame, body)
+        handed = _handed_to_be_moved(values, frame, body)
+        values.moved[key] = _moved(values, frame, body) | _taken_from(handed, frame, body)
     return name in values.moved[key]
+
+
+def _handed_to_be_moved(values: Values, frame: Frame, body: Body) -> set[str]:
+    """The names that a function hands to another, which moves them: `run_on(model, x)`, with `x.to(device)` there."""
+    found: set[str] = set()
+    for call in values.index.outlines[frame.path].calls:
+        if call.function == frame.function:
+            node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
+            found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
+    return found
+
+
+def _moved_arguments(values: Values, node: ast.Call | None, frame: Frame) -> list[ast.expr]:
+    """What a call hands to a function of the project that moves it to a device."""
+    key = _mover(values, chain(node.func), frame) if node is not None else None
+    body = values.body(key.path) if key is not None else None
+    if node is None or key is None or body is None:
+        return []
+    function = values.index.function(key)
+    moved = _moved(values, Frame(key.path, key.index, (function.header_line, 1)), body)
+    names = [parameter.name for parameter in function.parameters[function.bound :] if parameter.name in moved]
+    return [argument for name in names if (argument := argument_for(node, function, name)) is not None]
+
+
+def _mover(values: Values, callee: str, frame: Frame) -> FunctionKey | None:
+    """The one function of the project that a call runs, but for a module's pass, that calls `to` or `cuda`."""
+    targets = values.types.targets(frame.path, frame.function, callee)
+    if len(targets) != 1 or values.index.function(targets[0]).name in ("forward", "__call__", "__init__"):
+        return None
+    body = values.body(targets[0].path)
+    moves = body is not None and any(last_part(c) in ("to", "cuda") for c in body.callees(targets[0].index))
+    return targets[0] if moves else None
 
 
 def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:

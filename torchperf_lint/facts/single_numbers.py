@@ -1,4 +1,4 @@
-"""What of numpy is one number, and no array: `np.pi`, `np.log(2 * np.pi)`, `np.random.beta(a, a)`.
+"""What of numpy is one number, and no array: `np.pi`, `np.log(2 * np.pi)`, `np.prod(x.shape)`, `np.random.beta(a, a)`.
 
 Arithmetic with a number leaves a tensor what and where it is; with an array nothing is known of it.
 """
@@ -8,19 +8,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.value import PLAIN, Frame, Value
+from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-CONSTANTS = frozenset({"numpy.pi", "numpy.e", "numpy.inf", "numpy.nan", "numpy.euler_gamma", "numpy.newaxis"})
-_ONE_BY_ONE = frozenset(
-    "sqrt log log2 log10 log1p exp exp2 expm1 power square cbrt sin cos tan tanh sinh cosh arcsin arccos arctan "
-    "arctan2 floor ceil rint round around abs absolute fabs sign maximum minimum clip mod deg2rad rad2deg hypot".split()
+CONSTANTS = frozenset(f"numpy.{name}" for name in "pi e inf nan euler_gamma newaxis".split())
+_OF_NUMBERS = frozenset(
+    "log log2 log10 log1p exp exp2 expm1 sqrt cbrt square sin cos tan sinh cosh tanh arcsin arccos arctan arctan2 "
+    "abs absolute fabs sign power float_power floor ceil rint trunc round around deg2rad rad2deg radians degrees "
+    "maximum minimum clip mod floor_divide hypot".split()
 )
-"""Functions of numbers that give of numbers a number."""
-_OVER_ALL = frozenset({"prod", "sum", "mean", "max", "min", "amax", "amin", "std", "var", "median"})
-"""Functions that give one number of what they are given, unless for an axis."""
+"""Functions that give a number of numbers, an array of arrays."""
+_OF_THE_WHOLE = frozenset("prod product sum mean median max min amax amin std var".split())
+"""Functions that give one number of all they are given, where no axis is named."""
 _DRAWN = {
     "rand": 0, "randn": 0, "random": 0, "random_sample": 0, "standard_normal": 0,
     "exponential": 1, "poisson": 1, "beta": 2, "uniform": 2, "normal": 2, "randint": 2, "gamma": 2, "binomial": 2,
@@ -29,25 +30,27 @@ _DRAWN = {
 
 
 def is_one_number(values: Values, node: ast.Call, dotted: str, frame: Frame) -> bool:
-    """Whether a call of numpy gives one number: what it computes with is known to be numbers."""
-    if node.keywords or not dotted.startswith("numpy.") or any(isinstance(a, ast.Starred) for a in node.args):
+    """Whether a call of a function of numpy's, by its dotted name, gives one number."""
+    module, _, name = dotted.rpartition(".")
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
         return False
-    name = dotted.removeprefix("numpy.")
-    drawn = _DRAWN.get(name.removeprefix("random."), -1) if name.startswith("random.") else -1
-    if drawn >= 0:
-        return len(node.args) <= drawn and all(_is_plain(values.of(a, frame)) for a in node.args)
-    if name in _ONE_BY_ONE:
-        return bool(node.args) and all(_is_plain(values.of(a, frame)) for a in node.args)
-    return name in _OVER_ALL and len(node.args) == 1 and _is_shape(node.args[0], values, frame)
+    if module == "numpy.random":
+        few = len(node.args) <= _DRAWN.get(name, -1)
+        return few and not node.keywords and all(_is_number(values, argument, frame) for argument in node.args)
+    if module != "numpy" or not node.args:
+        return False
+    if name in _OF_NUMBERS:
+        return not node.keywords and all(_is_number(values, argument, frame) for argument in node.args)
+    if name not in _OF_THE_WHOLE or len(node.args) > 1 or any(keyword.arg != "dtype" for keyword in node.keywords):
+        return False
+    given = values.of(node.args[0], frame)
+    return given.kind in ("plain", "array") or (given.item is not None and given.item.kind == "plain")
 
 
-def _is_plain(value: Value) -> bool:
-    return value == PLAIN
-
-
-def _is_shape(node: ast.expr, values: Values, frame: Frame) -> bool:
-    """`x.shape`, `x.size()`, `x.shape[1:]`, whose product is a number."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    node = node.func if isinstance(node, ast.Call) else node
-    return isinstance(node, ast.Attribute) and node.attr in ("shape", "size") and _is_plain(values.of(node, frame))
+def _is_number(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is plain, and does not look like a shape, which is several numbers."""
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "size":
+        return bool(node.args)
+    return values.of(node, frame).kind == "plain"

@@ -21,6 +21,16 @@ SIZED_FACTORIES = FACTORIES - {"normal"}
 LEGACY_TYPES = frozenset(
     "Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor ShortTensor ByteTensor BoolTensor".split()
 )
+LEGACY_DTYPES = {
+    "DoubleTensor": "torch.double",
+    "HalfTensor": "torch.half",
+    "LongTensor": "torch.long",
+    "IntTensor": "torch.int",
+    "ShortTensor": "torch.short",
+    "ByteTensor": "torch.uint8",
+    "BoolTensor": "torch.bool",
+}
+"""What those make that do not make what `torch.empty` does."""
 
 PLAIN_TORCH = frozenset(
     "is_tensor is_grad_enabled is_available device_count manual_seed seed get_default_dtype numel "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
@@ -186,5 +187,6 @@ def _instead(fresh: Fresh) -> str:
         )
     # The constructors of old, `torch.FloatTensor(n, m)`, take no other device than the host.
     factory = "empty" if fresh.factory.endswith("Tensor") else fresh.factory
-    made = f"make it on the device: `torch.{factory}(..., device={fresh.device})`"
+    dtype = f"dtype={api.LEGACY_DTYPES[fresh.factory]}, " if fresh.factory in api.LEGACY_DTYPES else ""
+    made = f"make it on the device: `torch.{factory}(..., {dtype}device={fresh.device})`"
     return made + (" (the device's generator gives other random numbers)" if fresh.random else "")
