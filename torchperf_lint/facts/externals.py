@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.array_numbers import gives_a_number
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.defaults import default_device
@@ -78,7 +79,7 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
     if head in api.ARRAY_MODULES:
-        return Value("array", HOST)
+        return PLAIN if gives_a_number(values, node, dotted, frame) else Value("array", HOST)
     if head in api.PLAIN_MODULES:
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):

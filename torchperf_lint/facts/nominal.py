@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.array_numbers import CONSTANTS
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.promised import contents
 from torchperf_lint.facts.types import is_module_name
@@ -74,6 +75,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
             return Value("torch_device", DEVICE)
     if dotted.endswith(".device") and "()" in dotted:
         return Value("torch_device", DEVICE)
+    if dotted in CONSTANTS:
+        return PLAIN
     head = dotted.partition(".")[0]
     if head in api.ARRAY_MODULES and "()" in dotted:
         return Value("array", HOST)
