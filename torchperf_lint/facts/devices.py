@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.spread_devices import spread_device, spreads
 from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
@@ -111,6 +112,9 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     for keyword in node.keywords:
         if keyword.arg == "device":
             return device_of(values, keyword.value, frame)
+    spread = spread_device(values, node, frame) if spreads(node) else None
+    if spread is not None:
+        return device_of(values, *spread)
     if not node.args or not isinstance(node.func, ast.Attribute) or node.func.attr != "to":
         return None
     first = node.args[0]

@@ -255,7 +255,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
 
 def _is_there_to_be_given(values: Values, function: Function, frame: Frame) -> bool:
     """Whether a device with a default is one that others give: to a function that the project itself never calls."""
-    return function.name != "__init__" and not values.hotness.callers.get(FunctionKey(frame.path, frame.function))
+    return not values.hotness.callers.get(FunctionKey(frame.path, frame.function))
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:
