@@ -405,6 +405,10 @@ def test_nine_turns_are_more_than_a_few():
 # -- guards ----------------------------------------------------------------------------------------
 
 GUARDS = {
+    "either of two flags": (
+        "last = step == total_steps\nshow = every > 0 and step % every == 0\nif last or show:\n    print(loss)  # <-"
+    ),
+    "a flag or a modulus": "show = step % 10 == 0\nif show or step % 25 == 0:\n    print(loss)  # <-",
     "step % n == 0": "if step % log_every == 0:\n    print(loss)  # <-",
     "not step % n": "if not step % log_every:\n    print(loss)  # <-",
     "not step % n == 0: continue": "if not step % 10 == 0:\n    continue\nprint(loss)  # <-",
@@ -464,6 +468,7 @@ def test_a_guarded_line_is_not_hot(block):
 
 
 OFTEN = {
+    "a flag or anything else": "show = step % 10 == 0\nif show or config.wide:\n    print(loss)  # <-",
     "the other branch of a modulus": "if step % 10 == 0:\n    pass\nelse:\n    print(loss)  # <-",
     "an unequal modulus": "if step % 10 != 0:\n    print(loss)  # <-",
     "a bare modulus": "if step % 10:\n    print(loss)  # <-",

@@ -52,6 +52,11 @@ _COUNTER_NAME = pattern(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_NUMBER_OF_TURNS = pattern(
+    r"(?:^|_)(?:steps?|iters?|iterations?|batches|updates)_per_epoch$"
+    r"|^(?:n|num|max|total|nb|last|final|len)_?(?:\w*_)?(?:iters?|iterations?|steps?|batch(?:es)?|updates?)$",
+    re.IGNORECASE,
+)
 _PART_NAME = pattern(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
@@ -77,6 +82,12 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+def is_cadence(test: ast.expr) -> bool:
+    """Whether a test holds on a few turns of a loop only."""
+    found = guard(test)
+    return found is not None and found.kind == "cadence" and not found.otherwise
 
 
 _SINCE = pattern(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
@@ -256,7 +267,9 @@ def _is_single_turn(test: ast.expr) -> bool:
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str):
         return False  # `padding_index == "last"`: a choice of the configuration
-    return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
+    if isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute):
+        return True
+    return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`
 
 
 def _counts_parts(node: ast.expr) -> bool:
