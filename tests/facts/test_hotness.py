@@ -1119,3 +1119,30 @@ def train(model, loaders, optimizer):
 def test_a_list_written_out_does_not_end_a_step():
     assert hot_at(LISTED.format("['faces', 'hands']")) is not None
     assert hot_at(LISTED.format("range(2)")) is None
+
+
+def test_an_object_that_is_made_in_a_block_and_passed_on():
+    """What stands in a block is read after what follows it, and so is what it imports."""
+    files = {
+        "average.py": """
+            class Average:
+                def update(self, model):
+                    print(model)  # <-
+            """,
+        "main.py": """
+            def main(args, model, loader, optimizer):
+                if args.average:
+                    from average import Average
+                    average = Average()
+                run(args, model, loader, optimizer, average)
+
+            def run(args, model, loader, optimizer, average):
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+                    average.update(model)
+            """,
+    }
+    hot = hot_at(files)
+    assert hot is not None
+    assert hot.kind == "step"
