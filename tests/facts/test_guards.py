@@ -74,6 +74,8 @@ RARE = [
     ("torch.cuda.memory_allocated() > limit", "memory", False),
     ("psutil.virtual_memory().percent > 90", "memory", False),
     ("not config.low_vram", "memory", True),
+    ("self.device == Devices.CUDA", "elsewhere", True),
+    ("device != Devices.GPU", "elsewhere", False),
     ("x.device.type == 'mps'", "elsewhere", False),
     ("x_is_mps_xpu", "elsewhere", False),
     ("x.device.type != 'cpu'", "elsewhere", True),

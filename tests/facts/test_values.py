@@ -1316,3 +1316,29 @@ def test_arithmetic_with_a_number_of_numpys_is_still_a_tensor():
             return found
     """
     check(helper, "found", "tensor", ANYWHERE)
+
+
+def test_what_tests_pass_says_nothing_of_where_a_parameter_is():
+    files = {
+        "sampler.py": "def sample(logits):\n    found = logits.softmax(1)\n    return found\n",
+        "tests/test_sampler.py": "from sampler import sample\nsample(torch.randn(3, 3))\n",
+    }
+    project = dict(files)
+    assert shown(value_of({"tests/test_sampler.py": files["tests/test_sampler.py"], **project}, "found")) == (
+        "tensor",
+        ANYWHERE,
+    )
+    moved = {"tool.py": files["tests/test_sampler.py"], "sampler.py": files["sampler.py"]}
+    assert shown(value_of(moved, "found")) == ("tensor", HOST)
+
+
+@pytest.mark.parametrize("test", ["type(out) == list", "type(out) is list", "type(out) in [list, tuple]"])
+def test_a_name_whose_class_is_compared_is_a_list(test):
+    value = value_of(f"out = torch.zeros(3).cuda()\nif {test}:\n    print(out)\n", "out")
+    assert value.kind == "sequence"
+    assert shown(value.item) == ("tensor", DEVICE)
+
+
+def test_a_class_that_is_ruled_out():
+    check("out = torch.zeros(3).cuda()\nif type(out) != list:\n    print(out)\n", "out", "tensor", DEVICE)
+    check("out = torch.zeros(3).cuda()\nif type(out) == dict:\n    print(out)\n", "out", "unknown", None)

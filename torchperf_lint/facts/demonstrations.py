@@ -21,6 +21,7 @@ _SHOWS = pattern(
     r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo)\.py$"
 )
 """Files of tests and examples."""
+_TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
 _SCRIPT = pattern(
     r"(?:^|/|_)(?:train\w*|main|run|test|eval\w*|infer\w*|predict\w*|sample|generate|finetune|fit|cli|app|demo|bench\w*)"
     r"(?:_\w*)?\.py$"
@@ -88,6 +89,11 @@ class Demonstrations:
         if _SHOWS.search(site.path) and not _SHOWS.search(target.path):
             return True
         return site.call.function == 0 and self._is_of_networks(site.path)
+
+    @staticmethod
+    def tests(path: str, tested: str) -> bool:
+        """Whether a file holds tests of another, whose tensors are small ones on the host."""
+        return bool(_TESTS.search(path)) and not _TESTS.search(tested)
 
     def _is_of_networks(self, path: str) -> bool:
         """Whether a file defines modules, no functions that train them: what it does itself is a trial of them."""

@@ -217,6 +217,8 @@ def _names_another_device(test: ast.expr) -> bool:
 
 
 _CUDA_NAME = pattern(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
+_CUDA_CONSTANTS = frozenset({"CUDA", "GPU", "cuda", "gpu"})
+"""Members of enumerations of devices."""
 _ELSEWHERE_NAME = pattern(
     r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu|xpu|npu)(?:_|$)", re.IGNORECASE
 )
@@ -229,6 +231,8 @@ def _says_cuda(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return False
     kind, other = test.left, test.comparators[0]
+    if isinstance(other, ast.Attribute):
+        return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
 
 
