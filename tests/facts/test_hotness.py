@@ -405,6 +405,10 @@ def test_nine_turns_are_more_than_a_few():
 # -- guards ----------------------------------------------------------------------------------------
 
 GUARDS = {
+    "either of two flags": (
+        "last = step == total_steps\nshow = every > 0 and step % every == 0\nif last or show:\n    print(loss)  # <-"
+    ),
+    "a flag or a modulus": "show = step % 10 == 0\nif show or step % 25 == 0:\n    print(loss)  # <-",
     "step % n == 0": "if step % log_every == 0:\n    print(loss)  # <-",
     "not step % n": "if not step % log_every:\n    print(loss)  # <-",
     "not step % n == 0: continue": "if not step % 10 == 0:\n    continue\nprint(loss)  # <-",
@@ -466,6 +470,7 @@ def test_a_guarded_line_is_not_hot(block):
 
 
 OFTEN = {
+    "a flag or anything else": "show = step % 10 == 0\nif show or config.wide:\n    print(loss)  # <-",
     "the other branch of a modulus": "if step % 10 == 0:\n    pass\nelse:\n    print(loss)  # <-",
     "an unequal modulus": "if step % 10 != 0:\n    print(loss)  # <-",
     "a bare modulus": "if step % 10:\n    print(loss)  # <-",
@@ -1118,3 +1123,30 @@ def train(model, loaders, optimizer):
 def test_a_list_written_out_does_not_end_a_step():
     assert hot_at(LISTED.format("['faces', 'hands']")) is not None
     assert hot_at(LISTED.format("range(2)")) is None
+
+
+def test_an_object_that_is_made_in_a_block_and_passed_on():
+    """What stands in a block is read after what follows it, and so is what it imports."""
+    files = {
+        "average.py": """
+            class Average:
+                def update(self, model):
+                    print(model)  # <-
+            """,
+        "main.py": """
+            def main(args, model, loader, optimizer):
+                if args.average:
+                    from average import Average
+                    average = Average()
+                run(args, model, loader, optimizer, average)
+
+            def run(args, model, loader, optimizer, average):
+                for x in loader:
+                    model(x).sum().backward()
+                    optimizer.step()
+                    average.update(model)
+            """,
+    }
+    hot = hot_at(files)
+    assert hot is not None
+    assert hot.kind == "step"

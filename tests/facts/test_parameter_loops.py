@@ -173,3 +173,20 @@ def train(model: nn.Module, loader, optimizer, average, rest):
     files = texts(text)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [update.spot.hot.optional for update in updates(file)] == [optional]
+
+
+SCRIPT = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--decay", type=float)
+
+def update_average(model: nn.Module, average: nn.Module, d):
+    for q, p in zip(average.parameters(), model.parameters()):
+        q.data.mul_(d).add_(p.data, alpha=1 - d)
+"""
+
+
+def test_what_a_program_never_calls_no_step_runs():
+    assert _kinds(SCRIPT) == []
+    assert _kinds(SCRIPT + "\nhooks = [update_average]\n") == [BLEND]
+    assert _kinds("\n".join(line for line in SCRIPT.splitlines() if "pars" not in line)) == [BLEND]

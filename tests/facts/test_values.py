@@ -129,6 +129,16 @@ EXPRESSIONS = [
     ("torch.zeros(3, device=gpu_tensor.device)", "tensor", DEVICE),
     ("torch.zeros(3, device=host_tensor.device)", "tensor", HOST),
     ("torch.zeros(3, **options)", "tensor", ANYWHERE),
+    ("torch.zeros(3, **{'device': device})", "tensor", DEVICE),
+    ("torch.zeros(3, **dict(dtype=torch.float32, device='cpu'))", "tensor", HOST),
+    ("torch.zeros(3).to(**options)", "tensor", ANYWHERE),
+    ("torch.zeros(3).to(**dict(dtype=torch.float32, device=device))", "tensor", DEVICE),
+    # numbers of numpy's
+    ("gpu_tensor + np.log(2 * np.pi)", "tensor", DEVICE),
+    ("np.sqrt(2) * np.prod(gpu_tensor.shape)", "plain", None),
+    ("np.sqrt(array)", "array", HOST),
+    ("np.mean(array)", "plain", None),
+    ("np.mean(array, 0)", "array", HOST),
     ("torch.tensor([1, 2])", "tensor", HOST),
     ("torch.tensor(gpu_tensor.mean())", "tensor", DEVICE),
     ("torch.tensor(gpu_tensor, device='cpu')", "tensor", HOST),
@@ -1329,3 +1339,53 @@ def test_what_an_autograd_function_gives_lies_where_its_tensors_do():
             return loss
     """
     check(code, "loss", "tensor", DEVICE)
+
+
+def test_a_device_in_keywords_that_a_class_keeps():
+    """`**self.like` holds what a constructor put there, and a device with a default is one that others give."""
+    trainer = """
+        class Trainer:
+            def __init__(self, policy, device=torch.device("cpu")):
+                self.like = dict(dtype=torch.float32, device=device)
+
+            def step(self, array):
+                x = torch.from_numpy(array).to(**self.like)
+                return x
+    """
+    check(trainer, "x", "tensor", DEVICE)
+
+
+def test_arithmetic_with_a_number_of_numpys_is_still_a_tensor():
+    helper = """
+        def entropy(logvar):
+            const = 0.5 * float(logvar.size(1)) * (1.0 + np.log(np.pi * 2))
+            found = 0.5 * logvar.sum(dim=1) + const
+            return found
+    """
+    check(helper, "found", "tensor", ANYWHERE)
+
+
+def test_what_tests_pass_says_nothing_of_where_a_parameter_is():
+    files = {
+        "sampler.py": "def sample(logits):\n    found = logits.softmax(1)\n    return found\n",
+        "tests/test_sampler.py": "from sampler import sample\nsample(torch.randn(3, 3))\n",
+    }
+    project = dict(files)
+    assert shown(value_of({"tests/test_sampler.py": files["tests/test_sampler.py"], **project}, "found")) == (
+        "tensor",
+        ANYWHERE,
+    )
+    moved = {"tool.py": files["tests/test_sampler.py"], "sampler.py": files["sampler.py"]}
+    assert shown(value_of(moved, "found")) == ("tensor", HOST)
+
+
+@pytest.mark.parametrize("test", ["type(out) == list", "type(out) is list", "type(out) in [list, tuple]"])
+def test_a_name_whose_class_is_compared_is_a_list(test):
+    value = value_of(f"out = torch.zeros(3).cuda()\nif {test}:\n    print(out)\n", "out")
+    assert value.kind == "sequence"
+    assert shown(value.item) == ("tensor", DEVICE)
+
+
+def test_a_class_that_is_ruled_out():
+    check("out = torch.zeros(3).cuda()\nif type(out) != list:\n    print(out)\n", "out", "tensor", DEVICE)
+    check("out = torch.zeros(3).cuda()\nif type(out) == dict:\n    print(out)\n", "out", "unknown", None)

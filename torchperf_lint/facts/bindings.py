@@ -220,14 +220,18 @@ class Collector:
                 if holds or _of_all(part)[1]:
                     self._narrow(part, first, last, holds)
         test, elements = _of_all(test)
+        span = (self.at(first), self.at(last, end=True))
+        exactly = _exact_class_asked(test)
+        if exactly is not None and not elements:
+            name, asked_for, equal = exactly
+            self.narrowed.append(Narrowing(name, asked_for, holds is equal, *span, test.lineno))
+            return
         classes = _classes_asked(test)
         if classes is None or not isinstance(test, ast.Call):
             return
         if elements:
-            span = (self.at(first), self.at(last, end=True))
             self.narrowed.append(Narrowing(elements, classes, holds, *span, test.lineno, True))
             return
-        span = (self.at(first), self.at(last, end=True))
         self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
 
     def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
@@ -261,6 +265,21 @@ def _of_all(test: ast.expr) -> tuple[ast.expr, str]:
     if not isinstance(made, ast.GeneratorExp | ast.ListComp) or len(made.generators) != 1:
         return test, ""
     return made.elt, chain(made.generators[0].iter)
+
+
+def _exact_class_asked(test: ast.expr) -> tuple[str, str, bool] | None:
+    """`type(x) == list`, `type(x) is not dict`, `type(x) in (list, tuple)`: of what, which, and whether it is asked
+    to be one of them."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Call):
+        return None
+    if chain(test.left.func) != "type" or len(test.left.args) != 1:
+        return None
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        return None
+    classes = ast.unparse(test.comparators[0])
+    if isinstance(test.comparators[0], ast.List):
+        classes = f"({classes[1:-1]})"
+    return chain(test.left.args[0]), classes, isinstance(test.ops[0], ast.Eq | ast.Is | ast.In)
 
 
 def _classes_asked(test: ast.expr) -> str | None:

@@ -1,12 +1,18 @@
 """Calls that show or check what a function does, and say nothing of how often it runs in earnest.
 
 Tests call what a library offers; a file of networks tries them below `if __name__ == "__main__"`. What only such code
-calls is as good as not called: who uses it is elsewhere.
+calls is as good as not called: who uses it is elsewhere. And what stands below there itself, a loop over the data set
+that the file defines, or training on random numbers, nobody waits for.
 """
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
 
@@ -15,14 +21,66 @@ _SHOWS = pattern(
     r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo)\.py$"
 )
 """Files of tests and examples."""
+_TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
+_SCRIPT = pattern(
+    r"(?:^|/|_)(?:train\w*|main|run|test|eval\w*|infer\w*|predict\w*|sample|generate|finetune|fit|cli|app|demo|bench\w*)"
+    r"(?:_\w*)?\.py$"
+)
+_ARGUMENTS = (".add_argument", ".add_arguments")
+_COMMANDS = ("click", "fire", "hydra", "absl", "tyro", "typer", "simple_parsing", "sacred", "plac", "docopt")
+"""What programs are started with."""
+_TRAINS = (".backward", ".step", ".train", ".fit", ".run", ".learn", ".evaluate", ".generate", ".predict", ".launch")
+_DRAWS = frozenset({"torch.rand", "torch.randn", "torch.randint", "th.rand", "th.randn", "th.randint"})
+_READS = ("Loader", ".make", ".load", "open", "load_dataset", "imread", "read_csv", "from_pretrained")
+_DATA = frozenset({"__getitem__", "__iter__"})
 
 
 class Demonstrations:
     """Answers for one project."""
 
-    def __init__(self, types: Types) -> None:
+    def __init__(self, types: Types, body: Callable[[str], Body | None] = lambda path: None) -> None:
         self.types = types
+        self._body = body
         self._of_networks: dict[str, bool] = {}
+        self._blocks: dict[str, list[tuple[int, int]]] = {}
+
+    def holds(self, path: str, line: int) -> bool:
+        """Whether a line of a file's own, in no function, is below `if __name__ == ...` and tries what it defines."""
+        if path not in self._blocks:
+            blocks = self._entries(path) if self._offers(path) else []
+            self._blocks[path] = [block for block in blocks if self._tries(path, block)]
+        return any(first <= line <= last for first, last in self._blocks[path])
+
+    def _entries(self, path: str) -> list[tuple[int, int]]:
+        """The lines of each block that runs only where the file is started by itself."""
+        body = self._body(path)
+        return [
+            (block.lineno, block.end_lineno or block.lineno)
+            for block in (body.functions[0].body if body is not None else ())
+            if isinstance(block, ast.If) and "__name__" in names_of(block.test)
+        ]
+
+    def _offers(self, path: str) -> bool:
+        """Whether a file defines modules or data sets for others, and is no program."""
+        outline, index = self.types.index.outlines[path], self.types.index
+        if _SCRIPT.search(path) or outline.imports_from(*_COMMANDS):
+            return False
+        if any(call.callee.endswith(_ARGUMENTS) for call in outline.calls):
+            return False
+        classes = [Thing("class", path, number) for number in range(len(outline.classes))]
+        return any(
+            self.types.is_module_class(cls)
+            or _DATA & index.record(cls).methods.keys()
+            or "torch.autograd.Function" in index.external_bases(cls)
+            for cls in classes
+        )
+
+    def _tries(self, path: str, block: tuple[int, int]) -> bool:
+        """Whether a block does not train, or trains on random numbers."""
+        calls = [c.callee for c in self.types.index.outlines[path].calls if block[0] <= c.line <= block[1]]
+        if not any(callee.endswith(_TRAINS) for callee in calls):
+            return True
+        return any(callee in _DRAWS for callee in calls) and not any(callee.endswith(_READS) for callee in calls)
 
     def shows(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a call only shows or checks what its target does; of a method its class says more than that."""
@@ -31,6 +89,11 @@ class Demonstrations:
         if _SHOWS.search(site.path) and not _SHOWS.search(target.path):
             return True
         return site.call.function == 0 and self._is_of_networks(site.path)
+
+    @staticmethod
+    def tests(path: str, tested: str) -> bool:
+        """Whether a file holds tests of another, whose tensors are small ones on the host."""
+        return bool(_TESTS.search(path)) and not _TESTS.search(tested)
 
     def _is_of_networks(self, path: str) -> bool:
         """Whether a file defines modules, no functions that train them: what it does itself is a trial of them."""

@@ -10,7 +10,7 @@ from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
-from torchperf_lint.facts.spread_devices import spread_entry
+from torchperf_lint.facts.spread_devices import spread_device, spreads
 from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
@@ -137,7 +137,7 @@ def target_device(values: Values, node: ast.Call, frame: Frame) -> str | None:
     for keyword in node.keywords:
         if keyword.arg == "device":
             return device_of(values, keyword.value, frame)
-    spread = spread_entry(values, node, "device", frame) if not node.args else None
+    spread = spread_device(values, node, frame) if spreads(node) else None
     if spread is not None:
         return device_of(values, *spread)
     if not node.args or not isinstance(node.func, ast.Attribute) or node.func.attr != "to":

@@ -14,6 +14,7 @@ On the left one flag says which it is, on the right the evaluation follows the s
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ _MORE = pattern(
     r"no_grad|inference_mode|set_grad_enabled|autograd|requires_grad|attack|adversar|create_graph|enable_grad"
 )
 _LATER = pattern(r"backward|\.grad\b|\.step\(|\.train\(|return\b|yield\b")
+_NUMBER_GIVEN = pattern(r"^[ \t]*return(?: [^\n]*\.item\(\))?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+"""`return loss.item()`: what is given back has no graph."""
 
 
 class EvaluatedBeside(NamedTuple):
@@ -79,7 +82,7 @@ def _after_the_step(file: SourceFile, ended: Site, statement: ast.stmt, model: s
     after = around.suite(statement)
     after = after[around.place_in_suite(statement) + 1 :]
     record = file.outline.functions[ended.function]
-    rest = "\n".join(file.lines[ended.record.line : record.end_line])
+    rest = _NUMBER_GIVEN.sub("", "\n".join(file.lines[ended.record.line : record.end_line]))
     if _LATER.search(rest) or "backward" not in "\n".join(file.lines[record.line : ended.record.line]):
         return
     for site in _calls_of(file, ended.function, model):

@@ -52,6 +52,11 @@ _COUNTER_NAME = pattern(
     r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
     re.IGNORECASE,
 )
+_NUMBER_OF_TURNS = pattern(
+    r"(?:^|_)(?:steps?|iters?|iterations?|batches|updates)_per_epoch$"
+    r"|^(?:n|num|max|total|nb|last|final|len)_?(?:\w*_)?(?:iters?|iterations?|steps?|batch(?:es)?|updates?)$",
+    re.IGNORECASE,
+)
 _PART_NAME = pattern(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
@@ -77,6 +82,12 @@ def guard(test: ast.expr) -> Guard | None:
     if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
+
+
+def is_cadence(test: ast.expr) -> bool:
+    """Whether a test holds on a few turns of a loop only."""
+    found = guard(test)
+    return found is not None and found.kind == "cadence" and not found.otherwise
 
 
 _SINCE = pattern(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
@@ -208,6 +219,8 @@ def _names_another_device(test: ast.expr) -> bool:
 
 
 _CUDA_NAME = pattern(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
+_CUDA_CONSTANTS = frozenset({"CUDA", "GPU", "cuda", "gpu"})
+"""Members of enumerations of devices."""
 _ELSEWHERE_NAME = pattern(
     r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu|xpu|npu)(?:_|$)", re.IGNORECASE
 )
@@ -220,6 +233,8 @@ def _says_cuda(test: ast.expr) -> bool:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
         return False
     kind, other = test.left, test.comparators[0]
+    if isinstance(other, ast.Attribute):
+        return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
 
 
@@ -258,7 +273,9 @@ def _is_single_turn(test: ast.expr) -> bool:
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str):
         return False  # `padding_index == "last"`: a choice of the configuration
-    return isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute)
+    if isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute):
+        return True
+    return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`
 
 
 def _counts_parts(node: ast.expr) -> bool:

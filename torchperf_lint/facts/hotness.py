@@ -72,7 +72,7 @@ class Hotness:
         self.loops = Loops(index, types, self.grad_mode.is_off)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
-        self.demonstrations = Demonstrations(types)
+        self.demonstrations = Demonstrations(types, body)
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
@@ -121,6 +121,8 @@ class Hotness:
             return next(filter(None, map(self._of_default, runs_of(self.types, path, region))), None)
         loop, free = self._climb(path, index)
         function = self.index.outlines[path].regions[index].function
+        if loop is not None and function == 0 and self.demonstrations.holds(path, region.start[0]):
+            return None
         if loop is not None:
             name = self.index.outlines[path].functions[function].name
             found = None if NOT_TRAINING_NAME.search(name) else loop

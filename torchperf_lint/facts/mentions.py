@@ -41,6 +41,9 @@ MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
 """What may make a list of objects."""
 _MADE = pattern(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
 """A call of a class, by the case of its name, and of what gives a module back."""
+_MADE_IN_BLOCK = pattern(r"^[ \t]+(\w+) *= *(?:\w+\.)?(_?[A-Z]\w*)\(", re.MULTILINE)
+"""`    ema = Average(...)`: an outline reads what stands in blocks after what follows them."""
+_IMPORTED_IN_BLOCK = pattern(r"^[ \t]+from +(\.*\w*)[\w.]* +import +([^\n#]+)", re.MULTILINE)
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
@@ -65,6 +68,15 @@ class Names:
         self._may_be: dict[str, bool] = {}
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
+        self._made_in_blocks: dict[str, set[str]] = {}
+        for name, cls in _MADE_IN_BLOCK.findall(text):
+            self._made_in_blocks.setdefault(name, set()).add(cls)
+        self._imported_in_blocks = frozenset(
+            name
+            for head, names in _IMPORTED_IN_BLOCK.findall(text)
+            if head not in _LIBRARIES
+            for name in re.findall(r"\w+", names)
+        )
 
     def may_be_property(self, name: str) -> bool:
         """Whether `self.name` may be a property: one of the file, or of a class elsewhere that a class derives from."""
@@ -85,11 +97,17 @@ class Names:
         of = self.imports.get(name)
         return of is not None and of.partition(".")[0] not in _LIBRARIES
 
+    def _is_made_in_a_block(self, name: str) -> bool:
+        """Whether a name is bound to an object in a block, `if args.ema: ema = Average(model)`, of a known class."""
+        made = self._made_in_blocks.get(name, ())
+        return any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
+
     def chain(self, node: ast.expr) -> str:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""
         kind = type(node)
         if kind is ast.Name:
-            return node.id if node.id in self.made or self.known(node.id) else ""  # type: ignore[attr-defined]
+            name: str = node.id  # type: ignore[attr-defined]
+            return name if name in self.made or self.known(name) or self._is_made_in_a_block(name) else ""
         if kind is ast.Call:
             made = self.chain(node.func)  # type: ignore[attr-defined]
             return f"{made}()" if made else ""

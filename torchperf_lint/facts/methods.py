@@ -14,6 +14,7 @@ from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.legacy import of_type
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
+from torchperf_lint.facts.spread_devices import spreads
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -138,7 +139,7 @@ def _beside_others(values: Values, node: ast.Call, base: Value, frame: Frame) ->
 def _tensor_to(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
     target = target_device(values, node, frame)
     if target is None:
-        return base
+        return base.moved(ANYWHERE) if base.device == HOST and spreads(node) else base
     because = base.because
     if base.kind == "batch" or not because:
         written = ast.unparse(node.args[0]) if node.args else "..."

@@ -54,6 +54,7 @@ MAX_CALLERS = 12
 _NOT_A_TENSOR = pattern(
     r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|Any|object)\b"
 )
+_LISTS = pattern(r"\(?(?:list|tuple)\b[ ,)listuple]*$")
 _TENSOR_TEST = pattern(r"\b(?:Tensor|Parameter)\b")
 
 
@@ -70,6 +71,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
         return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.POSSIBLE)
+    if value.kind == "tensor" and _LISTS.match(tested.classes):
+        return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     return UNKNOWN if value.kind in ("tensor", "batch") else value
 
 
@@ -301,8 +304,12 @@ def _is_tried_out(values: Values, key: FunctionKey, site: CallSite, value: Value
 
     `features = self.net(torch.zeros(1, 3, 84, 84)).shape[1]` of a constructor, or the demo at the end of a file.
     """
+    if value.kind != "tensor" or value.device != HOST:
+        return False
+    if values.hotness.demonstrations.tests(site.path, key.path):
+        return True  # what tests pass
     hot = values.hotness.functions.get(key)
-    if hot is None or hot.kind != "forward" or hot.depth or value.kind != "tensor" or value.device != HOST:
+    if hot is None or hot.kind != "forward" or hot.depth:
         return False
     return values.hotness.of_region(site.path, site.call.region) is None
 

@@ -258,10 +258,13 @@ class _Outliner:
         self.inner_block(node.orelse, orelse)
 
     def of_flag(self, test: ast.expr, context: Context) -> guards.Guard | None:
-        """`save = step % 100 == 0`, and then `if save:`, or `if save and rank == 0:`."""
-        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-        named = (part.id for part in parts if isinstance(part, ast.Name))
-        rare = any(self.flags.get((context.function, name)) for name in named)
+        """`save = step % 100 == 0`, and then `if save:`, `if save and rank == 0:` or `if save or last:`."""
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        told = [isinstance(part, ast.Name) and self.flags.get((context.function, part.id)) for part in parts]
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            rare = any(told) and all(f or guards.is_cadence(part) for f, part in zip(told, parts, strict=True))
+        else:
+            rare = any(told)
         return guards.Guard("cadence", conditions.short(conditions.words(test))) if rare else None
 
     def flag(self, node: ast.Assign, context: Context) -> None:
@@ -272,9 +275,7 @@ class _Outliner:
             if isinstance(target, ast.Name):
                 key = context.function, target.id
                 tests = isinstance(node.value, ast.Compare | ast.BoolOp)
-                found = guards.guard(node.value) if tests else None
-                is_one = found is not None and found.kind == "cadence" and not found.otherwise
-                self.flags[key] = is_one and self.flags.get(key, True)
+                self.flags[key] = tests and guards.is_cadence(node.value) and self.flags.get(key, True)
 
     def of_first_turns(self, node: ast.If, context: Context) -> guards.Guard | None:
         body = self.bodies.get(context.function)

@@ -38,6 +38,7 @@ _AVERAGES = pattern(
 _RARE = pattern(
     r"epoch|merge|soup|checkpoint|load|interpolat|restor|swap|init|reset|final|swa|blend_models", re.IGNORECASE
 )
+_PROGRAM = pattern(r"\.add_argument\(|\.parse_args\(|\bif __name__ == ")
 _HOPS = 2
 """Calls between a method for users and the loop."""
 _THROUGH = frozenset({"loop", "grad-off", "class"})
@@ -106,11 +107,19 @@ def _by_form(file: SourceFile, loop: ast.For, function: int, start: tuple[int, i
         return None
     if not _AVERAGES.search(record.name) or not _left_to_users(file, FunctionKey(file.path, function), _HOPS):
         return None
-    if not _runs_whenever_called(file, start):
+    if not _runs_whenever_called(file, start) or _is_left_over(file, function):
         return None
     written = f"`{record.qualname}` (line {record.header_line})"
     because = f"{written} keeps a moving average of weights, as is done after every step"
     return Hot("update", because, "every training step", Confidence.LIKELY, file.path, loop.lineno)
+
+
+def _is_left_over(file: SourceFile, function: int) -> bool:
+    """Whether a function of a program is named nowhere else in it: nobody who uses a program calls its functions."""
+    record = file.outline.functions[function]
+    if record.class_index >= 0 or not _PROGRAM.search(file.text):
+        return False
+    return len(re.findall(rf"\b{re.escape(record.name)}\b", file.text)) == 1
 
 
 def _left_to_users(file: SourceFile, key: FunctionKey, hops: int) -> bool:

@@ -25,6 +25,8 @@ _NAME = pattern(r"^(?:\w+_)?(?:params|parameters|param_list|named_params|weights
 _MARKS = frozenset("grad data requires_grad detach mul_ add_ sub_ lerp_ copy_".split())
 """What is asked of parameters, and of little else that is called `params`."""
 _CALLERS = 4
+_SHORT = 20
+"""Lines of a loop that does nothing but look two states up, name by name."""
 _HOPS = 2
 """Calls between the loop and the helper that reads."""
 
@@ -39,16 +41,32 @@ def per_parameter(file: SourceFile, place: Place) -> Loop | None:
             return loop
         if body is not None and any(_in_a_dict(body, place.function, part) for part in parts):
             return loop
+        if body is not None and isinstance(loop, ast.For) and _looks_up_states(body, place.function, loop, targets):
+            return loop
     return None
 
 
+def _looks_up_states(body: Body, function: int, loop: ast.For, targets: list[str]) -> bool:
+    """`for k in self.keys: averages[k].copy_(...)`, of `averages = self.ema.state_dict()`."""
+    if (loop.end_lineno or loop.lineno) - loop.lineno > _SHORT:
+        return False
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in targets:
+            made = body.assigned_once(function, chain(node.value), body.at(node.value))
+            if isinstance(made, ast.Call) and last_part(chain(made.func)) == "state_dict":
+                return True
+    return False
+
+
 def _in_a_dict(body: Body, function: int, iterated: ast.expr) -> bool:
-    """`shown.keys()`, of `shown = dict(model.named_parameters())`."""
+    """`shown.keys()`, of `shown = dict(model.named_parameters())`, and what goes over `averages = x.state_dict()`."""
     while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Attribute) and iterated.func.attr in _VIEWS:
         iterated = iterated.func.value
     if not isinstance(iterated, ast.Name):
         return False
     made = body.assigned_once(function, iterated.id, body.at(iterated))
+    if isinstance(made, ast.Call) and last_part(chain(made.func)) == "state_dict":
+        return True
     if not isinstance(made, ast.Call) or last_part(chain(made.func)) not in ("dict", "OrderedDict") or not made.args:
         return False
     return isinstance(made.args[0], ast.Call) and last_part(chain(made.args[0].func)) in _NAMED

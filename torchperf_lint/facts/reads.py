@@ -15,6 +15,7 @@ from torchperf_lint.facts.environments import is_an_action, is_handed_to_one
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
 from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
 from torchperf_lint.facts.host_only import feeds_host_only
+from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.read_shows import shown_by_read
@@ -137,7 +138,7 @@ def _of_filled_list(file: SourceFile, place: Place, receiver: ast.expr) -> Read 
 def on_device(file: SourceFile, place: Place, node: ast.expr) -> Value | None:
     """The value of an expression when reading it may wait for an accelerator, as sure as that is; else None."""
     value = file.value(node, place)
-    if not value.on_device or _may_be_copied_by_now(file, place, node):
+    if not value.on_device or stays_on_host(file) or _may_be_copied_by_now(file, place, node):
         return None
     if value.device != ANYWHERE:
         return value

@@ -1,4 +1,4 @@
-"""The device in what a call spreads: `x.to(**self.tpdv)`, where `self.tpdv = dict(dtype=torch.float32, device=d)`."""
+"""Devices in keywords that a call spreads: `x.to(**self.like)` after `self.like = dict(dtype=dtype, device=device)`."""
 
 from __future__ import annotations
 
@@ -6,53 +6,64 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-
-def spread_entry(values: Values, node: ast.Call, name: str, frame: Frame) -> tuple[ast.expr, Frame] | None:
-    """What `f(**settings)` passes by one name, and where that is written; None where the dict is not known."""
-    spread = [k.value for k in node.keywords if k.arg is None]
-    made = list(_dicts(values, spread[0], frame)) if len(spread) == 1 else []
-    entries = [(entry, at) for found, at in made for entry in _entries(found, name)]
-    return entries[0] if len(made) == len(entries) == 1 else None
+_END = (10**9, 1)
 
 
-def _dicts(values: Values, node: ast.expr, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
-    """The literal dict that an expression stands for, and where it is written."""
-    if isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        yield node, frame
-    elif isinstance(node, ast.Name):
-        yield from _bound(values, node.id, frame)
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        yield from _held(values, node, frame)
+def spreads(node: ast.Call) -> bool:
+    """Whether a call is given keywords that are written elsewhere."""
+    return any(given.arg is None for given in node.keywords)
 
 
-def _bound(values: Values, name: str, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
+def spread_device(values: Values, node: ast.Call, frame: Frame) -> tuple[ast.expr, Frame] | None:
+    """The device among the keywords that a call spreads, and where it is written; None where it cannot be seen."""
+    for given in node.keywords:
+        for made, at in _bound(values, given.value, frame) if given.arg is None else ():
+            device = _device_in(made)
+            if device is not None:
+                return device, at
+    return None
+
+
+def _bound(values: Values, node: ast.expr, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
+    """What a dict is made of: itself, what its name is bound to, or what the methods of its class set it to."""
+    yield node, frame
     body = values.body(frame.path)
-    for made in (body.reaching(frame.function, name, frame.at) if body is not None else None) or ():
-        if made.how == "assign" and made.value is not None:
-            yield made.value, frame.back(made.at, made.end)
+    if isinstance(node, ast.Name) and body is not None:
+        reaching = body.reaching(frame.function, node.id, frame.at)
+        scope = frame.function
+        if reaching is None and scope:
+            scope, reaching = 0, body.reaching(0, node.id, _END)
+        for d in reaching or ():
+            if d.how == "assign" and d.value is not None:
+                yield d.value, frame.hop(frame.path, scope, body.at(d.value))
+    elif isinstance(node, ast.Attribute) and chain(node.value) == "self":
+        yield from _set_on_self(values, node.attr, frame)
 
 
-def _held(values: Values, node: ast.Attribute, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
-    """What the methods of an object's class put into an attribute of it."""
-    own = values.thing(node.value, frame)
-    for cls in values.index.ancestry(own) if own is not None and own.kind == "instance" else ():
+def _set_on_self(values: Values, name: str, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
+    own = values.index.class_of(frame.path, frame.function)
+    for cls in values.index.ancestry(own) if own is not None else ():
         body = values.body(cls.path) if cls.kind == "class" else None
-        if body is None:
-            continue
-        for method in values.index.record(cls).methods.values():
-            for value, _ in body.self_assigned(method, node.attr):
-                yield value, frame.hop(cls.path, method, body.at(value))
+        for method in values.index.record(cls).methods.values() if body is not None else ():
+            assert body is not None
+            for made, _ in body.self_assigned(method, name):
+                yield made, frame.hop(cls.path, method, body.at(made))
 
 
-def _entries(node: ast.expr, name: str) -> Iterator[ast.expr]:
-    """The entry of `{"device": d}` or `dict(device=d)`."""
-    if isinstance(node, ast.Dict):
-        yield from (v for k, v in zip(node.keys, node.values, strict=True) if is_literal(k, name))
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
-        yield from (k.value for k in node.keywords if k.arg == name)
+def _device_in(node: ast.expr) -> ast.expr | None:
+    """The device of `dict(device=device)` or `{"device": device}`."""
+    if isinstance(node, ast.Call):
+        return keyword(node, "device") if chain(node.func) == "dict" else None
+    if not isinstance(node, ast.Dict):
+        return None
+    return next(
+        (v for k, v in zip(node.keys, node.values, strict=True) if k is not None and is_literal(k, "device")), None
+    )

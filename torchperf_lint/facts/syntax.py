@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchperf_lint.errors import CannotCheck
+from torchperf_lint.patterns import pattern
 
 MAX_DEPTH = 1_000
 """Deeper expressions crash libcst's native parser; the cap is the same on every Python. CPython refuses brackets
@@ -26,7 +27,7 @@ def parse(text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            return _of_any_age(text)
     except SyntaxError as error:
         raise CannotCheck(f"syntax error: {error.msg}", error.lineno) from None
     except RecursionError:
@@ -35,6 +36,26 @@ def parse(text: str) -> ast.Module:
         raise CannotCheck("too large or too deeply nested for Python's own parser") from None
     except ValueError as error:
         raise CannotCheck(f"not Python source: {error}") from None
+
+
+_ASYNC = pattern(r"\basync(?=\s*=\s*(?:True|False)\b)")
+_STANDS_IN = "_sync"
+"""As long as `async`, so that every place stays where it is."""
+
+
+def _of_any_age(text: str) -> ast.Module:
+    """The tree of a text; also where `x.cuda(async=True)`, as `non_blocking` was called before Python 3.7, is all
+    that no Python reads today."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        if not _ASYNC.search(text):
+            raise
+        tree = ast.parse(_ASYNC.sub(_STANDS_IN, text))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == _STANDS_IN:
+            node.arg = "non_blocking"
+    return tree
 
 
 def _child_fields(node_type: type[ast.AST]) -> tuple[tuple[str, bool], ...]:

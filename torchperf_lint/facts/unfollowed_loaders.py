@@ -13,7 +13,6 @@ from torchperf_lint.facts.datasets import batches_on_device, data_of, held, item
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site
-from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 _TRAINS = pattern(r"(?:^|[^a-z])(?:train|trn)(?:ing|er)?(?:[^a-z]|$)", re.IGNORECASE)
@@ -40,7 +39,5 @@ def work_of_training_loader(project: Project, site: Site) -> str | None:
 
 
 def _is_demo(site: Site) -> bool:
-    """Whether a module makes the loader only where it is run by itself, and does nothing with it that is known."""
-    around = site.file.enclosing(site.function)
-    guards = (parent for parent in around.ancestors(site.call) if isinstance(parent, ast.If))
-    return any("__name__" in names_of(guard.test) for guard in guards)
+    """Whether a file makes the loader only where it is run by itself, to try what it defines."""
+    return site.function == 0 and site.file.project.hotness.demonstrations.holds(site.file.path, site.start[0])

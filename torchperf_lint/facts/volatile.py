@@ -45,8 +45,7 @@ def fed_volatile(file: SourceFile) -> Iterator[Fed]:
 def _networks(file: SourceFile, made: Site) -> Iterator[Site]:
     """The calls of networks that are given the variable, directly or by its name."""
     around = file.enclosing(made.function)
-    parent = around.parents.get(made.call)
-    name = chain(parent.targets[0]) if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else ""
+    name = _name_of(around.parents.get(made.call), around.statement(made.call), made.call)
     for site in file.calls_among([c for c in file.outline.calls if c.function == made.function]):
         given = [*site.call.args, *(k.value for k in site.call.keywords)]
         takes = made.call in given or (name and site.start > made.start and name in map(chain, given))
@@ -55,6 +54,18 @@ def _networks(file: SourceFile, made: Site) -> Iterator[Site]:
             called = called.value
         if takes and file.value(called, site).kind == "module":
             yield site
+
+
+def _name_of(parent: ast.AST | None, statement: ast.stmt | None, made: ast.Call) -> str:
+    """What the variable is bound to: `x = Variable(x)`, and `x, y = Variable(x), Variable(y)`."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return ""
+    target = statement.targets[0]
+    if parent is statement:
+        return chain(target)
+    if parent is not statement.value or not isinstance(parent, ast.Tuple) or not isinstance(target, ast.Tuple):
+        return ""
+    return chain(target.elts[parent.elts.index(made)]) if len(target.elts) == len(parent.elts) else ""
 
 
 def _often(file: SourceFile, site: Site) -> Hot | None:

@@ -89,6 +89,8 @@ class DataParallel(SourceRule):
         for site in (*file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *_COPIES), *derived):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
+            if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
+                continue
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call.func)}` copies the model to every device in each forward "

@@ -1,0 +1,40 @@
+"""Programs that keep all they do on the host."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.host_scripts import stays_on_host
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
+
+SCRIPT = """
+class Policy(nn.Module):
+    def forward(self, x):
+        return self.proj(x)
+
+policy = Policy()
+optimizer = torch.optim.Adam(policy.parameters())
+
+for state in states:
+    loss = policy(torch.from_numpy(state)).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (SCRIPT, True),
+        (SCRIPT.replace("Policy()\n", "Policy().to(where)\n"), False),
+        (SCRIPT.replace("torch.optim.Adam(policy.parameters())", "given"), False),
+        (SCRIPT.replace("loss.backward()", "print(loss)"), False),
+        ("from tools import Memory\n" + SCRIPT, False),
+        ("from gym import Memory\n" + SCRIPT, True),
+    ],
+)
+def test_a_program_of_its_own_that_names_no_device(text, expected):
+    files = {"a.py": texts(text)["a.py"], "tools.py": "class Memory: pass\n", "b.py": "model.cuda()\n"}
+    assert stays_on_host(SourceFile(Project.of_texts(files), "a.py", files["a.py"])) is expected

@@ -1,0 +1,39 @@
+"""Programs in one file that train what they define and never speak of a device: all of it stays on the host.
+
+In a folder of such scripts others may move to the device what they train; that says nothing of this one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.patterns import pattern
+
+_ELSEWHERE = pattern(
+    r"cuda|device|\.to\(|accelerat|gpu|\bmps\b|\bxpu\b|\bxla\b|lightning|trainer|set_default|fabric|ignite|deepspeed",
+    re.IGNORECASE,
+)
+_OPTIMIZER = pattern(r"\b(?:optim\.\w+|adam\.Adam|Adam\w*|SGD|RMSprop|Adagrad|Adadelta)\(")
+_NETWORK = pattern(r"\bnn\.(?:Module|Sequential|Linear)\b|\bModule\)")
+
+
+def stays_on_host(file: SourceFile) -> bool:
+    """Whether a file is a program that trains its own network, uses nothing of the project, and names no device."""
+    return file.once(_judged)
+
+
+def _judged(file: SourceFile) -> bool:
+    text = file.text
+    if ".backward(" not in text or _ELSEWHERE.search(text):
+        return False
+    if not _OPTIMIZER.search(text) or not _NETWORK.search(text):
+        return False
+    imported = (*file.outline.imports.values(), *file.outline.stars)
+    return all(file.project.index.module(module, file.path) is None for name in imported for module in _modules(name))
+
+
+def _modules(name: str) -> tuple[str, ...]:
+    """What may be the module of an imported name: `agents.dqn` and `agents` of `agents.dqn.Agent`."""
+    head, _, _ = name.rpartition(".")
+    return (name, head) if head.strip(".") else (name,)
