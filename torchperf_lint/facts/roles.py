@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torchperf_lint.facts.averaged_models import AVERAGED, averages_a_model
 from torchperf_lint.facts.batch_transforms import transform_role
 from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
 from torchperf_lint.facts.framework_hooks import (
@@ -102,6 +103,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or engine_role(function)
+        if told is None and not called and averages_a_model(index, cls, function.name):
+            return AVERAGED
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return _LOSS
         if told is None and not called and types.is_module_class(cls):
