@@ -181,7 +181,8 @@ def test_logged(body, expected):
         ("model.view(y.max())", []),
         ("for i in range(9):\n  if not kept[y[i]]:\n    out[:, y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
         ("for i in range(9):\n  if kept[y[i]] > 1:\n    out[y[i]] = 0", [("y[i]", True), ("y[i]", True)]),
-        ("for i in range(9):\n  out[y[i]] = kept[y[i]] > 1", []),
+        ("for i in range(9):\n  out[y[i]] = seen[y[i]] > 1", []),
+        ("for i in range(9):\n  out[y[i]] = kept[y[i]] > 1", [("y[i]", True)]),
         ("for i in range(9):\n  if kept[i]:\n    out[y[i]] = 0", []),
     ],
 )

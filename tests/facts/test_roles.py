@@ -487,3 +487,44 @@ class Score(CumulativeIterationMetric):
     found = hot_at(code)
     assert found is not None
     assert found.kind == "update"
+
+
+AVERAGE = """
+class {name}:
+    def __init__(self, model):
+        self.shadow = [p.clone() for p in model.{of}()]
+
+    def {method}(self, model):
+        print(model)  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "method", "hot"),
+    [
+        ("ModelEMA", "parameters", "update", True),
+        ("EMAPytree", "named_parameters", "update", True),
+        ("PostHocEMA", "state_dict", "step", True),
+        ("ExponentialMovingAverage", "parameters", "update_parameters", True),
+        ("EMACodebook", "codes", "step", False),
+        ("Schema", "parameters", "step", False),
+        ("ModelEMA", "parameters", "apply_shadow", False),
+    ],
+)
+def test_averages_of_a_model(name, of, method, hot):
+    found = hot_at(AVERAGE.format(name=name, of=of, method=method))
+    assert (found is not None and found.kind == "update") == hot
+
+
+def test_an_average_that_is_brought_up_to_date_seldom():
+    code = AVERAGE.format(name="ModelEMA", of="parameters", method="update")
+    code += """
+def train(model, optimizer, loader, average):
+    average = ModelEMA(model)
+    for step, x in enumerate(loader):
+        model(x).backward()
+        optimizer.step()
+        if step % 1000 == 0:
+            average.update(model)
+"""
+    assert hot_at(code) is None

@@ -157,7 +157,7 @@ def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> boo
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
-    if _in_evaluation(read.hot) and (becomes_a_number(file, site) or copied_before(file, site) is not None):
+    if read.hot.kind == "eval" and (becomes_a_number(file, site) or copied_before(file, site) is not None):
         return False
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):

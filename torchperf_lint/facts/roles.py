@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchperf_lint.facts.agents import acting_role
+from torchperf_lint.facts.averaged_models import AVERAGED, averages_a_model
 from torchperf_lint.facts.batch_transforms import transform_role
 from torchperf_lint.facts.called_objects import call_role
 from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
@@ -23,7 +24,6 @@ from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation, me
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
-from torchperf_lint.facts.weight_averages import averaging_role
 from torchperf_lint.facts.wrapped_models import wraps_a_model
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -106,7 +106,9 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
     if function.class_index >= 0:
         cls = Thing("class", key.path, function.class_index)
         told = _method_role(index, types, cls, function.name, called) or engine_role(function)
-        told = told or averaging_role(index, key) or acting_role(index, key)
+        told = told or acting_role(index, key)
+        if told is None and not called and averages_a_model(index, cls, function.name):
+            return AVERAGED
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
             return _LOSS
         if told is None and not called and types.is_module_class(cls):

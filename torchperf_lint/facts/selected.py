@@ -260,7 +260,9 @@ class _Uses:
         if self.selection.form != INDICES or not isinstance(target.slice, ast.Name) or body is None:
             return False
         reaching = body.reaching(self.spot.function, target.slice.id, body.at(target.slice)) or ()
-        ours = (any(part is self.spot.expression for part in ast.walk(d.value)) for d in reaching if d.value is not None)
+        ours = (
+            any(part is self.spot.expression for part in ast.walk(d.value)) for d in reaching if d.value is not None
+        )
         return len(reaching) == 1 and any(ours)
 
     def _name_of(self, target: ast.expr) -> str | None:

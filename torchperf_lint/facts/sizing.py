@@ -15,6 +15,7 @@ from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 from torchperf_lint.facts.tracing import parts_of
+from torchperf_lint.facts.value import is_mapping
 from torchperf_lint.facts.windows import begins_window, window_length
 
 _FUNCTIONS = frozenset("range islice arange zeros ones empty full eye linspace randint randperm rand randn".split())
@@ -96,10 +97,12 @@ def _indices(file: SourceFile, place: Place, node: ast.expr) -> Iterator[ast.exp
 
 
 def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) -> bool:
-    """`self.experts[i]` for `i in hit`: what lists, of modules as well, are indexed by has to be a number."""
-    if part is not index or not isinstance(part, ast.Name) or not isinstance(place.expression, ast.Subscript):
+    """`self.experts[i]` for `i in hit`, `chain[parents[i]]`: lists, of modules too, take numbers."""
+    if part is not index or not isinstance(place.expression, ast.Subscript):
         return False
-    if not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
+    if isinstance(part, ast.Subscript):
+        return _picks_a_number(file, place, part, place.expression.value)
+    if not isinstance(part, ast.Name) or not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
         return False
     whole, body = place.expression.value, file.project.body(file.path)
     tested = body.narrowing(place.function, chain(whole), place.frame.at) if body is not None else None
@@ -107,6 +110,16 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
         return True
     value = file.value(whole, place)
     return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+
+
+def _picks_a_number(file: SourceFile, place: Place, part: ast.Subscript, whole: ast.expr) -> bool:
+    """Whether an element of a tensor is what a list is indexed by: `chain[parents[i]]`."""
+    if not isinstance(part.slice, ast.Name | ast.Constant | ast.BinOp) or isinstance(part.ctx, ast.Store):
+        return False
+    if not may_be_tensor(place, part) or file.value(part, place).kind != "tensor":
+        return False
+    value = file.value(whole, place)
+    return value.kind == "sequence" and not is_mapping(value)
 
 
 def _walks_one_tensor(file: SourceFile, place: Place, name: ast.Name) -> bool:

@@ -110,7 +110,8 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
         own = isinstance(node.func, ast.Name) or chain(node.func).startswith("self.")
         return (called in _PREDICATES or (own and bool(_ASKS.match(called)))) and may_be_tensor(spot, node)
     if isinstance(node, ast.Subscript):
-        return not isinstance(node.slice, ast.Slice) and not _is_key(node.slice) and may_be_tensor(spot, node)
+        may_be = may_be_tensor(spot, node) or _is_buffer(spot.file, node)
+        return not isinstance(node.slice, ast.Slice) and not _is_key(node.slice) and may_be
     if isinstance(node, ast.BoolOp):
         return any(_may_be_truth(spot, value, hops) for value in node.values)
     if isinstance(node, ast.BinOp):
@@ -134,7 +135,8 @@ def _is_key(index: ast.expr) -> bool:
 
 
 def _is_buffer(file: SourceFile, node: ast.expr) -> bool:
-    """`self.name`, where a class of the file registers a buffer of that name."""
+    """`self.name`, or an element of it, where a class of the file registers a buffer of that name."""
+    node = node.value if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice) else node
     return isinstance(node, ast.Attribute) and chain(node.value) == "self" and node.attr in file.once(_buffers)
 
 

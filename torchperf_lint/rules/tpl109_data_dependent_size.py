@@ -192,7 +192,11 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
 def _as_mask(selection: Selection, what: str | None) -> ast.expr:
     """A mask as it is written into the advice: `x != 0` of the numbers that `x.nonzero()` finds."""
     spot, mask = selection.spot, selection.mask
-    if selection.form != INDICES or what not in (WRITTEN, SCATTERED) or is_mask(spot.file.project.values, mask, spot.frame):
+    if (
+        selection.form != INDICES
+        or what not in (WRITTEN, SCATTERED)
+        or is_mask(spot.file.project.values, mask, spot.frame)
+    ):
         return mask
     return ast.Compare(mask, [ast.NotEq()], [ast.Constant(0)])
 
