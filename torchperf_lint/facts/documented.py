@@ -1,0 +1,47 @@
+"""Tensors that a docstring tells of, where annotations are missing: in Google's style, in numpy's, in Sphinx'.
+
+def rotate(points, angle):
+    \"\"\"Rotate points.
+
+    Args:
+        points (torch.Tensor): of shape (n, 3)
+
+    Returns:
+        torch.Tensor: of shape (n, 3)
+    \"\"\"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from torchperf_lint.patterns import pattern
+
+GIVEN_BACK = "return"
+"""What stands for the value that a function gives back, among the names of its parameters."""
+_TENSOR = r"(?::(?:class|obj):)?[`~:]*(?:torch\.)?(?:Long|Float|Bool|Int)?Tensor`*"
+_PARAMETER = pattern(
+    rf"^[ \t]*(\w+) *\({_TENSOR}(?:,[^()\n|]*|(?: of)? (?:shape|size)[^\n|]*)?\) *:|"
+    rf"^[ \t]*(\w+) *: *{_TENSOR}(?:,[^\n|]*| *\(.*\)| of (?:shape|size).*)?$|"
+    rf"^[ \t]*:param +{_TENSOR} +(\w+):|^[ \t]*:type +(\w+): *{_TENSOR} *$",
+    re.MULTILINE,
+)
+_RETURNED = pattern(
+    rf"^[ \t]*(?:Returns?|Outputs?):?[ \t]*\n(?:[ \t]*-+[ \t]*\n)?[ \t]*(?:\w+ *: *|\w+ *\()?{_TENSOR}(?:\)|[ ,:.]|$)|"
+    rf"^[ \t]*:rtype: *{_TENSOR} *$|^[ \t]*:returns?: *{_TENSOR}\b",
+    re.MULTILINE,
+)
+
+
+def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The parameters of a function that its docstring says are tensors, and `return` where it gives one back."""
+    first = node.body[0]
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+        return []
+    text = first.value.value
+    if not isinstance(text, str) or "Tensor" not in text:
+        return []
+    named = {name for match in _PARAMETER.finditer(text) for name in match.groups() if name}
+    found = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg in named and a.annotation is None]
+    return [*found, GIVEN_BACK] if found and node.returns is None and _RETURNED.search(text) else found
