@@ -126,3 +126,32 @@ def test_a_callback_may_have_its_base_from_a_star_import():
     source = "from fastai.all import *\n\nclass MVP({base}):\n    def before_batch(self):\n        print(self)  # <-\n"
     assert hot_at(source.format(base="Callback")) is not None
     assert hot_at(source.format(base="Learner")) is None
+
+
+@pytest.mark.parametrize(
+    ("signature", "hot"),
+    [
+        ("cond_fn(x, t, y=None)", True),
+        ("classifier_cond_fn(x, t, classifier, y)", True),
+        ("score_fn(x_t, sigma)", True),
+        ("cond_fn(model, x)", False),
+        ("build_fn(x, t)", False),
+        ("cond_fn(x)", False),
+    ],
+)
+def test_samplers_call_what_guides_them_in_every_step(signature, hot):
+    found = hot_at(f"def {signature}:\n    print(1)  # <-\n")
+    assert (found is not None and found.kind == "rollout") is hot
+
+
+@pytest.mark.parametrize(
+    ("head", "hot"),
+    [
+        ("from fastai.all import *\n\nclass Wrapper(Module)", True),
+        ("from fastai.all import *\n\nclass Wrapper(Learner)", False),
+        ("class Wrapper(Module)", False),
+    ],
+)
+def test_a_module_may_have_its_base_from_a_star_import(head, hot):
+    found = hot_at(f"{head}:\n    def forward(self, x):\n        print(x)  # <-\n")
+    assert (found is not None) is hot

@@ -310,11 +310,20 @@ class Types:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
         bases = self.index.external_bases(thing)
         by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        by_name = by_name or self._is_written_as_one(thing)
         return by_name or self._is_built_as_one(thing)
 
     def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
         """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
         return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
+
+    def _is_written_as_one(self, thing: Thing) -> bool:
+        """A class with a `forward`, derived from a `Module` that a star import of another library brings."""
+        if thing.kind not in ("class", "instance") or not self.index.outlines[thing.path].stars:
+            return False
+        written = [base for base in self.index.record(thing).bases if base in ("Module", "nn.Module")]
+        unread = bool(written) and not self.index.bases(thing)
+        return unread and "forward" in self.index.record(thing).methods
 
     def _is_built_as_one(self, thing: Thing) -> bool:
         """Whether a class whose base nobody here can read has a `forward`, and parts that are modules."""
