@@ -358,7 +358,11 @@ class _Outliner:
             self.notes.bind(item, f"{value}[{position}]", context)
 
     def annotated(self, node: ast.AnnAssign, context: Context) -> None:
-        self.notes.bind(node.target, f":{annotation_chain(node.annotation)}", context)
+        told = f":{annotation_chain(node.annotation)}"
+        self.notes.bind(node.target, told, context)
+        if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told:
+            field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
+            self.out.bindings.append(Binding(context.function, field, told, node.lineno))
         if node.value is not None:
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)

@@ -284,11 +284,19 @@ class Types:
                 if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
                     return self.returned(FunctionKey(cls.path, method), depth)
                 return (Thing("function", cls.path, method),)
+            found.extend(self._field(cls, name, depth))
             for binding in self.self_bindings(cls, name):
                 found.extend(self._bound(cls.path, binding.function, binding, depth))
             if found:
                 return _unique(iter(found))
         return _unique(iter(found))
+
+    def _field(self, cls: Thing, name: str, depth: int) -> list[Thing]:
+        """What the body of a class says of an attribute, `policy: ActorCritic`, where that is a class of the project."""
+        record = self.index.record(cls)
+        told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
+        things = (t for b in told for t in self._bound(cls.path, b.function, b, depth))
+        return [thing for thing in things if thing.kind == "instance"]
 
     def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
         """Every `self.name = ...` in the methods of one class."""
