@@ -55,6 +55,10 @@ def test_calling_a_module_without_a_forward_is_its_pass(base, methods, hot):
     assert (hot_at(source) is not None) is hot
 
 
+def test_a_module_that_is_called_with_a_name_makes_something():
+    assert hot_at("class Maker(nn.Module):\n    def __call__(self, task, size):\n        print(task)  # <-\n") is None
+
+
 @pytest.mark.parametrize(
     ("name", "hot"), [("ICaRLLossPlugin", True), ("PPPloss", True), ("LossCalculator", True), ("Glossary", False)]
 )

@@ -36,6 +36,8 @@ _LOSS_CLASS = pattern(
     r"(?:[Ll]oss|Criterion)(?:Calculator|Computer|Computation|Evaluator|Module|Plugin|Wrapper|Func|Function|Fn)?$"
     r"|^(?:Compute|Calc)\w*Loss"
 )
+_NO_TENSOR = pattern(r"^(?:task|mode|name|prompts?|texts?|config|cfg|args|path|\w+_(?:name|path|type|dir))$")
+"""First parameters of what makes or loads something, or runs a whole application."""
 _ENDS = ("reset", "get_metric")
 """Methods that say that a metric gathers numbers: what forgets them, and what gives them."""
 
@@ -50,7 +52,8 @@ def call_role(index: Index, cls: Thing) -> Role | None:
     if _LOSS_CLASS.search(index.record(cls).name):
         return _LOSS
     derived = any(base.startswith("torch.nn.") for base in index.external_bases(cls))
-    runs = derived and index.method(cls, "forward") is None
+    given = index.function(key).parameters[index.function(key).bound].name
+    runs = derived and index.method(cls, "forward") is None and not _NO_TENSOR.match(given)
     return _MODULE if runs and not no_operation(key, index.function(key)) else None
 
 

@@ -292,7 +292,7 @@ class Types:
         return _unique(iter(found))
 
     def _field(self, cls: Thing, name: str, depth: int) -> list[Thing]:
-        """What the body of a class says of an attribute, `policy: ActorCritic`, where that is a class of the project."""
+        """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
         record = self.index.record(cls)
         told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
         things = (t for b in told for t in self._bound(cls.path, b.function, b, depth))
