@@ -52,11 +52,15 @@ def test_a_metric_that_goes_through_loaders_is_called_once():
 )
 def test_calling_a_module_without_a_forward_is_its_pass(base, methods, hot):
     source = f"class Spectrogram({base}):\n{methods}    def __call__(self, wave):\n        print(wave)  # <-\n"
-    assert (hot_at(source) is not None) is hot
+    assert (hot_at(source + "\n\nspectrogram = Spectrogram()\n") is not None) is hot
+    assert hot_at(source) is None
 
 
 def test_a_module_that_is_called_with_a_name_makes_something():
-    assert hot_at("class Maker(nn.Module):\n    def __call__(self, task, size):\n        print(task)  # <-\n") is None
+    assert (
+        hot_at("class Maker(nn.Module):\n    def __call__(self, task, size):\n        print(task)  # <-\n\nMaker()\n")
+        is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ What gathers numbers until it is reset is called with each batch; a metric that 
 
 from __future__ import annotations
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import no_operation
@@ -54,7 +55,13 @@ def call_role(index: Index, cls: Thing) -> Role | None:
     derived = any(base.startswith("torch.nn.") for base in index.external_bases(cls))
     given = index.function(key).parameters[index.function(key).bound].name
     runs = derived and index.method(cls, "forward") is None and not _NO_TENSOR.match(given)
-    return _MODULE if runs and not no_operation(key, index.function(key)) else None
+    runs = runs and not no_operation(key, index.function(key))
+    return _MODULE if runs and _is_built(index, index.record(cls).name) else None
+
+
+def _is_built(index: Index, name: str) -> bool:
+    """Whether anything in the project makes an object of a class of that name; nobody calls what nobody makes."""
+    return any(last_part(call.callee) == name for outline in index.outlines.values() for call in outline.calls)
 
 
 def _gathers(index: Index, cls: Thing) -> bool:
