@@ -52,7 +52,15 @@ def test_a_metric_that_goes_through_loaders_is_called_once():
 )
 def test_calling_a_module_without_a_forward_is_its_pass(base, methods, hot):
     source = f"class Spectrogram({base}):\n{methods}    def __call__(self, wave):\n        print(wave)  # <-\n"
-    assert (hot_at(source) is not None) is hot
+    assert (hot_at(source + "\n\nspectrogram = Spectrogram()\n") is not None) is hot
+    assert hot_at(source) is None
+
+
+def test_a_module_that_is_called_with_a_name_makes_something():
+    assert (
+        hot_at("class Maker(nn.Module):\n    def __call__(self, task, size):\n        print(task)  # <-\n\nMaker()\n")
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,3 +134,32 @@ def test_a_callback_may_have_its_base_from_a_star_import():
     source = "from fastai.all import *\n\nclass MVP({base}):\n    def before_batch(self):\n        print(self)  # <-\n"
     assert hot_at(source.format(base="Callback")) is not None
     assert hot_at(source.format(base="Learner")) is None
+
+
+@pytest.mark.parametrize(
+    ("signature", "hot"),
+    [
+        ("cond_fn(x, t, y=None)", True),
+        ("classifier_cond_fn(x, t, classifier, y)", True),
+        ("score_fn(x_t, sigma)", True),
+        ("cond_fn(model, x)", False),
+        ("build_fn(x, t)", False),
+        ("cond_fn(x)", False),
+    ],
+)
+def test_samplers_call_what_guides_them_in_every_step(signature, hot):
+    found = hot_at(f"def {signature}:\n    print(1)  # <-\n")
+    assert (found is not None and found.kind == "rollout") is hot
+
+
+@pytest.mark.parametrize(
+    ("head", "hot"),
+    [
+        ("from fastai.all import *\n\nclass Wrapper(Module)", True),
+        ("from fastai.all import *\n\nclass Wrapper(Learner)", False),
+        ("class Wrapper(Module)", False),
+    ],
+)
+def test_a_module_may_have_its_base_from_a_star_import(head, hot):
+    found = hot_at(f"{head}:\n    def forward(self, x):\n        print(x)  # <-\n")
+    assert (found is not None) is hot

@@ -50,6 +50,7 @@ RARE = [
     ("len(tokens) == self.prompt_length", "cadence", False),
     ("ids.size(-1) == start_len", "cadence", False),
     ("cur_len == self.max_length - 1", "cadence", False),
+    ("step_check(step, self.config.steps_per_eval_image)", "cadence", False),
     ("should_log", "cadence", False),
     ("not should_log", "cadence", True),
     ("not not should_log", "cadence", False),

@@ -113,3 +113,27 @@ def test_a_loader_beside_a_bar_is_what_a_loop_goes_over():
     found = hot_at(code.format(name="loader"))
     assert found is not None
     assert "DataLoader" in found.because
+
+
+FIELD = """
+class Policy(nn.Module):
+    def evaluate(self, x):
+        return x.sum()  # <-
+
+
+class Algorithm(vendor.Algorithm):
+    policy: {annotation}
+
+    def make(self):
+        self.policy = self.policy_class()
+
+    def train(self, loader, optimizer):
+        for x in loader:
+            self.policy.evaluate(x).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("annotation", "hot"), [("Policy", True), ("vendor.Policy", False)])
+def test_the_body_of_a_class_tells_of_what_class_an_attribute_is(annotation, hot):
+    assert (hot_at("import vendor\n" + FIELD.format(annotation=annotation)) is not None) is hot

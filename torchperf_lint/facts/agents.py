@@ -16,6 +16,8 @@ from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _AGENT = pattern(r"Agent$")
+_STORES = pattern(r"^(?:record|store|add)_(?:transitions?|experience|episodes?)$|^remember$")
+_LEARNS = frozenset({"learn", "update", "replay", "train", "train_step", "optimize", "optimize_model"})
 _EACH_STEP = pattern(
     r"^_?(?:batch_)?(?:act|observe)(?:_(?:train|eval|discrete|continuous))?(?:_with_noise)?$"
     r"|^(?:select|choose|get|sample|compute)_actions?$|^(?:record|store|add|process)_transitions?$|^remember$"
@@ -34,6 +36,13 @@ def acting_role(index: Index, key: FunctionKey) -> Role | None:
     function = index.function(key)
     if function.class_index < 0 or not _EACH_STEP.search(function.name) or len(function.parameters) <= function.bound:
         return None
-    own = [c for c in index.ancestry(Thing("class", key.path, function.class_index)) if c.kind == "class"]
+    cls = Thing("class", key.path, function.class_index)
+    return _ROLE if _is_agent(index, cls) and index.outlines[key.path].imports_from("torch") else None
+
+
+def _is_agent(index: Index, cls: Thing) -> bool:
+    """Whether a class is called an agent, or stores transitions and learns from them."""
+    own = [c for c in index.ancestry(cls) if c.kind == "class"]
     names = [index.record(c).name for c in own] + [last_part(base) for c in own for base in index.record(c).bases]
-    return _ROLE if any(map(_AGENT.search, names)) and index.outlines[key.path].imports_from("torch") else None
+    methods = {name for c in own for name in index.record(c).methods}
+    return any(map(_AGENT.search, names)) or (any(map(_STORES.search, methods)) and not methods.isdisjoint(_LEARNS))

@@ -12,6 +12,7 @@ What gathers numbers until it is reset is called with each batch; a metric that 
 
 from __future__ import annotations
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import no_operation
@@ -36,6 +37,8 @@ _LOSS_CLASS = pattern(
     r"(?:[Ll]oss|Criterion)(?:Calculator|Computer|Computation|Evaluator|Module|Plugin|Wrapper|Func|Function|Fn)?$"
     r"|^(?:Compute|Calc)\w*Loss"
 )
+_NO_TENSOR = pattern(r"^(?:task|mode|name|prompts?|texts?|config|cfg|args|path|\w+_(?:name|path|type|dir))$")
+"""First parameters of what makes or loads something, or runs a whole application."""
 _ENDS = ("reset", "get_metric")
 """Methods that say that a metric gathers numbers: what forgets them, and what gives them."""
 
@@ -50,8 +53,15 @@ def call_role(index: Index, cls: Thing) -> Role | None:
     if _LOSS_CLASS.search(index.record(cls).name):
         return _LOSS
     derived = any(base.startswith("torch.nn.") for base in index.external_bases(cls))
-    runs = derived and index.method(cls, "forward") is None
-    return _MODULE if runs and not no_operation(key, index.function(key)) else None
+    given = index.function(key).parameters[index.function(key).bound].name
+    runs = derived and index.method(cls, "forward") is None and not _NO_TENSOR.match(given)
+    runs = runs and not no_operation(key, index.function(key))
+    return _MODULE if runs and _is_built(index, index.record(cls).name) else None
+
+
+def _is_built(index: Index, name: str) -> bool:
+    """Whether anything in the project makes an object of a class of that name; nobody calls what nobody makes."""
+    return any(last_part(call.callee) == name for outline in index.outlines.values() for call in outline.calls)
 
 
 def _gathers(index: Index, cls: Thing) -> bool:

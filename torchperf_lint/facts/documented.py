@@ -1,29 +1,56 @@
-"""Parameters that a function's documentation says to be tensors, where no annotation says what they are.
+"""Tensors that a docstring tells of, where annotations are missing: in Google's style, in numpy's, in Sphinx'.
 
-def add_ends(padded, eos):                     def loss(pred, weight=None):
-    \"\"\":param torch.Tensor padded: (B, T)\"\"\"        \"\"\"Args: pred (torch.Tensor): the prediction.\"\"\"
+def rotate(points, angle):
+    \"\"\"Rotate points.
+
+    Args:
+        points (torch.Tensor): of shape (n, 3)
+
+    Returns:
+        torch.Tensor: of shape (n, 3)
+    \"\"\"
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from torchperf_lint.facts.bodies import Body
 from torchperf_lint.patterns import pattern
 
-_CLASS = r"(?:torch\.)?(?:Float|Long|Int|Bool)?Tensor"
-_TYPE = rf"(?::(?:obj|class|py:class):)?`{{0,2}}~?{_CLASS}`{{0,2}}"
-_ALONE = r"(?:\s*,?\s*\(?[\w*]*(?:\s*[,x]\s*[\w*]+)*\)?)?(?:,?\s*(?:optional|default[^)\n]*))?"
-"""What may stand beside the class: a shape, and that it need not be given."""
-_FORMS = (
-    pattern(rf"^[ \t]*:param\s+{_TYPE}\s+(\w+)\s*:", re.MULTILINE),
-    pattern(rf"^[ \t]*:type\s+(\w+)\s*:\s*{_TYPE}[ \t]*\.?$", re.MULTILINE),
-    pattern(rf"^[ \t]*(\w+)\s*\(\s*{_TYPE}{_ALONE}\s*\)\s*:", re.MULTILINE),
-    pattern(rf"^[ \t]*(\w+)\s+:\s*{_TYPE}{_ALONE}[ \t]*\.?$", re.MULTILINE),
+if TYPE_CHECKING:
+    from torchperf_lint.facts.bodies import Body
+
+GIVEN_BACK = "return"
+"""What stands for the value that a function gives back, among the names of its parameters."""
+_TENSOR = r"(?::(?:class|obj):)?[`~:]*(?:torch\.)?(?:Long|Float|Bool|Int)?Tensor`*"
+_PARAMETER = pattern(
+    rf"^[ \t]*(\w+) *\({_TENSOR}(?:,[^()\n|]*|(?: of)? (?:shape|size)[^\n|]*)?\) *:|"
+    rf"^[ \t]*(\w+) *: *{_TENSOR}(?:,[^\n|]*| *\(.*\)| of (?:shape|size).*)?$|"
+    rf"^[ \t]*:param +{_TENSOR} +(\w+):|^[ \t]*:type +(\w+): *{_TENSOR} *$",
+    re.MULTILINE,
 )
-"""Sphinx, in one line and in two; Google; NumPy."""
+_RETURNED = pattern(
+    rf"^[ \t]*(?:Returns?|Outputs?):?[ \t]*\n(?:[ \t]*-+[ \t]*\n)?[ \t]*(?:\w+ *: *|\w+ *\()?{_TENSOR}(?:\)|[ ,:.]|$)|"
+    rf"^[ \t]*:rtype: *{_TENSOR} *$|^[ \t]*:returns?: *{_TENSOR}\b",
+    re.MULTILINE,
+)
+
+
+def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The parameters of a function that its docstring says are tensors, and `return` where it gives one back."""
+    first = node.body[0]
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant):
+        return []
+    text = first.value.value
+    if not isinstance(text, str) or "Tensor" not in text:
+        return []
+    named = {name for match in _PARAMETER.finditer(text) for name in match.groups() if name}
+    found = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg in named and a.annotation is None]
+    return [*found, GIVEN_BACK] if found and node.returns is None and _RETURNED.search(text) else found
+
 
 _known: WeakKeyDictionary[Body, dict[int, frozenset[str]]] = WeakKeyDictionary()
 
@@ -32,15 +59,6 @@ def is_documented_tensor(body: Body, function: int, name: str) -> bool:
     """Whether the documentation of a function says of a parameter that it is a tensor, and nothing besides."""
     known = _known.setdefault(body, {})
     if function not in known:
-        known[function] = _documented(body, function)
+        node = body.functions.get(function)
+        known[function] = frozenset(documented(node) if isinstance(node, ast.FunctionDef) else ())
     return name in known[function]
-
-
-def _documented(body: Body, function: int) -> frozenset[str]:
-    node = body.functions.get(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return frozenset()
-    text = ast.get_docstring(node) or ""
-    if "Tensor" not in text:
-        return frozenset()
-    return frozenset(match.group(1) for form in _FORMS for match in form.finditer(text))

@@ -28,6 +28,23 @@ def is_fallback(site: Site) -> bool:
     return False
 
 
+def devices_differ(site: Site) -> bool:
+    """Whether a call runs where two devices are found to differ: a module that has been moved is there from then on."""
+    parents = site.file.enclosing(site.function).parents
+    node: ast.AST = site.call
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.If) and any(map(_compares_devices, ast.walk(node.test))):
+            return True
+    return False
+
+
+def _compares_devices(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.NotEq):
+        return False
+    return all("device" in ast.unparse(side) for side in (node.left, node.comparators[0]))
+
+
 def _branch(node: ast.If | ast.IfExp, part: ast.AST) -> bool | None:
     """Whether a part of a branching is what runs when the test holds, or when not; None for the test itself."""
     if part is node.test:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.records import Function
@@ -28,6 +29,10 @@ _PART = _OPERATION._replace(
     because="is a method of a module that takes a tensor and gives one back, and no call of it is seen in the "
     "project: the passes of its base class do",
     when="in every pass",
+)
+_DOCUMENTED = _OPERATION._replace(
+    because="takes a tensor and gives one back, as its docstring says, and no call of it is seen in the project: who "
+    "uses it does so in every step"
 )
 PLAIN_BASES = ("object", "abc.", "typing.", "torch.distributions.")
 """Bases that say no more of how often a method is called than the class does."""
@@ -119,12 +124,27 @@ class Operations:
         """The role of a function that nothing in the project calls, or None."""
         name = self._tensor_asked(key) if key in self._asked and self._may_be_one(key) else None
         if name is None:
-            return None
+            return _DOCUMENTED if self._is_documented(key) and self._may_be_one(key) else None
         because = (
             f"is an operation on tensors, as it {self._asking(key, name)}, and "
             "no call of it is seen in the project: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
+
+    def _is_documented(self, key: FunctionKey) -> bool:
+        """Whether a docstring says that a function takes a tensor first and gives one back."""
+        function, told = self.index.function(key), self._documented.get(key, ())
+        first = function.parameters[function.bound : function.bound + 2]
+        return GIVEN_BACK in told and any(p.name in told for p in first) and not self._leaves(key)
+
+    @cached_property
+    def _documented(self) -> dict[FunctionKey, set[str]]:
+        found: dict[FunctionKey, set[str]] = {}
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind == "documented":
+                    found.setdefault(FunctionKey(path, mention.function), set()).add(mention.chain)
+        return found
 
     def role_by_part(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
         """The role of what nothing in the project calls, and that leaves the work to its class or its file."""

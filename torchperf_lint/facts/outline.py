@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
@@ -178,6 +179,8 @@ class _Outliner:
             self.notes.mention(("event", node.name, event), node, context)
         for parameter, named in defaults_of(node.args, self.notes.names):
             self.notes.mention(("default", named, parameter), node, inside._replace(function=index))
+        for name in documented(node):
+            self.notes.mention(("documented", name, node.name), node, inside._replace(function=index))
         if context.class_index >= 0:
             out.classes[context.class_index].methods[node.name] = index
         elif context.function == 0:
@@ -356,7 +359,11 @@ class _Outliner:
             self.notes.bind(item, f"{value}[{position}]", context)
 
     def annotated(self, node: ast.AnnAssign, context: Context) -> None:
-        self.notes.bind(node.target, f":{annotation_chain(node.annotation)}", context)
+        told = f":{annotation_chain(node.annotation)}"
+        self.notes.bind(node.target, told, context)
+        if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told:
+            field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
+            self.out.bindings.append(Binding(context.function, field, told, node.lineno))
         if node.value is not None:
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)

@@ -46,7 +46,8 @@ class Mention(NamedTuple):
 
     kind: hook, event, given (an argument), default (of a parameter), listener (given with the name of an event), name
     (a method's or an event's, as text), property, method (of the own class); device, for a name that is asked for its
-    device; and yield, for where a generator hands something over.
+    device; documented, for a parameter that the docstring says is a tensor; and yield, for where a generator hands
+    something over.
     """
 
     kind: str

@@ -17,6 +17,7 @@ from torchperf_lint.facts.framework_hooks import (
     listening_role,
     without_grad,
 )
+from torchperf_lint.facts.guidance import guiding_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, goes_through_loaders, is_meter
@@ -120,6 +121,8 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         return _LOSS if index.outlines[key.path].imports_from("torch") else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
+    if guiding_role(function) is not None and index.outlines[key.path].imports_from("torch"):
+        return guiding_role(function)
     return annotated_operation(index, key) if not called else None
 
 

@@ -284,11 +284,19 @@ class Types:
                 if "property" in record.decorators or any(d.endswith("cached_property") for d in record.decorators):
                     return self.returned(FunctionKey(cls.path, method), depth)
                 return (Thing("function", cls.path, method),)
+            found.extend(self._field(cls, name, depth))
             for binding in self.self_bindings(cls, name):
                 found.extend(self._bound(cls.path, binding.function, binding, depth))
             if found:
                 return _unique(iter(found))
         return _unique(iter(found))
+
+    def _field(self, cls: Thing, name: str, depth: int) -> list[Thing]:
+        """What the body of a class says of an attribute, `policy: Actor`, where that is a class of the project."""
+        record = self.index.record(cls)
+        told = self.bindings(cls.path).get((record.function, f"{record.name}.{name}"), ())
+        things = (t for b in told for t in self._bound(cls.path, b.function, b, depth))
+        return [thing for thing in things if thing.kind == "instance"]
 
     def self_bindings(self, cls: Thing, name: str) -> list[Binding]:
         """Every `self.name = ...` in the methods of one class."""
@@ -310,11 +318,20 @@ class Types:
         """Whether a class or instance of the project derives from `torch.nn.Module`."""
         bases = self.index.external_bases(thing)
         by_name = any(is_module_name(name) for name in bases) or self._is_module_by_name(thing, bases)
+        by_name = by_name or self._is_written_as_one(thing)
         return by_name or self._is_built_as_one(thing)
 
     def _is_module_by_name(self, thing: Thing, bases: tuple[str, ...]) -> bool:
         """A class with a `forward`, derived from what is called a module elsewhere: `FairseqCriterion`, `BaseHead`."""
         return any(map(_MODULE_BY_NAME.search, bases)) and self.index.method(thing, "forward") is not None
+
+    def _is_written_as_one(self, thing: Thing) -> bool:
+        """A class with a `forward`, derived from a `Module` that a star import of another library brings."""
+        if thing.kind not in ("class", "instance") or not self.index.outlines[thing.path].stars:
+            return False
+        written = [base for base in self.index.record(thing).bases if base in ("Module", "nn.Module")]
+        unread = bool(written) and not self.index.bases(thing)
+        return unread and "forward" in self.index.record(thing).methods
 
     def _is_built_as_one(self, thing: Thing) -> bool:
         """Whether a class whose base nobody here can read has a `forward`, and parts that are modules."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.fallbacks import is_fallback
+from torchperf_lint.facts.fallbacks import devices_differ, is_fallback
 from torchperf_lint.facts.hoisting import before_the_loop
 from torchperf_lint.facts.moves import Repeated, repeated_move
 from torchperf_lint.facts.project import Project
@@ -102,7 +102,7 @@ class MovedInHotCode(SourceRule):
             if site.hot is None or site.hot.kind == "data":
                 continue
             moved = repeated_move(site)
-            if moved is None or is_fallback(site):
+            if moved is None or is_fallback(site) or (moved.kind == "module" and devices_differ(site)):
                 continue
             yield self._finding(file, site, moved)
 
