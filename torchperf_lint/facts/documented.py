@@ -1,7 +1,7 @@
 """Parameters that a function's documentation says to be tensors, where no annotation says what they are.
 
-    def add_ends(padded, eos):                     def loss(pred, weight=None):
-        \"\"\":param torch.Tensor padded: (B, T)\"\"\"        \"\"\"Args: pred (torch.Tensor): the prediction.\"\"\"
+def add_ends(padded, eos):                     def loss(pred, weight=None):
+    \"\"\":param torch.Tensor padded: (B, T)\"\"\"        \"\"\"Args: pred (torch.Tensor): the prediction.\"\"\"
 """
 
 from __future__ import annotations

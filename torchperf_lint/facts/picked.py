@@ -79,7 +79,11 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
         return along and fits(selection, call.func.value, hops)  # each beside itself: `count[mask].repeat(1, 3)`
     if of_torch and name in ("tensor", "as_tensor") and len(dims) == 0 and call.args:
         return selection.spot.file.value(call.args[0], selection.spot).kind == "plain"  # one number
-    if of_torch and name in _LOSSES and any(k.arg == "reduction" and is_literal(k.value, "none") for k in call.keywords):
+    if (
+        of_torch
+        and name in _LOSSES
+        and any(k.arg == "reduction" and is_literal(k.value, "none") for k in call.keywords)
+    ):
         return all(fits(selection, operand, hops) for operand in call.args)
     if name not in ELEMENTWISE or not isinstance(call.func, ast.Attribute):
         return False

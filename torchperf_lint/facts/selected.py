@@ -75,7 +75,9 @@ def _decided(ends: set[str], form: str) -> str | None:
         return None
     if form == DISTINCT:
         return CHECKED if ends <= {CHECKED, _GUARD} else None
-    return next((end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED, ONE_A_ROW) if end in ends), None)
+    return next(
+        (end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED, ONE_A_ROW) if end in ends), None
+    )
 
 
 class _Uses:
@@ -285,7 +287,9 @@ class _Uses:
         if self.selection.form != INDICES or not isinstance(target.slice, ast.Name) or body is None:
             return False
         reaching = body.reaching(self.spot.function, target.slice.id, body.at(target.slice)) or ()
-        ours = (any(part is self.spot.expression for part in ast.walk(d.value)) for d in reaching if d.value is not None)
+        ours = (
+            any(part is self.spot.expression for part in ast.walk(d.value)) for d in reaching if d.value is not None
+        )
         return len(reaching) == 1 and any(ours)
 
     def _name_of(self, target: ast.expr) -> str | None:

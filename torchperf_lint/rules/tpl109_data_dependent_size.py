@@ -193,7 +193,11 @@ def _told(file: SourceFile, selection: Selection, mask: str) -> str:
 def _as_mask(selection: Selection, what: str | None) -> ast.expr:
     """A mask as it is written into the advice: `x != 0` of the numbers that `x.nonzero()` finds."""
     spot, mask = selection.spot, selection.mask
-    if selection.form != INDICES or what not in (WRITTEN, SCATTERED) or is_mask(spot.file.project.values, mask, spot.frame):
+    if (
+        selection.form != INDICES
+        or what not in (WRITTEN, SCATTERED)
+        or is_mask(spot.file.project.values, mask, spot.frame)
+    ):
         return mask
     return ast.Compare(mask, [ast.NotEq()], [ast.Constant(0)])
 
@@ -217,10 +221,10 @@ _INSTEAD: dict[str | None, str] = {
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
     COUNTED: "count on the device: `{whole}.sum()`",
-    STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices that "
-    "are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
-    ONE_A_ROW: "take each row's by its place, which has a size: `last = torch.where({mask}, positions, -1).amax(1)`, then "
-    "`x[torch.arange(len(x), device=x.device), last]`",
+    STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices "
+    "that are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
+    ONE_A_ROW: "take each row's by its place, which has a size: `last = torch.where({mask}, positions, -1).amax(1)`, "
+    "then `x[torch.arange(len(x), device=x.device), last]`",
     BY_ROW: "select from all rows at once, and cut the result apart: `x[masks].split(masks.sum(-1).tolist())` waits "
     "twice, and not at each row",
     _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "
