@@ -191,7 +191,8 @@ def _parameter(values: Values, name: str, frame: Frame, hops: int) -> bool:
     callers = values.hotness.callers.get(key, ())
     hot = values.hotness.functions.get(key)
     known = hot is not None and hot.kind in ("step", "forward") and hot.confidence is Confidence.CERTAIN
-    by_name = known and _CALLED_MASK.search(name) is not None
+    unsaid = not own.annotation or own.annotation.endswith("Tensor")
+    by_name = known and unsaid and _CALLED_MASK.search(name) is not None
     if not 0 < len(callers) <= _CALLERS:
         return by_name
     return all(_given_mask(values, site, record, name, hops, by_name) for site in callers)
