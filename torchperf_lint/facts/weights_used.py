@@ -44,6 +44,8 @@ class Uses:
         self.flags: list[str] = []
         """The flags on which the weights go elsewhere as well."""
         self.branches: dict[int, set[bool]] = {}
+        self.handed = False
+        """Whether they are handed to callers, who drop them."""
         self.products: set[ast.AST] = set()
         """Those with values; a way with dropout and one without may lead to the same."""
 
@@ -52,6 +54,8 @@ class Uses:
         stack = [_Held(self.site.call, self.axis)]
         for _ in range(_STEPS):
             if not stack:
+                if self.handed and self.flags:
+                    return False  # the callers that drop them may set the flags by which they are needed inside
                 return len(self.products) == 1 and all(len(ways) == 1 for ways in self.branches.values())
             held = stack.pop()
             then = self._next(held)
@@ -143,7 +147,8 @@ class Uses:
         file, function = self.site.file, self.site.function
         body = file.project.body(file.path)
         place = position_returned(body, function, node) if body is not None else None
-        return place is not None and is_dropped(file.project, FunctionKey(file.path, function), place)
+        self.handed = place is not None and is_dropped(file.project, FunctionKey(file.path, function), place)
+        return self.handed
 
     def _dropped(self, node: ast.expr) -> bool:
         """Whether nothing is left of weights that nobody asked for: `if not output_attentions: weights = None`."""
