@@ -72,8 +72,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     """The hot calls of modules, outside of all that switches gradients off, whose output is only ever detached."""
     if may_freeze(file.text) or (file.mentions(_WORDS_OF_FROZEN) and _FROZEN.search(file.text)):
         return
-    ends = ("detach", "argmax", "sample")
-    ending = {call.function for call in file.outline.calls if last_part(call.callee) in ends}
+    without = ("detach", "argmax", "sample")
+    ending = {call.function for call in file.outline.calls if last_part(call.callee) in without}
     ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}
     records = [call for call in file.outline.calls if call.function in ending and _is_plain(call)]
     for site in file.calls_among(records):
@@ -114,7 +114,7 @@ def _is_one(file: SourceFile, site: Site, named: ast.expr) -> bool:
 
 
 def _at_once(file: SourceFile, site: Site) -> bool:
-    """Whether `.detach()` follows in the same chain of what is known to be a network: thrown_graphs.py asks for more."""
+    """Whether `.detach()` follows in the same chain of what is known to be a network: thrown_graphs.py asks more."""
     parents = file.enclosing(site.function).parents
     node: ast.AST = site.call
     while (parent := parents.get(node)) is not None:
@@ -207,9 +207,8 @@ class _Ways:
 
     def _is_distribution(self, node: ast.expr) -> bool:
         """What draws without a graph: `Categorical(probs).sample()`, `dist.sample()`."""
-        made = isinstance(node, ast.Call) and (self.file.denotes(node.func, self.site) or "")
-        if made:
-            return made.startswith("torch.distributions.")
+        if isinstance(node, ast.Call):
+            return (self.file.denotes(node.func, self.site) or "").startswith("torch.distributions.")
         return isinstance(node, ast.Name) and _DISTRIBUTION.search(node.id) is not None
 
     def _is_detached_by(self, call: ast.Call) -> bool:

@@ -1,6 +1,7 @@
 """Boolean tensors: what comparisons, their combinations, factories and helper functions make of tensors.
 
-A name alone (`mask`) shows nothing: integer indices are called so too.
+A name alone (`mask`) shows little, as integer indices are called so too: only that of a parameter is taken for what
+it says, where all callers are elsewhere or give what is called so, too.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.mask_uses import asked_as_masks
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _HOPS = 4
@@ -36,6 +39,8 @@ _JOINING = frozenset({"cat", "stack", "concat", "hstack", "vstack"})
 _BOOL = pattern(r"\bBoolTensor\b|\bBool\[")
 _FACTORIES = api.FILL_FACTORIES | api.LIKE_FACTORIES | {"tensor", "as_tensor", "new_ones", "new_zeros", "new_full"}
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_CALLED_MASK = pattern(r"(?:^|_)masks?$")
+"""Parameters that say what they are where nothing else does: places are called `mask_indices`, or `masked`."""
 _NO_TENSOR = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
@@ -184,17 +189,25 @@ def _parameter(values: Values, name: str, frame: Frame, hops: int) -> bool:
     if _BOOL.search(own.annotation) or name in asked_as_masks(values, key):
         return True
     callers = values.hotness.callers.get(key, ())
+    hot = values.hotness.functions.get(key)
+    known = hot is not None and hot.kind in ("step", "forward") and hot.confidence is Confidence.CERTAIN
+    unsaid = not own.annotation or own.annotation.endswith("Tensor")
+    by_name = known and unsaid and _CALLED_MASK.search(name) is not None
     if not 0 < len(callers) <= _CALLERS:
+        return by_name
+    return all(_given_mask(values, site, record, name, hops, by_name) for site in callers)
+
+
+def _given_mask(values: Values, site: CallSite, record: Function, name: str, hops: int, by_name: bool) -> bool:
+    """Whether a call gives a mask for a parameter, or what is only known by its name to be one."""
+    call, body = call_at(values, site), values.body(site.path)
+    given = argument_for(call, record, name) if call is not None else None
+    if given is None or body is None:
         return False
-    for site in callers:
-        call, body = call_at(values, site), values.body(site.path)
-        given = argument_for(call, record, name) if call is not None else None
-        if given is None or body is None:
-            return False
-        there = Frame(site.path, site.call.function, body.at(given))
-        if not is_mask(values, given, there, hops + 1):
-            return False
-    return True
+    there = Frame(site.path, site.call.function, body.at(given))
+    if is_mask(values, given, there, hops + 1):
+        return True
+    return by_name and (is_none(given) or _CALLED_MASK.search(last_part(chain(given))) is not None)
 
 
 def _attribute(values: Values, node: ast.Attribute, frame: Frame, hops: int) -> bool:

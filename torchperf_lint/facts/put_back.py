@@ -1,6 +1,6 @@
 """What is done with the places of a mask's elements: `rows = mask.nonzero()`, and then `x[rows] = y[rows]`.
 
-The same without places, `x = torch.where(mask, y, x)`, needs no count. And what ends a loss by the `reduction` asked for.
+The same without places, `x = torch.where(mask, y, x)`, needs no count. And losses that end as `reduction` asks for.
 """
 
 from __future__ import annotations

@@ -132,14 +132,11 @@ class Raggedness:
     def _is_factor(self, subscript: ast.Subscript) -> bool:
         """`loss += dice * weight[i]`: a list of numbers, by its name, which one tensor holds as well."""
         parent = self.turn.file.enclosing(self.turn.place.function).parents.get(subscript)
-        if isinstance(parent, ast.AugAssign):
-            scales, other = isinstance(parent.op, ast.Mult | ast.Div) and parent.value is subscript, parent.target
-        elif isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div):
-            scales, other = True, parent.left if parent.right is subscript else parent.right
-        else:
+        if not isinstance(parent, ast.AugAssign | ast.BinOp) or not isinstance(parent.op, ast.Mult | ast.Div):
             return False
+        sides = (parent.left, parent.right) if isinstance(parent, ast.BinOp) else (parent.target, parent.value)
         named = isinstance(subscript.slice, ast.Name) and _FACTOR.search(last_part(chain(subscript.value)))
-        return scales and bool(named) and self.turn.is_tensor(other)
+        return bool(named) and any(self.turn.is_tensor(side) for side in sides if side is not subscript)
 
     def _may_be_a_tensor(self, subscript: ast.Subscript) -> bool:
         """A name of which nothing says that it is a list: no annotation, no `targets[i]["boxes"]`."""

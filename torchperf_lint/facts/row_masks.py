@@ -81,7 +81,8 @@ class _Rows:
         """`x[i]`, `x[i, :]`, in a loop over as many numbers as there are rows."""
         first, *others = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         counter = self.loop.target
-        if isinstance(counter, ast.Tuple) and chain(getattr(self.loop.iter, "func", None)) == "enumerate":
+        called = self.loop.iter.func if isinstance(self.loop.iter, ast.Call) else counter
+        if isinstance(counter, ast.Tuple) and chain(called) == "enumerate":
             counter = counter.elts[0]
         ours = isinstance(first, ast.Name) and isinstance(counter, ast.Name) and first.id == counter.id
         whole = all(isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None for part in others)

@@ -21,9 +21,9 @@ from torchperf_lint.patterns import pattern
 REDUCED, LOST, WRITTEN, FILLED, CHECKED, COUNTED = "reduced", "lost", "written", "filled", "checked", "counted"
 """A sum or mean is taken of it, or it is counted by value; a loss; it is written back by the same mask; its indices
 only fill in a number; it only raises or is told; only how many there are is computed with."""
-SCATTERED, STEADY, BY_ROW = "scattered", "steady", "by row"
+SCATTERED, STEADY, BY_ROW, ONE_A_ROW = "scattered", "steady", "by row", "one a row"
 """Values that lie one after the other already are laid out by the mask; no data decide over the mask; a loop selects
-from one row after the other."""
+from one row after the other; of what is selected of each row one is taken, `x[ends].view(n, -1, d)[:, -1]`."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -75,7 +75,9 @@ def _decided(ends: set[str], form: str) -> str | None:
         return None
     if form == DISTINCT:
         return CHECKED if ends <= {CHECKED, _GUARD} else None
-    return next((end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED) if end in ends), None)
+    return next(
+        (end for end in (WRITTEN, SCATTERED, LOST, REDUCED, FILLED, COUNTED, CHECKED, ONE_A_ROW) if end in ends), None
+    )
 
 
 class _Uses:
@@ -99,6 +101,8 @@ class _Uses:
                 current, parent = parent, self.around.parents.get(parent)
             if isinstance(parent, ast.Assign):
                 return self._bound(parent, current, hops, counts)
+            if isinstance(parent, ast.Tuple):
+                return self._unpacked(parent, current, hops, counts)
             found = self._step(parent, current, counts)
             if isinstance(found, str):
                 return {found}
@@ -148,6 +152,8 @@ class _Uses:
             return FILLED  # of what a mask selects, which is a copy: what is filled is lost
         if name == "masked_select" or (self.selection.form == INDICES and name in _RESHAPES):
             return call
+        if name in ("view", "reshape") and self._takes_one_a_row(call):
+            return ONE_A_ROW
         if name in ("view", "reshape") and call.args and ast.unparse(call.args[0]) == "-1":
             return call  # elements in rows: `loc[mask].view(-1, 4)`
         if name in _SIZES or name in ELEMENTWISE or (counts and name == "item"):
@@ -157,6 +163,14 @@ class _Uses:
         if self.selection.form == DISTINCT and name in ("tolist", "cpu", "item"):
             return call
         return None
+
+    def _takes_one_a_row(self, call: ast.Call) -> bool:
+        """`.view(n, -1, d)[:, -1]`: as many of each row, of which one is wanted."""
+        index = getattr(self.around.parents.get(call), "slice", None)
+        parts = index.elts if isinstance(index, ast.Tuple) else []
+        shaped = len(call.args) > 1 and ast.unparse(call.args[1]) == "-1"
+        number = parts[1].operand if len(parts) > 1 and isinstance(parts[1], ast.UnaryOp) else None
+        return shaped and isinstance(parts[0], ast.Slice) and isinstance(number, ast.Constant) if parts else False
 
     def _reduced(self, call: ast.Call, dims: list[ast.expr]) -> str | ast.AST | None:
         """A reduction over the selected elements ends them; one over another dimension is no more than arithmetic."""
@@ -238,7 +252,20 @@ class _Uses:
             by_mask = is_by_mask(self.selection, target) and fits(self.selection, statement.value)
             back = self._takes_places(target) and puts_back(self.selection, target, statement.value)
             return {WRITTEN} if by_mask or back else {_OTHER}
-        name = self._name_of(target)
+        return self._through(self._name_of(target), statement.value, hops, counts)
+
+    def _unpacked(self, value: ast.Tuple, part: ast.AST, hops: int, counts: bool) -> set[str]:
+        """`x, y = x[mask], y[mask]`: where the name ends that takes this part."""
+        statement = self.around.parents.get(value)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+        if not isinstance(target, ast.Tuple) or len(target.elts) != len(value.elts):
+            return {_OTHER}
+        place = next(n for n, element in enumerate(value.elts) if element is part)
+        name = target.elts[place]
+        return self._through(name.id if isinstance(name, ast.Name) else None, part, hops, counts)
+
+    def _through(self, name: str | None, value: ast.AST, hops: int, counts: bool) -> set[str]:
+        """Where all uses of a name end that is bound to a value."""
         if name is None or hops <= 0:
             return {_OTHER}
         body = self.spot.file.project.body(self.spot.file.path)
@@ -248,7 +275,7 @@ class _Uses:
             if not isinstance(use, ast.Name) or use.id != name or not isinstance(use.ctx, ast.Load):
                 continue
             reaching = body.reaching(self.spot.function, name, body.at(use)) or ()
-            if any(d.value is statement.value for d in reaching):
+            if any(d.value is value for d in reaching):
                 found |= self.ends(use, hops - 1, counts)
                 if _OTHER in found:
                     break

@@ -59,9 +59,9 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     reaching = body.reaching(place.function, node.id, file.span(node)[0])
     if reaching is None:
         parameters = file.outline.functions[place.function].parameters
-        if is_documented_tensor(body, place.function, node.id):
-            return True
-        return any(p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters)
+        return is_documented_tensor(body, place.function, node.id) or any(
+            p.name == node.id and last_part(p.annotation) in _TENSOR_CLASSES for p in parameters
+        )
     return bool(reaching) and hops > 0 and all(_binds_one(file, place, definition, hops) for definition in reaching)
 
 

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from torchperf_lint.facts.attention_products import moved, weighs
 from torchperf_lint.facts.attention_scores import RESHAPED, SAME
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none, is_true
+from torchperf_lint.facts.returned_weights import is_dropped, position_returned
 from torchperf_lint.facts.source import Site
 
 _STEPS = 24
@@ -42,14 +44,19 @@ class Uses:
         self.flags: list[str] = []
         """The flags on which the weights go elsewhere as well."""
         self.branches: dict[int, set[bool]] = {}
-        self.products = 0
+        self.handed = False
+        """Whether they are handed to callers, who drop them."""
+        self.products: set[ast.AST] = set()
+        """Those with values; a way with dropout and one without may lead to the same."""
 
     def only_weigh(self) -> bool:
         """Whether one product with values is all that the weights are needed for."""
         stack = [_Held(self.site.call, self.axis)]
         for _ in range(_STEPS):
             if not stack:
-                return self.products == 1 and all(len(ways) == 1 for ways in self.branches.values())
+                if self.handed and self.flags:
+                    return False  # the callers that drop them may set the flags by which they are needed inside
+                return len(self.products) == 1 and all(len(ways) == 1 for ways in self.branches.values())
             held = stack.pop()
             then = self._next(held)
             if then is None:
@@ -66,7 +73,7 @@ class Uses:
         if isinstance(parent, ast.List) and isinstance(self.around.parents.get(parent), ast.Call):
             parent = self.around.parents[parent]  # `einsum("...", [weights, values])`
         if isinstance(parent, ast.expr) and weighs(parent, node, axis):
-            self.products += 1
+            self.products.add(parent)
             return []
         if isinstance(parent, ast.Call) and node in parent.args:
             return self._given_to(parent, axis)
@@ -95,7 +102,7 @@ class Uses:
         if not isinstance(call, ast.Call) or call.func is not attribute:
             return None
         if weighs(call, held.node, held.axis):
-            self.products += 1
+            self.products.add(call)
             return []
         if name in _ASKED:
             return []
@@ -133,7 +140,15 @@ class Uses:
                     self.branches.setdefault(id(parent), set()).add(taken)
                     return True
             inner = parent
-        return self._dropped(node)
+        return self._dropped(node) or self._is_handed_to_nobody(node)
+
+    def _is_handed_to_nobody(self, node: ast.expr) -> bool:
+        """`return out, weights`, of which all callers take `out` alone."""
+        file, function = self.site.file, self.site.function
+        body = file.project.body(file.path)
+        place = position_returned(body, function, node) if body is not None else None
+        self.handed = place is not None and is_dropped(file.project, FunctionKey(file.path, function), place)
+        return self.handed
 
     def _dropped(self, node: ast.expr) -> bool:
         """Whether nothing is left of weights that nobody asked for: `if not output_attentions: weights = None`."""

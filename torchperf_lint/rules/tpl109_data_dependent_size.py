@@ -17,6 +17,7 @@ from torchperf_lint.facts.selected import (
     COUNTED,
     FILLED,
     LOST,
+    ONE_A_ROW,
     REDUCED,
     SCATTERED,
     STEADY,
@@ -222,8 +223,10 @@ _INSTEAD: dict[str | None, str] = {
     FILLED: "fill through the mask, which needs no indices: `x[{mask}] = value`, `x.masked_fill({mask}, value)`",
     CHECKED: "test all elements at once, with `amin`, `amax` or `any`, and read one answer, under a switch if need be",
     COUNTED: "count on the device: `{whole}.sum()`",
-    STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices that "
-    "are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
+    STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices "
+    "that are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
+    ONE_A_ROW: "take each row's by its place, which has a size: `last = torch.where({mask}, positions, -1).amax(1)`, "
+    "then `x[torch.arange(len(x), device=x.device), last]`",
     BY_ROW: "select from all rows at once, and cut the result apart: `x[masks].split(masks.sum(-1).tolist())` waits "
     "twice, and not at each row",
     _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "

@@ -27,7 +27,8 @@ class ManualAttention(SourceRule):
     ## What it does
     Flags a softmax over the keys, in code that runs every step or forward pass, whose input is a product of
     queries with transposed keys (scaled and masked at most) and whose result goes, through dropout at most, into a
-    product with the values and nowhere else, or elsewhere only behind a flag that is off by default. With a learned
+    product with the values and nowhere else, or elsewhere only behind a flag that is off by default, or back to callers
+    that all drop them. With a learned
     bias on the scores it is only `possible`, as where names speak of a handful of keys. In evaluation it is reported
     as info.
 
