@@ -27,7 +27,7 @@ GIVEN_BACK = "return"
 """What stands for the value that a function gives back, among the names of its parameters."""
 _TENSOR = r"(?::(?:class|obj):)?[`~:]*(?:torch\.)?(?:Long|Float|Bool|Int)?Tensor`*"
 _PARAMETER = pattern(
-    rf"^[ \t]*(\w+) *\({_TENSOR}(?:,[^()\n|]*|(?: of)? (?:shape|size)[^\n|]*)?\) *:|"
+    rf"^[ \t]*(\w+) *\({_TENSOR}(?:\([^()\n|]*\)|,[^()\n|]*|(?: of)? (?:shape|size)[^\n|]*)?\) *:|"
     rf"^[ \t]*(\w+) *: *{_TENSOR}(?:,[^\n|]*| *\(.*\)| of (?:shape|size).*)?$|"
     rf"^[ \t]*:param +{_TENSOR} +(\w+):|^[ \t]*:type +(\w+): *{_TENSOR} *$",
     re.MULTILINE,
