@@ -34,6 +34,10 @@ def moved(body):
         ("k = torch.tensor([1, 2])\nk.copy_(a)\nk = k * 2", []),  # data from elsewhere
         ("k = torch.tensor([1, 2])\nk[0] = n\nk = k * 2", []),
         ("h, k = torch.ones(2), torch.ones(3)\nk = k * h", ["2", "3"]),
+        ("h, k = torch.ones(2, 1), torch.ones(1, 3)\nk = torch.matmul(h, k)", ["1", "2"]),
+        # CUDA has no kernels for products of integers
+        ("h, k = torch.ones(2, 1, dtype=torch.int32), torch.ones(1, 3, dtype=torch.int32)\nk = torch.matmul(h, k)", []),
+        ("h, k = torch.ones(2, 1, dtype=torch.int32), torch.ones(1, 3, dtype=torch.int32)\nk = h * k", ["1", "2"]),
     ],
 )
 def test_what_made_the_data(body, made):

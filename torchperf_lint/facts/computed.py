@@ -13,9 +13,11 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.devices import destination
+from torchperf_lint.facts.filled_first import OF_ITSELF, is_filled, is_filled_between, only_target
 from torchperf_lint.facts.fresh import Fresh, is_random, made_of_sizes
 from torchperf_lint.facts.host_data import Upload, constant_upload, made_on_host
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.integer_products import holds_integers, multiplies
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame, Value, tensor
@@ -27,11 +29,6 @@ _MAX_PARTS = 80
 """How many expressions between a tensor and what made it are looked at."""
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _MADE = _DATA | api.FACTORIES
-_OF_ITSELF = frozenset(
-    "clamp_ clamp_min_ clamp_max_ clip_ zero_ fill_ abs_ neg_ sqrt_ rsqrt_ square_ exp_ log_ pow_ sin_ cos_ tanh_ "
-    "sigmoid_ relu_ floor_ ceil_ round_ triu_ tril_ requires_grad_".split()
-)
-"""Methods in place that take numbers at most."""
 _TAKE_A_SHAPE = frozenset({"expand_as", "view_as", "reshape_as"})
 """Methods that take no more than the shape of their argument."""
 _HELPERS = 2
@@ -139,54 +136,9 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
 
 def _is_one_look(values: Values, receiver: ast.expr, frame: Frame) -> bool:
     """Whether a factory is all there is to it: nothing was written into what it made, and nobody was given it."""
-    if made_on_host(values, receiver, frame) is None or _is_filled(values, receiver, frame):
+    if made_on_host(values, receiver, frame) is None or is_filled(values, receiver, frame):
         return False
     return not is_filled_between(values, receiver, frame)
-
-
-def is_filled_between(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether what a factory made is filled before it moves: `match(boxes, found, i)`, `rows.scatter_(1, y, 1)`."""
-    body = values.body(frame.path)
-    if body is None or not isinstance(node, ast.Name):
-        return False
-    reaching = body.reaching(frame.function, node.id, frame.at)
-    made = reaching[0] if reaching and len(reaching) == 1 else None
-    if made is None or made.how != "assign":
-        return False
-    between = [read for read in body.reads(frame.function, node.id) if made.end <= body.at(read) < frame.at]
-    taken: set[int] = set()
-    for call in ast.walk(body.functions[frame.function]) if between else ():
-        if isinstance(call, ast.Call):
-            taken.update(id(node) for node in _filled_by(values, call, frame))
-    return bool(between) and all(id(read) in taken for read in between)
-
-
-def _filled_by(values: Values, call: ast.Call, frame: Frame) -> Iterator[ast.expr]:
-    """What a call may fill: the arguments of a function of the project, what a method in place is called on."""
-    if isinstance(call.func, ast.Attribute) and call.func.attr in _OF_ITSELF | api.SCATTERING:
-        yield call.func.value
-    elif _target(values, call, frame) is not None:
-        yield from call.args
-
-
-def _is_filled(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether what a chain of methods starts from is a local name into which something is written."""
-    body, bottom = values.body(frame.path), _bottom(node)
-    if body is None or not isinstance(bottom, ast.Name):
-        return False
-    made = body.reaching(frame.function, bottom.id, frame.at) or ()
-    return any(True for _ in written_before(body, frame.function, bottom.id, made, frame.at))
-
-
-def _bottom(node: ast.expr) -> ast.expr:
-    """What a chain of methods that keep a tensor starts from: `pe` of `pe[None].float()`."""
-    while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
-            node = node.func.value
-        elif isinstance(node, ast.Subscript):
-            node = node.value
-        else:
-            return node
 
 
 def _may_compute(values: Values, receiver: ast.expr, frame: Frame) -> bool:
@@ -237,18 +189,21 @@ def computed_on_host(values: Values, node: ast.expr, frame: Frame) -> Sources | 
     made: dict[int, Source] = {}
     held: dict[str, LeftBehind] = {}
     seen: set[tuple[str, int, int]] = set()
-    stack = [(node, frame)]
+    stack, multiplied = [(node, frame)], False
     for _ in range(_MAX_PARTS):
         if not stack:
+            if multiplied and any(holds_integers(source.call) for source in made.values()):
+                return None
             return Sources(tuple(made.values()), tuple(held.values())) if made or held else None
         part, at = stack.pop()
+        multiplied = multiplied or multiplies(part)
         if isinstance(part, ast.List | ast.Tuple):  # `torch.cat([torch.sin(t), torch.cos(t)])`
             stack += [(element, at) for element in part.elts]
             continue
         if isinstance(part, ast.ListComp | ast.GeneratorExp):  # `torch.cat([row + i for i in range(n)])`
             stack.append((part.elt, _inside(values, part, at)))
             continue
-        one = made_on_host(values, part, at) if not _is_filled(values, part, at) else None
+        one = made_on_host(values, part, at) if not is_filled(values, part, at) else None
         if one is not None and one.function != at.function:
             return None  # made once, by whoever calls this, or when the module is imported
         if one is not None:
@@ -303,7 +258,7 @@ def _parts(values: Values, node: ast.expr, frame: Frame, seen: set[tuple[str, in
     if isinstance(node, ast.Attribute):
         found = property_of(values, node, frame)
         return _given_back(values, found, frame) if found is not None else None
-    target = _target(values, node, frame) if isinstance(node, ast.Call) else None
+    target = only_target(values, node, frame) if isinstance(node, ast.Call) else None
     if target is not None and isinstance(node, ast.Call):
         return _helped(values, node, target, frame)
     return _operands(values, node, frame)
@@ -317,7 +272,7 @@ def _bound(values: Values, node: ast.Name, frame: Frame, seen: set[tuple[str, in
         return None
     written = list(written_before(body, frame.function, node.id, reaching, frame.at))
     changes = {use for use, _ in body.uses(frame.function, node.id) if use.endswith("_")}
-    if changes - api.DERIVING - _OF_ITSELF - api.SCATTERING:
+    if changes - api.DERIVING - OF_ITSELF - api.SCATTERING:
         return None  # `staging.copy_(batch)`: its data come from elsewhere
     new = [d for d in reaching if (frame.path, *d.at) not in seen]
     stored = [value for _, value in written] if new else []
@@ -369,12 +324,6 @@ def _is_a_row(values: Values, target: ast.expr, value: ast.expr, frame: Frame) -
     """`theta[:, :, 2] = shift`: what fills rows, and is not known to be a list or an array, is a tensor."""
     parts = target.slice.elts if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Tuple) else []
     return any(isinstance(part, ast.Slice) for part in parts) and values.of(value, frame).kind == "unknown"
-
-
-def _target(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
-    """The one function of the project that a call runs."""
-    targets = values.types.targets(frame.path, frame.function, chain(node.func))
-    return targets[0] if len(targets) == 1 else None
 
 
 def _helped(values: Values, node: ast.Call, key: FunctionKey, frame: Frame) -> _Parts | None:

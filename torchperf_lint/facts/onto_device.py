@@ -12,11 +12,11 @@ import ast
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments
-from torchperf_lint.facts.computed import is_filled_between
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.devices import has_a_device, is_dtype, names_a_tensor
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.edits import Editor, fix_of
+from torchperf_lint.facts.filled_first import is_filled_between
 from torchperf_lint.facts.fresh import Fresh
 from torchperf_lint.facts.listing import has_comment
 from torchperf_lint.facts.source import Site
