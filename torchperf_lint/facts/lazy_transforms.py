@@ -36,8 +36,8 @@ def transform_of(values: Values, data: ast.expr, frame: Frame) -> str | None:
 
 
 def _of_value(values: Values, data: ast.expr, frame: Frame) -> ast.expr | None:
-    """What `with_transform` was given, where it made the data set."""
-    call = made_by(values, data, frame)
+    """What `with_transform` was given, where it made the data set, or the dictionary that it is taken from."""
+    call = made_by(values, data.value if isinstance(data, ast.Subscript) else data, frame)
     given = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "with_transform"
     return _first(call) if given and call is not None else None
 

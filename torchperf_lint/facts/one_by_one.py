@@ -33,6 +33,12 @@ _BATCHES = pattern(
     re.IGNORECASE,
 )
 """Turns that hand over many at once, or one as it arrives."""
+_MANY_EACH = pattern(
+    r"(?:batche|chunk|bucket|group|page|shard|block|list|window)s|"
+    r"loader|(?:^|[._])(?:input|stdin|stream|camera|queue|session|live|turn|message|socket)s?\b",
+    re.IGNORECASE,
+)
+"""Names of what has many in each element, or comes as it arrives; `batch` and `sentence_list` have one in each."""
 _COUNTS = frozenset({"range", "trange"})
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -98,7 +104,8 @@ def _is_one(file: SourceFile, site: Site, loop: Loop, given: ast.expr) -> bool:
     own = names_of(loop.target)
     names = names_of(given)
     counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) in _COUNTS
-    if any(_BATCHES.search(ast.unparse(part)) for part in (loop.target, loop.iter)) or not names & own:
+    held = _MANY_EACH if isinstance(loop.iter, ast.Name | ast.Attribute) else _BATCHES
+    if _BATCHES.search(ast.unparse(loop.target)) or held.search(ast.unparse(loop.iter)) or not names & own:
         return False
     if any(isinstance(n, ast.Slice | ast.Call | ast.ListComp | ast.GeneratorExp) for n in ast.walk(given)):
         return False

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.asynchronous import does_not_block
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST
@@ -122,8 +123,15 @@ def _will_be_waited_for(site: Site, top: ast.AST) -> bool:
 
 
 def _waits(site: Site) -> list[Call]:
-    calls = site.file.outline.calls
-    return [c for c in calls if c.function == site.record.function and last_part(c.callee) in _WAITS]
+    calls = [c for c in site.file.outline.calls if c.function == site.record.function]
+    copies = site.file.calls_among([c for c in calls if last_part(c.callee) == "to"])
+    return [c for c in calls if last_part(c.callee) in _WAITS] + [copy.record for copy in copies if _blocks(copy)]
+
+
+def _blocks(site: Site) -> bool:
+    """A copy to the host that waits for all that its stream was given before: `y.to("cpu")`."""
+    flag = site.keyword("non_blocking")
+    return site.receiver is not None and (flag is None or is_false(flag)) and _goes_to_host(site)
 
 
 def _read_later(site: Site) -> Unfinished | None:

@@ -25,6 +25,7 @@ _AUTOCASTS = (
     *("torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast_mode.autocast"),
 )
 _BF16 = "torch.bfloat16"
+_SINGLE = ("torch.float32", "torch.float")
 _HALF = r"(?<!b)float16|\.half\b|\bfp16|_fp16"
 """What speaks of the other half precision, for which the scaler may be there."""
 
@@ -33,8 +34,8 @@ class GradscalerWithBf16(SourceRule):
     """A gradient scaler around training in bfloat16.
 
     ## What it does
-    Flags a `GradScaler` that nothing switches off, in a file whose `autocast` regions all say `dtype=torch.bfloat16`
-    and that does not speak of float16.
+    Flags a `GradScaler` that nothing switches off, in a file whose `autocast` regions all say `dtype=torch.bfloat16`,
+    but for those that say `torch.float32`, and that does not speak of float16.
 
     ## Why it is slow
     bfloat16 has the range of float32: its gradients do not underflow, and there is nothing to scale. The scaler still
@@ -112,11 +113,12 @@ class GradscalerWithBf16(SourceRule):
         if not scalers:
             return
         regions = list(file.calls_of(*_AUTOCASTS))
-        if not regions or not all(_is_bf16(file, site) for site in regions):
+        halves = [site for site in regions if not _is_float32(file, site)]
+        if not halves or not all(_is_bf16(file, site) for site in halves):
             return
         for site in scalers:
             if not asked_for(file, site.call, site.function):
-                yield self._told(site, regions[0])
+                yield self._told(site, halves[0])
 
     def _told(self, site: Site, region: Site) -> Finding:
         file = site.file
@@ -143,11 +145,22 @@ def _is_on(call: ast.Call, name: str) -> bool:
 
 def _is_bf16(file: SourceFile, site: Site) -> bool:
     """Whether a region is for bfloat16, as written; one that is off, or for the host, has nothing to say."""
-    positional = [a for a in site.call.args if isinstance(a, ast.Attribute | ast.Name)]
-    dtype = site.keyword("dtype") or (positional[-1] if positional else None)
+    dtype = _dtype(site)
     if dtype is None or not _is_on(site.call, "enabled"):
         return _is_off(site.call)
     return isinstance(dtype, ast.Attribute | ast.Name) and file.denotes(dtype, site) == _BF16
+
+
+def _is_float32(file: SourceFile, site: Site) -> bool:
+    """Whether a region computes in float32, as code for metrics writes it: its gradients need no scaler."""
+    dtype = _dtype(site)
+    return isinstance(dtype, ast.Attribute | ast.Name) and file.denotes(dtype, site) in _SINGLE
+
+
+def _dtype(site: Site) -> ast.expr | None:
+    """The type that a region is given."""
+    positional = [a for a in site.call.args if isinstance(a, ast.Attribute | ast.Name)]
+    return site.keyword("dtype") or (positional[-1] if positional else None)
 
 
 def _is_off(call: ast.Call) -> bool:
