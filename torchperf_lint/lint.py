@@ -94,6 +94,10 @@ def _report(results: Sequence[_FileResult], files: int, seconds: dict[str, float
     )
 
 
+_OF_OTHERS = "TPL0"
+"""How codes begin that another linter has, too: temporalio's are TPL001 and on. Ours begin at TPL101, but for one."""
+
+
 class _Runner:
     """Runs the selected rules over files of one opened project."""
 
@@ -230,13 +234,16 @@ class _Runner:
             if any(other != mark or entry is not None for other, entry in silencing):
                 continue
             known = [c for c in catalog.known_codes() if code is None or c.startswith(code)]
+            if code is not None and not known and code.startswith(_OF_OTHERS):
+                continue
             if not (everything if code is None else all(c in ran for c in known)):
                 continue
             if isinstance(file, TextFile) and known and not any(rule.code in known for rule in self.text_rules):
                 continue  # it may be meant for Python that the script writes
             column, end_column = mark.span(code)
             location = Location(file.shown, mark.line, column, mark.line, end_column)
-            fix = Fix(Safety.SAFE, (removed(file.text, mark, code),)) if isinstance(file, SourceFile) else None
+            safety = Safety.SAFE if known else Safety.UNSAFE  # nobody knows whose code that is
+            fix = Fix(safety, (removed(file.text, mark, code),)) if isinstance(file, SourceFile) else None
             yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known), fix)  # type: ignore[attr-defined]
 
 

@@ -237,6 +237,7 @@ def test_what_a_method_assigns_to_self():
                 self.d = 4
                 this.register_buffer("e", p)
                 this.register_buffer(p, p)
+                this.register_empty_buffer("i")
                 [] = this.f = p()
                 this.g, this.h = p()
         """)
@@ -245,6 +246,7 @@ def test_what_a_method_assigns_to_self():
         ("a", "1", False),
         ("b", "2", False),
         ("e", "p", True),
+        ("i", "this.register_empty_buffer('i')", True),
         ("f", "p()", False),
         ("g", "p()[0]", False),
         ("h", "p()[1]", False),

@@ -97,7 +97,8 @@ def test_a_regression_metric_of_monai_scores_each_batch():
     ],
 )
 def test_averages_of_weights_are_updated_after_every_step(head, method, hot):
-    found = hot_at(f"{head}:\n    def {method}:\n        print(self)  # <-\n")
+    keeps = "    def begin(self, model):\n        self.kept = [w.clone() for w in model.parameters()]\n\n"
+    found = hot_at(f"{head}:\n{keeps}    def {method}:\n        print(self)  # <-\n")
     assert (found is not None and found.kind == "update") is hot
 
 

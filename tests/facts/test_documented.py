@@ -7,7 +7,8 @@ import ast
 import pytest
 from snippets import hot_at, texts
 
-from torchperf_lint.facts.documented import documented, is_documented_tensor
+from torchperf_lint.facts.documented import documented
+from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.project import Project
 
 GOOGLE = """

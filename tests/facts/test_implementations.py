@@ -137,3 +137,9 @@ class Algorithm(vendor.Algorithm):
 @pytest.mark.parametrize(("annotation", "hot"), [("Policy", True), ("vendor.Policy", False)])
 def test_the_body_of_a_class_tells_of_what_class_an_attribute_is(annotation, hot):
     assert (hot_at("import vendor\n" + FIELD.format(annotation=annotation)) is not None) is hot
+
+
+def test_what_counts_operations_runs_once():
+    adapter = "class Adapter(nn.Module):\n    def forward(self, x):\n        return x + 1  # <-\n"
+    assert hot_at({"get_flops.py": adapter}) is None
+    assert hot_at({"adapters.py": adapter}) is not None

@@ -28,6 +28,8 @@ def averages_a_model(index: Index, cls: Thing, name: str) -> bool:
     names = index.class_names(cls)
     if not _UPDATES.search(name) or not any(map(_AVERAGE.search, names)) or any(map(_NOT_OF_A_MODEL.search, names)):
         return False
+    if any(base.endswith("AveragedModel") for base in index.record(cls).bases):
+        return True
     own = set(index.record(cls).methods.values())
     calls = index.outlines[cls.path].calls
     return any(call.function in own and last_part(call.callee) in _OF_PARAMETERS for call in calls)

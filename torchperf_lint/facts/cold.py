@@ -25,6 +25,8 @@ _COLD_UNLESS_CALLED = pattern(r"^(?:convert|from|test)_|^test$|^__init__$", re.I
 """Names of what runs once, in most programs; what hot code calls runs as often as that does."""
 _EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
+_MEASURES = pattern(r"(?:^|/)\w*(?:flops?|macs)(?:_\w+)?\.py$", re.IGNORECASE)
+"""Files that count what a model computes: it runs once."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
     r"dry_?run|(?<!linear_)probe)(?:_|$)",
@@ -41,7 +43,7 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     `called`: whether hot code calls it. `trains`: whether it does a training step, as `warmup_actor` does.
     """
     function = index.function(key)
-    if not called and _EXPORTS.search(key.path):
+    if not called and (_EXPORTS.search(key.path) or _MEASURES.search(key.path)):
         return True
     if any(_KEEPS.search(last_part(decorator)) for decorator in function.decorators):
         return True

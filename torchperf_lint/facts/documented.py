@@ -15,13 +15,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchperf_lint.patterns import pattern
-
-if TYPE_CHECKING:
-    from torchperf_lint.facts.bodies import Body
 
 GIVEN_BACK = "return"
 """What stands for the value that a function gives back, among the names of its parameters."""
@@ -50,15 +45,3 @@ def documented(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     named = {name for match in _PARAMETER.finditer(text) for name in match.groups() if name}
     found = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg in named and a.annotation is None]
     return [*found, GIVEN_BACK] if found and node.returns is None and _RETURNED.search(text) else found
-
-
-_known: WeakKeyDictionary[Body, dict[int, frozenset[str]]] = WeakKeyDictionary()
-
-
-def is_documented_tensor(body: Body, function: int, name: str) -> bool:
-    """Whether the documentation of a function says of a parameter that it is a tensor, and nothing besides."""
-    known = _known.setdefault(body, {})
-    if function not in known:
-        node = body.functions.get(function)
-        known[function] = frozenset(documented(node) if isinstance(node, ast.FunctionDef) else ())
-    return name in known[function]

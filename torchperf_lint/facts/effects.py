@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
+from torchperf_lint.patterns import pattern
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _OWN = frozenset((*_DEFINITIONS, ast.Lambda))
 """What has a scope of its own."""
 _YIELDS = (ast.Yield, ast.YieldFrom)
+_REGISTERS = pattern(r"register_(?:\w+_)?(?:buffer|parameter)$")
+_OF_TORCH = ("register_buffer", "register_parameter")
 
 
 def self_assignments(
@@ -32,16 +35,18 @@ def self_assignments(
 
 
 def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]]:
-    """`self.register_buffer("name", tensor)` and `register_parameter`: both follow the module."""
-    if chain(call.func) not in (
-        f"{who}.register_{what}" for who in (own, "super()") for what in ("buffer", "parameter")
-    ):
+    """`self.register_buffer("name", tensor)` and `register_parameter`: both follow the module.
+
+    So do those that a project's own helper registers, `self.register_empty_buffer("name")`.
+    """
+    who, _, what = chain(call.func).rpartition(".")
+    if who not in (own, "super()") or not _REGISTERS.match(what):
         return
     named = {k.arg: k.value for k in call.keywords}
     name = call.args[0] if call.args else named.get("name")
     value = call.args[1] if len(call.args) > 1 else named.get("tensor") or named.get("param")
-    if isinstance(name, ast.Constant) and isinstance(name.value, str) and value is not None:
-        yield name.value, value, True
+    if isinstance(name, ast.Constant) and isinstance(name.value, str) and (value is not None or what not in _OF_TORCH):
+        yield name.value, value or call, True
 
 
 def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tuple[str, ast.expr, bool]]:

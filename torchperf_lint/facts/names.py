@@ -12,7 +12,7 @@ from torchperf_lint.facts.attributes import SIZES, told
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
-from torchperf_lint.facts.documented import is_documented_tensor
+from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container

@@ -119,7 +119,7 @@ def _copied_on(project: Project, key: FunctionKey) -> int | None:
     function = project.index.function(key)
     if function.end_line - function.line > _SHORT or len(function.parameters) <= function.bound:
         return None
-    if ".cpu(" not in project.text(key.path):
+    if "cpu" not in project.text(key.path):
         return None
     if _TO_FILES.search(function.name) or is_cold(project.index, key, True):
         return None

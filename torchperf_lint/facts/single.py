@@ -8,7 +8,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.documented import is_documented_tensor
+from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.patterns import pattern

@@ -11,7 +11,8 @@ class UnusedSuppression(Rule):
 
     ## What it does
     Flags `# noqa: TPLnnn` and `# torchperf-lint: ignore[...]` comments where the named rule finds nothing any more.
-    A blanket `# noqa` and other linters' codes are not judged. Reported only where every file of the project could be
+    A blanket `# noqa` and other linters' codes (`TPL002` and the like, too) are not judged.
+    Reported only where every file of the project could be
     read and the named rule ran: with less, nobody knows whether the comment is needed. In shell scripts, Dockerfiles,
     yaml and .env files only codes of rules that look at such files are judged.
 
@@ -41,7 +42,8 @@ class UnusedSuppression(Rule):
     ```
 
     ## Fix safety
-    Safe: a comment changes no behaviour. `--fix` takes the code out of the comment; the whole comment with its
+    Safe where the code is one of ours, as a comment changes no behaviour; unsafe for a code that no rule has, which may
+    be another linter's. `--fix` takes the code out of the comment; the whole comment with its
     reason, where no other code is left in it; and the line, where the comment stood alone. Only Python is edited.
 
     ## Confirmed by
