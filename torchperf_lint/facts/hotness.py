@@ -380,8 +380,12 @@ class Hotness:
             yield target, replace(hot, because=told(around, target.path), depth=hot.depth + 1, story=around)
         for site, target in self.callees.get(key, ()):
             # A sampling loop of one class says nothing of what stands in, in others, for the methods that it calls.
-            other = hot.kind == "rollout" and self.implementations.supposed(site, target)
-            if not other and not self.dispatch.is_given(site) and self._climb(site.path, site.call.region)[1]:
+            other = self.implementations.supposed(site, target) or self.namesakes.of_any_model(site.path, site.call)
+            if (
+                not (other and hot.kind == "rollout")
+                and not self.dispatch.is_given(site)
+                and self._climb(site.path, site.call.region)[1]
+            ):
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
                 yield target, self._supposedly(self._evaluated(passed, site), site, target)

@@ -71,6 +71,11 @@ class Namesakes:
         self.index = index
         self.types = types
         self._guessed: set[tuple[str, Call]] = set()
+        self._of_any_model: set[tuple[str, Call]] = set()
+
+    def of_any_model(self, path: str, call: Call) -> bool:
+        """Whether a call is one of whichever model of the project: `module.inference(x)`."""
+        return (path, call) in self._of_any_model
 
     def guessed(self, path: str, call: Call) -> bool:
         """Whether a call was only found by what its object is called: it may be one of another object's method."""
@@ -87,7 +92,9 @@ class Namesakes:
             return []
         found = self._few.get(name, ()) or self._handed_down(path, call, name)
         if not found:
-            found = self._of_models(receiver, name) or self._of_kind(receiver, name)
+            found = self._of_models(receiver, name)
+            self._of_any_model.update((path, call) for _ in found)
+            found = found or self._of_kind(receiver, name)
             self._guessed.update((path, call) for _ in found[:1])
         if not found:
             return []
