@@ -56,6 +56,13 @@ def test_calling_a_module_without_a_forward_is_its_pass(base, methods, hot):
     assert hot_at(source) is None
 
 
+def test_a_call_that_wraps_the_one_of_a_base_says_nothing_of_what_it_adds():
+    source = "class Images(nn.Sequential):\n    def __call__(self, x, kind='pt'):\n        x = {call}\n"
+    source += "        print(x)  # <-\n\n\nimages = Images()\n"
+    assert hot_at(source.format(call="super().__call__(x)")) is None
+    assert hot_at(source.format(call="self.pass_on(x)")) is not None
+
+
 def test_a_module_that_is_called_with_a_name_makes_something():
     assert (
         hot_at("class Maker(nn.Module):\n    def __call__(self, task, size):\n        print(task)  # <-\n\nMaker()\n")

@@ -13,7 +13,7 @@ What gathers numbers until it is reset is called with each batch; a metric that 
 from __future__ import annotations
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.role import Role
@@ -56,7 +56,12 @@ def call_role(index: Index, cls: Thing) -> Role | None:
     given = index.function(key).parameters[index.function(key).bound].name
     runs = derived and index.method(cls, "forward") is None and not _NO_TENSOR.match(given)
     runs = runs and not no_operation(key, index.function(key))
-    return _MODULE if runs and _is_built(index, index.record(cls).name) else None
+    return _MODULE if runs and not _hands_on(index, key) and _is_built(index, index.record(cls).name) else None
+
+
+def _hands_on(index: Index, key: FunctionKey) -> bool:
+    """Whether `__call__` wraps the one of a base, which has a pass of its own, in what an option may ask for."""
+    return any(c.callee == "super().__call__" for c in index.outlines[key.path].calls if c.function == key.index)
 
 
 def _is_built(index: Index, name: str) -> bool:
