@@ -26,7 +26,7 @@ _METER = Role(
     "every step",
     Confidence.LIKELY,
 )
-_LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
+LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 _MODULE = Role(
     "forward",
     "is what calling a module runs, which has no `forward`: every step does",
@@ -51,7 +51,7 @@ def call_role(index: Index, cls: Thing) -> Role | None:
     if is_meter(index, cls):
         return _METER if _gathers(index, cls) else None
     if _LOSS_CLASS.search(index.record(cls).name):
-        return _LOSS
+        return LOSS
     derived = any(base.startswith("torch.nn.") for base in index.external_bases(cls))
     given = index.function(key).parameters[index.function(key).bound].name
     runs = derived and index.method(cls, "forward") is None and not _NO_TENSOR.match(given)

@@ -50,6 +50,7 @@ EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
 INSTEAD = {
+    RAISES: "check where the data is made, under `if step % n == 0:`, or in a debug mode only",
     SPARES: "leave the test out: `x = torch.where(mask, a, x)` changes nothing where the mask has no element set",
     KEEPS: "keep the larger or smaller one on the device (`torch.maximum`, `torch.minimum`), read it in the end",
     DIVIDES: "do not ask: `total / n.clamp(min=1)`, or `torch.where(n > 0, total / n, 0.0)`, keeps it on the device",

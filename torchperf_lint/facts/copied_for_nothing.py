@@ -12,6 +12,7 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import below
 
 _VIEWS = frozenset(
     "detach data clone contiguous numpy float double half long int squeeze unsqueeze view reshape flatten ravel "
@@ -74,11 +75,5 @@ def _copied(call: ast.AST) -> str | None:
     """The name that `name.detach().cpu()` copies to the host."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "cpu":
         return None
-    node: ast.expr = call.func.value
-    while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-            node = node.func.value
-        elif isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        else:
-            return node.id if isinstance(node, ast.Name) else None
+    name = below(call.func.value, _VIEWS)
+    return name.id if isinstance(name, ast.Name) else None

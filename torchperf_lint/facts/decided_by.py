@@ -51,8 +51,6 @@ def _bound(statement: ast.Assign | ast.For) -> Iterator[str]:
             stack += target.elts
         elif isinstance(target, ast.Starred):
             stack.append(target.value)
-        elif isinstance(target, ast.Subscript):
-            yield chain(target)
         else:
             yield chain(target)
 

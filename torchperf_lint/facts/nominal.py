@@ -75,8 +75,6 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
             return Value("torch_device", DEVICE)
     if dotted.endswith(".device") and "()" in dotted:
         return Value("torch_device", DEVICE)
-    if dotted in CONSTANTS:
-        return PLAIN
     head = dotted.partition(".")[0]
     if dotted in CONSTANTS:
         return PLAIN

@@ -22,7 +22,7 @@ from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.syntax import below, nodes_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.patterns import pattern
 
@@ -138,14 +138,8 @@ def _copies(call: ast.Call, name: str) -> bool:
         return False
     if len(call.args) != (call.func.attr == "to") or not all(is_literal(a, "cpu") for a in call.args):
         return False
-    node: ast.expr = call.func.value
-    while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
-            node = node.func.value
-        elif isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        else:
-            return isinstance(node, ast.Name) and node.id == name
+    copied = below(call.func.value, _VIEWS)
+    return isinstance(copied, ast.Name) and copied.id == name
 
 
 def _gives_back(node: ast.FunctionDef, copy: ast.Call, name: str) -> bool:

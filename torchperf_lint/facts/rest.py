@@ -9,6 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import call_at
+from torchperf_lint.facts.syntax import below
 from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
@@ -85,6 +86,5 @@ def _is_each_of(result: ast.expr | None, rest: str) -> bool:
 
 def _stays(node: ast.expr, name: str) -> bool:
     """Whether an expression is what a name stands for, where that is: `t.detach().float()`."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
-        node = node.func.value
-    return isinstance(node, ast.Name) and node.id == name
+    start = below(node, api.DERIVING)
+    return isinstance(start, ast.Name) and start.id == name

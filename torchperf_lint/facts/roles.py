@@ -7,7 +7,7 @@ import re
 from torchperf_lint.facts.agents import acting_role
 from torchperf_lint.facts.averaged_models import AVERAGED, averages_a_model
 from torchperf_lint.facts.batch_transforms import transform_role
-from torchperf_lint.facts.called_objects import call_role
+from torchperf_lint.facts.called_objects import LOSS, call_role
 from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
 from torchperf_lint.facts.framework_hooks import (
     DECODING,
@@ -66,7 +66,6 @@ _TARGETS = Role(
 _METRICS = Role(
     "step", "gives a trainer the metrics of a training step, by its name", "every training step", Confidence.LIKELY
 )
-_LOSS = Role("step", "computes a loss, which every training step needs", "every training step", Confidence.LIKELY)
 _DECODING_NAME = pattern(r"Logits?(?:Processor|Warper|Filter)$|StoppingCriteri(?:a|on)$")
 """The same as classes of the project's own, or of what it was copied from."""
 _TRACKER = pattern(
@@ -111,14 +110,14 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         if told is None and not called and averages_a_model(index, cls, function.name):
             return AVERAGED
         if told is None and not called and _is_loss_of_a_plain_class(index, key, function):
-            return _LOSS
+            return LOSS
         if told is None and not called and types.is_module_class(cls):
             told = part_of_a_pass(index, key)
         return told or (annotated_operation(index, key) if not called else None)
     if engine_role(function) is not None:
         return engine_role(function)
     if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not without_grad(function):
-        return _LOSS if index.outlines[key.path].imports_from("torch") else None
+        return LOSS if index.outlines[key.path].imports_from("torch") else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
     if guiding_role(function) is not None and index.outlines[key.path].imports_from("torch"):
@@ -166,7 +165,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):
         return _TARGETS
     if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
-        return _LOSS
+        return LOSS
     return _METRICS if types.is_module_class(cls) and not called and _METRICS_NAME.search(name) else None
 
 

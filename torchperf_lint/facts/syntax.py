@@ -126,6 +126,17 @@ def nodes_of(root: ast.AST) -> list[ast.AST]:
     return nodes
 
 
+def below(node: ast.expr, names: frozenset[str]) -> ast.expr:
+    """What a chain of methods and attributes of these names starts from: `x` of `x.detach().data.float()`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names:
+            node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr in names:
+            node = node.value
+        else:
+            return node
+
+
 _NO_BLOCKS: tuple[str, ...] = ()
 _HANDLING = ("body", "handlers", "orelse", "finalbody")
 _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, RAISES, REPLACES, consequence
+from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, REPLACES, consequence
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.project import Project
@@ -207,8 +207,6 @@ def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:
 def _instead(then: str) -> str:
     if then in INSTEAD:
         return INSTEAD[then]
-    if then == RAISES:
-        return "check where the data is made, under `if step % n == 0:`, or in a debug mode only"
     if then == REPLACES:
         return "let the device choose: `torch.where(test, a, b)`, `x.masked_fill(mask, value)`, `x.clamp(...)`"
     return "keep the answer as a tensor and choose with `torch.where`, or ask once every n steps"
