@@ -73,7 +73,57 @@ OPERATIONS = {
         """,
 }
 
+COMPUTED = {
+    "an operation takes a parameter first": """
+        def negated(q, mask):
+            s = torch.sin(q)
+            s[mask] = -s[mask]  # <-
+            return s * q
+        """,
+    "a method of tensors is called of a parameter": """
+        def paired(x, y):
+            x = x.unsqueeze(0)  # <-
+            return torch.cat([x, y])
+        """,
+    "of the functional interface": """
+        def scaled(logits, t):
+            return F.softmax(logits / t, -1) * F.relu(logits)  # <-
+        """,
+}
+
 OTHERS = {
+    "what operations compute is a number for the caller": """
+        def accuracy(logits, target):
+            hit = torch.eq(logits, target)  # <-
+            return hit.sum().item()
+        """,
+    "an annotation says that it gives a number": """
+        def distance(a, b) -> float:
+            d = torch.cdist(a, b)  # <-
+            return d.max() + 0
+        """,
+    "what is computed is handed to the host": """
+        def shown(x):
+            x = torch.clamp(x, 0, 1)  # <-
+            return x.cpu() * 255
+        """,
+    "operations take lists and numbers": """
+        def table(rows, n):
+            return torch.tensor(rows) + torch.zeros(n)  # <-
+        """,
+    "it is registered for a dispatcher": """
+        @quantile.register(torch.Tensor)
+        def _(x, q):
+            return torch.quantile(x, torch.zeros(1).to(x.device))  # <-
+        """,
+    "a plain version that a kernel is compared with": """
+        def _reference_linear(x, w):
+            return x @ w + torch.zeros(1).to(x.device)  # <-
+        """,
+    "several samples": """
+        def samples_of_prior(x, n):
+            return x + torch.zeros(n).to(x.device)  # <-
+        """,
     "a tensor is made beside what is copied to the host": """
         def blur(x, s):
             return F.conv2d(x, x.new_ones(1, 1, s, s)).cpu()  # <-
@@ -128,6 +178,13 @@ def test_an_operation_is_hot(code):
     hot = hot_at(code)
     assert hot is not None
     assert "device" in hot.because
+
+
+@pytest.mark.parametrize("code", COMPUTED.values(), ids=COMPUTED)
+def test_what_computes_with_its_parameters_is_an_operation(code):
+    hot = hot_at(code)
+    assert hot is not None
+    assert "computes with tensors" in hot.because
 
 
 @pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)

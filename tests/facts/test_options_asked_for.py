@@ -37,3 +37,33 @@ def test_an_option_that_hot_code_passes_is_no_option(call, optional):
     hot = hot_at(CODE.format(call=call))
     assert hot is not None
     assert hot.optional is optional
+
+
+LEFT_OUT = """
+def returns(rewards, turns=None):
+    if turns is None:
+        turns = rewards.max().item()  # <-
+    return rewards[:turns]
+
+
+def train(loader, model, optimizer, counts):
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "hot"),
+    [
+        ("returns(loss)", True),
+        ("returns(loss, counts[0])", False),
+        ("returns(loss, turns=counts[0])", False),
+        ("returns(loss, turns=None)", True),
+        ("returns(loss, counts[0]) + returns(loss)", True),
+    ],
+)
+def test_a_branch_for_calls_without_a_parameter_is_cold_where_all_pass_it(call, hot):
+    assert (hot_at(LEFT_OUT.format(call=call)) is not None) is hot

@@ -1389,3 +1389,13 @@ def test_a_name_whose_class_is_compared_is_a_list(test):
 def test_a_class_that_is_ruled_out():
     check("out = torch.zeros(3).cuda()\nif type(out) != list:\n    print(out)\n", "out", "tensor", DEVICE)
     check("out = torch.zeros(3).cuda()\nif type(out) == dict:\n    print(out)\n", "out", "unknown", None)
+
+
+def test_each_of_many_that_are_walked_side_by_side_is_its_own():
+    code = """
+        def walk(x, names):
+            for a, b, c, d, name in zip(x.cuda(), x.cuda(), x.cuda(), x.cuda(), [n.title for n in names]):
+                use(name, d)
+        """
+    assert value_of(code, "name").kind == "unknown"
+    assert value_of(code, "d").on_device

@@ -50,7 +50,7 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     if not isinstance(loop, LOOPS):
         return None
     target, iterated = (loop.target, loop.iter) if isinstance(loop, ast.For) else _first(loop)
-    turns = literal_turns(iterated)
+    turns = _names_for_results(file, place) or literal_turns(iterated)
     if turns is not None and turns <= FEW_TURNS:
         return None
     turn = Turn(file, place, loop, target)
@@ -59,6 +59,15 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     if tensor is not None and value is not None and turn.works():
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
     return _row_filler(file, place, turn, iterated) or _element_filler(file, place, loop)
+
+
+def _names_for_results(file: SourceFile, place: Place) -> int | None:
+    """How many names take what a comprehension gives: `q1, q2 = [q.mean() for q in critics(x)]`; None for a list."""
+    parent = file.enclosing(place.function).parents.get(place.expression)
+    targets = parent.targets if isinstance(parent, ast.Assign) and parent.value is place.expression else []
+    named = [len(t.elts) for t in targets if isinstance(t, ast.Tuple | ast.List)]
+    starred = any(isinstance(e, ast.Starred) for t in targets if isinstance(t, ast.Tuple | ast.List) for e in t.elts)
+    return named[0] if named and not starred else None
 
 
 def _element_filler(file: SourceFile, place: Place, loop: ast.expr | ast.AST) -> ElementLoop | None:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.mentions import appended, handed_over, kept_lambdas
 from torchperf_lint.facts.modes import in_evaluation
 from torchperf_lint.facts.moved_beside import moved_beside
 from torchperf_lint.facts.notes import Context, Notes
+from torchperf_lint.facts.operands import operand
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.signatures import DEFAULT, defaulted
 from torchperf_lint.facts.syntax import LEAVES, MAX_DEPTH, children_of, expression_depth
@@ -42,6 +43,7 @@ class Expressions:
                 calls.append(self._call(node, here))
                 for named in (*handed_over(node, calls[-1].callee, notes.names), *moved_beside(node)):  # type: ignore[arg-type]
                     notes.mention(named, node, here)
+                self._operand(node, here)  # type: ignore[arg-type]
                 called.add(node.func)  # type: ignore[attr-defined]
                 postponed.update(kept_lambdas(node, calls[-1].callee))
                 held = appended(node, calls[-1].callee, notes.names)  # type: ignore[arg-type]
@@ -77,6 +79,14 @@ class Expressions:
             self.notes.mention(("device", name, ""), node, context)
         elif node.attr in _MAKES_BESIDE and not read:
             self.notes.mention(("beside", name, ""), node, context)
+
+    def _operand(self, node: ast.Call, context: Context) -> None:
+        """The first operation of torch that takes a parameter first, `torch.sqrt(x)`."""
+        notes = self.notes
+        name = operand(node, notes.out.calls[-1].callee, notes.out.imports)
+        given = name and any(p.name == name for p in notes.out.functions[context.function].parameters)
+        if given and notes.first_of(context.function, name):
+            notes.mention(("operand", name, notes.out.calls[-1].callee), node, context)
 
     def _call(self, node: ast.AST, context: Context) -> Call:
         assert isinstance(node, ast.Call)

@@ -51,6 +51,8 @@ BUILTIN_RESULTS = (
 )
 
 
+_FIRST, _SIDE_BY_SIDE = 4, 12
+"""How many arguments of a call are looked at; of `zip`, each of which is a name's."""
 _VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
 """Give back what they are given, for ten years now."""
 
@@ -235,7 +237,8 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
 
 def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
     """The value of a call of a builtin."""
-    arguments = [values.of(argument, frame) for argument in node.args[:4]]
+    several = _SIDE_BY_SIDE if name == "zip" else _FIRST
+    arguments = [values.of(argument, frame) for argument in node.args[:several]]
     if name in ("range",):
         return sequence(PLAIN)
     if name in api.PLAIN_BUILTINS:

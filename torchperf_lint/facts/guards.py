@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
-from torchperf_lint.facts.literals import is_literal, is_none
+from torchperf_lint.facts.literals import is_literal, is_none, is_text
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
 from torchperf_lint.patterns import pattern
@@ -113,6 +113,17 @@ def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     """Whether a branch is taken only when a caller passes something: a parameter whose default is None or False."""
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
     return any(_asked_for(part) in off_by_default for part in parts)
+
+
+def left_out(test: ast.expr, off_by_default: frozenset[str]) -> str:
+    """The parameter that a branch is for calls without: `if turns is None:`; empty for any other test."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    for part in parts:
+        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], ast.Is) or not is_none(part.comparators[0]):
+            continue
+        if isinstance(part.left, ast.Name) and part.left.id in off_by_default:
+            return part.left.id
+    return ""
 
 
 def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
@@ -232,9 +243,14 @@ def _says_cuda(test: ast.expr) -> bool:
     """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
     if isinstance(test, ast.Name | ast.Attribute):
         return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
     kind, other = test.left, test.comparators[0]
+    if isinstance(test.ops[0], ast.In | ast.NotIn):  # `x.device.type in ("cuda", "npu")`
+        several = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else []
+        return any(is_literal(each, "cuda") for each in several) and isinstance(kind, ast.Attribute)
+    if not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return False
     if isinstance(other, ast.Attribute):
         return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
@@ -271,7 +287,8 @@ def _is_single_turn(test: ast.expr) -> bool:
         left = left.left
     if isinstance(left, ast.Call) and not left.args and not left.keywords:
         left = left.func  # `trainer.get_num_updates() == 0`
-    if not _COUNTER_NAME.search(name_of(left)) or _counts_parts(right):
+    counter = left.slice.value if isinstance(left, ast.Subscript) and is_text(left.slice) else name_of(left)  # type: ignore[attr-defined]
+    if not _COUNTER_NAME.search(counter) or _counts_parts(right):
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str):
         return False  # `padding_index == "last"`: a choice of the configuration

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
@@ -28,7 +28,8 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
-from torchperf_lint.facts.options_asked_for import options_around, passes
+from torchperf_lint.facts.options_asked_for import left_out_around, options_around, passes
+from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.roles import judges, role_of
@@ -128,7 +129,7 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None:
+        if found is None or self._always_passed(path, index):
             return None
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self._asked_for(path, index)
@@ -141,6 +142,13 @@ class Hotness:
         names = options_around(self.index, path, index)
         hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
         return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
+
+    def _always_passed(self, path: str, index: int) -> bool:
+        """Whether code is for calls that leave out a parameter which all hot calls in sight pass."""
+        names = left_out_around(self.index, path, index)
+        key = FunctionKey(path, self.index.outlines[path].regions[index].function)
+        hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
+        return bool(hot) and any(all(passes(self.index, self._body, key, site, name) for site in hot) for name in names)
 
     def _calls_often(self, site: CallSite) -> bool:
         loop, free = self._climb(site.path, site.call.region)
@@ -256,7 +264,7 @@ class Hotness:
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:
                     targets = self.implementations.targets(path, call, targets[0])
-                for target in targets:
+                for target in filter(partial(runs_for, self.index, path, call), targets):
                     table.setdefault(target, []).append(CallSite(path, call))
         return {key: tuple(sites) for key, sites in table.items()}
 

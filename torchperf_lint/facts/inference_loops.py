@@ -41,6 +41,10 @@ _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = pattern(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
 _A_SAMPLE = pattern(r"(?:^|[._])data_?set\[\]$", re.IGNORECASE)
+_SHOWS = pattern(
+    r"(?:^|\.)(?:save_(?:image|img|picture|video|audio|wav|gif)\w*|imshow|imsave|imwrite|savefig|"
+    r"add_(?:images?|figure|video|audio))$"
+)
 _ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment)\.step$")
 
 
@@ -113,6 +117,8 @@ class InferenceLoops:
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
+        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.directly_in(path, index)):
+            return None  # a few results for people, one file each
         for call in self.calls.directly_in(path, index):
             known = self.modules.is_one(path, region.function, call.callee)
             if known is not None:

@@ -14,6 +14,7 @@ from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.inference_loops import InferenceLoops
 from torchperf_lint.facts.loader_loops import LoaderLoops
 from torchperf_lint.facts.loop import EVERY_STEP, FEW_TURNS, Loop
+from torchperf_lint.facts.outer_updates import gathers_first
 from torchperf_lint.facts.replay import draws_and_trains
 from torchperf_lint.facts.training_actions import TrainingActions
 from torchperf_lint.facts.types import Types
@@ -50,6 +51,8 @@ class Loops:
         if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
             return None
         trained = self.training.of_loop(path, index) or self.training.on_a_batch_taken(path, index)
+        if trained and gathers_first(self.index, self.calls, path, index):
+            return None
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, EVERY_STEP)
         return (

@@ -31,6 +31,7 @@ class Notes:
         self.ascii = text.isascii()
         self.lines = [] if self.ascii else byte_lines(text)
         self.names = Names(text, self.out.imports)
+        self._told: set[tuple[int, str]] = set()
 
     def at(self, line: int, byte: int) -> Position:
         """The position of a byte of a 1-based line, which is how `ast` counts."""
@@ -58,6 +59,12 @@ class Notes:
         line: int = node.lineno  # type: ignore[attr-defined]
         if "?" not in named[1]:
             self.out.mentions.append(Mention(*named, line, context.region, context.function))
+
+    def first_of(self, function: int, name: str) -> bool:
+        """Whether a name, empty for what is given back, is told of a function for the first time."""
+        first = (function, name) not in self._told
+        self._told.add((function, name))
+        return first
 
     def bind(self, target: ast.expr, value: str, context: Context) -> None:
         """Take note of what a target is bound to, if both are chains."""

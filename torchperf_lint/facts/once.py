@@ -29,7 +29,7 @@ def set_up_once(node: ast.If) -> bool:
     """
     if isinstance(node.test, ast.Compare) and _kept_for_size(node.test, node.body):
         return True
-    if _kept_for_key(node.test, node.body):
+    if _kept_for_key(node.test, node.body) or _replaces_the_word(node.test, node.body):
         return True
     if _flag_is_turned(node):
         return True
@@ -124,6 +124,15 @@ def _kept_for_key(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
         isinstance(s, ast.Assign) and chain(s.value) == other and key in {chain(target) for target in s.targets}
         for s in body
     )
+
+
+def _replaces_the_word(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """`if self.teacher == "self": self.teacher = deepcopy(model)`: a word gives way to what it means."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or not is_text(test.comparators[0]):
+        return False
+    asked = chain(test.left)
+    made = (s for s in body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call))
+    return asked.startswith("self.") and any(chain(target) == asked for s in made for target in s.targets)
 
 
 def _missing(test: ast.expr) -> str | None:

@@ -13,7 +13,8 @@ from functools import cached_property
 from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
-from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.operands import computed_with
+from torchperf_lint.facts.records import Call, Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -48,6 +49,9 @@ _CALLED_ONCE = pattern(
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
+_REGISTERS = pattern(r"(?:^|[._])(?:register\w*|dispatch|overload|implements\w*)(?:\(\))?$", re.IGNORECASE)
+_REFERENCE = pattern(r"(?:^|_)(?:ref|reference|torch_impl)(?:_|$)")
+"""Plain versions that kernels are compared with."""
 _MEASURES = pattern(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
 _TRANSFORMS = pattern(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
 _TRANSFORM = pattern(r"Transforms?$|Augment(?:ation|er)?s?$")
@@ -65,7 +69,7 @@ _WHOLE_NETWORK = pattern(
 )
 """Parameters of functions that run a whole network, or set something up: once for each input at most."""
 _ONE_RUN = pattern(
-    r"(?:^|_)(?:main|demo|test|tests|bench|benchmark|check|verify|sample|sampling|generate|inference|infer|predict|"
+    r"(?:^|_)(?:main|demo|test|tests|bench|benchmark|check|verify|samples?|sampling|generate|inference|infer|predict|"
     r"evaluate|evaluation|eval|set|setup|register|parse|download|fit|optimize|inversion|invert|calibrate|count|stats|"
     r"metrics?|print|log|dump|info|repr|grid_to_image|video|images?)(?:_|$)",
     re.IGNORECASE,
@@ -111,6 +115,11 @@ def part_of_a_pass(index: Index, key: FunctionKey) -> Role | None:
     return _PART if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
 
 
+_NUMBER = pattern(
+    r"(?:^|\.)(?:item|tolist|numpy|detach\(\)\.cpu|float|int|len|bool|str|list|dict|set|isinstance|is_\w+|format|join)\(\)$|"
+    r"^(?:None|True|False|self)$"
+)
+"""Values that are no tensors, as chains."""
 _TENSORS = ("Tensor", "TensorType", "TensorLike")
 
 
@@ -123,13 +132,55 @@ class Operations:
     def role(self, key: FunctionKey) -> Role | None:
         """The role of a function that nothing in the project calls, or None."""
         name = self._tensor_asked(key) if key in self._asked and self._may_be_one(key) else None
+        if name is None and self._is_documented(key) and self._may_be_one(key):
+            return _DOCUMENTED
         if name is None:
-            return _DOCUMENTED if self._is_documented(key) and self._may_be_one(key) else None
+            return self._computed(key)
         because = (
             f"is an operation on tensors, as it {self._asking(key, name)}, and "
             "no call of it is seen in the project: who uses it does so in every step"
         )
         return Role("forward", because, "in every call", Confidence.LIKELY)
+
+    def _computed(self, key: FunctionKey) -> Role | None:
+        """The role of a function that computes what it gives back of a parameter that only a tensor can be."""
+        how = self._operand_of(key)
+        if how is None or key not in self._gives or not self._may_be_one(key) or self._leaves(key):
+            return None
+        function = self.index.function(key)
+        if (function.gives and "Tensor" not in function.gives) or _RUNS.search(function.qualname):
+            return None
+        because = f"computes with tensors, `{how.callee}` (line {how.line}), and no call of it is seen in the project: "
+        return Role("forward", because + "who uses it does so in every step", "in every call", Confidence.LIKELY)
+
+    def _operand_of(self, key: FunctionKey) -> Call | None:
+        """The first operation that takes a parameter of a function for a tensor."""
+        own = self.index.function(key).parameters[self.index.function(key).bound :]
+        names = {p.name for p in own if not p.annotation or _of_tensors(p.annotation)}
+        return next((call for name, call in self._operands.get(key, ()) if name in names), None)
+
+    @cached_property
+    def _operands(self) -> dict[FunctionKey, list[tuple[str, Call]]]:
+        """Function -> the names that operations of torch take first, in the order of the lines."""
+        found: dict[FunctionKey, list[tuple[str, Call]]] = {}
+        for path, outline in self.index.outlines.items():
+            for m in outline.mentions:
+                if m.kind == "operand":
+                    call = Call(m.of, m.line, 0, m.region, m.function)
+                    found.setdefault(FunctionKey(path, m.function), []).append((m.chain, call))
+            for call in outline.calls:
+                if call.function and computed_with(call):
+                    found.setdefault(FunctionKey(path, call.function), []).append((computed_with(call), call))
+        return {key: sorted(calls, key=lambda pair: pair[1].line) for key, calls in found.items()}
+
+    @cached_property
+    def _gives(self) -> set[FunctionKey]:
+        """Functions that give back what may be a tensor."""
+        found: set[FunctionKey] = set()
+        for path, outline in self.index.outlines.items():
+            found.update(FunctionKey(path, m.function) for m in outline.mentions if m.kind == "gives")
+            found.update(FunctionKey(path, f) for f, value in outline.returns if not _NUMBER.search(value))
+        return found
 
     def _is_documented(self, key: FunctionKey) -> bool:
         """Whether a docstring says that a function takes a tensor first and gives one back."""
@@ -245,6 +296,10 @@ def _is_private(function: Function) -> bool:
 
 def no_operation(key: FunctionKey, function: Function) -> bool:
     """Whether a function is called once, or for a result that leaves the program, by its name or its file's."""
+    if any(_REGISTERS.search(decorator) for decorator in function.decorators):
+        return True  # who dispatches to it knows how often
+    if _REFERENCE.search(function.name) or _REFERENCE.search(key.path.rpartition("/")[2].removesuffix(".py")):
+        return True
     return bool(measures(key.path) or _CALLED_ONCE.search(function.name) or _of_items(key, function))
 
 

@@ -1,4 +1,4 @@
-"""Options that are off by default, and that hot code passes nevertheless.
+"""Options that are off by default, and that hot code passes nevertheless; parameters that no hot code leaves out.
 
 def train_step(model, batch, ema=None):          for batch in loader:
     if ema is not None:                              train_step(model, batch, ema=ema)
@@ -25,6 +25,17 @@ def options_around(index: Index, path: str, number: int) -> set[str]:
             asked |= set(re.findall(r"\w+", regions[number].detail))
         number = regions[number].parent
     return asked & {p.name for p in function.parameters if p.default}
+
+
+def left_out_around(index: Index, path: str, number: int) -> set[str]:
+    """The parameters that the guards around a region want to be left out, inside its function: `if turns is None:`."""
+    regions = index.outlines[path].regions
+    found = set()
+    while number >= 0 and regions[number].kind != "function":
+        if regions[number].kind == "unasked":
+            found.add(regions[number].detail)
+        number = regions[number].parent
+    return found
 
 
 def passes(index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite, name: str) -> bool:

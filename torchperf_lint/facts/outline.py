@@ -251,6 +251,8 @@ class _Outliner:
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
         elif makes_what_it_keeps(node.orelse, node.body, node.test):
             orelse = self.notes.region("once", context, node.orelse, conditions.short(conditions.words(node.test)))
+        elif name := guards.left_out(node.test, self.off_by_default.get(context.function, frozenset())):
+            body = self.notes.region("unasked", context, node.body, name)
         elif anomalies.tells_of_an_anomaly(node):
             body = self.notes.region("except", context, node.body, conditions.short(conditions.words(node.test)))
         else:
@@ -374,8 +376,13 @@ class _Outliner:
         value = chain(node.value)
         if "?" not in value:
             self.returned.append((node.lineno, context.function, value))
+        elif type(node.value) in _COMPUTED and self.notes.first_of(context.function, ""):
+            self.notes.mention(("gives", "", ""), node, context)
         self.expressions(node.value, context)
 
+
+_COMPUTED = {ast.BinOp, ast.Subscript, ast.Tuple}
+"""Expressions whose value was computed, as far as their operands were."""
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.Import: _Outliner.import_,

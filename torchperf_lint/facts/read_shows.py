@@ -64,6 +64,8 @@ def _unknown(file: SourceFile, site: Site, operand: ast.expr, asked: str) -> Val
         return None
     if isinstance(file.enclosing(site.function).parents.get(site.call), ast.Expr):
         return None  # `self.encoder.cpu()`, for what it does to a module
+    if api.BATCH_SIZES in re.split(r"[.\[]", chain(operand)):
+        return None
     because = f"`{file.brief(operand)}` is read as tensors are: `.{asked}()` (line {operand.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY)
 

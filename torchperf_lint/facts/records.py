@@ -15,8 +15,8 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, optional, grad-off, evaluation; for code that runs rarely cadence, debug,
-    memory, elsewhere, lambda, once, except, profile, break, return, raise."""
+    """function, class, loop, comprehension, optional, unasked, grad-off, evaluation; for code that runs rarely cadence,
+    debug, memory, elsewhere, lambda, once, except, profile, break, return, raise."""
     parent: int
     start: Position
     end: Position
@@ -46,8 +46,9 @@ class Mention(NamedTuple):
 
     kind: hook, event, given (an argument), default (of a parameter), listener (given with the name of an event), name
     (a method's or an event's, as text), property, method (of the own class); device, for a name that is asked for its
-    device; documented, for a parameter that the docstring says is a tensor; and yield, for where a generator hands
-    something over.
+    device; documented, for a parameter that the docstring says is a tensor; operand, for one
+    that an operation of torch takes first; gives, for a function that hands back a value; and yield, for where a
+    generator hands something over.
     """
 
     kind: str

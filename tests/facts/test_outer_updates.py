@@ -1,0 +1,61 @@
+"""Loops that gather experience before they learn from it turn once a rollout."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+LOOP = """
+def learn(agent, envs, optimizer, updates, horizon):
+    state = envs.reset()
+    for update in range(updates):
+        {gathers}
+        loss = agent.loss(state)
+        loss.backward()
+        optimizer.step()
+        print(loss)  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("gathers", "hot"),
+    [
+        ("for t in range(horizon):\n            state = envs.step(agent.act(state))", False),
+        ("buffer = agent.collect_rollouts(envs, horizon)", False),
+        ("agent.rollout(envs)", False),
+        ("state = envs.step(agent.act(state))", True),
+        ("state = agent.buffer.sample()", True),
+    ],
+)
+def test_an_update_of_a_whole_rollout_is_no_step(gathers, hot):
+    assert (hot_at(LOOP.format(gathers=gathers)) is not None) is hot
+
+
+def test_minibatches_inside_are_steps():
+    code = """
+        def learn(agent, envs, optimizer, updates):
+            for update in range(updates):
+                rollout = agent.collect_rollout(envs)
+                for batch in rollout.batches():
+                    loss = agent.loss(batch)
+                    loss.backward()
+                    optimizer.step()
+                    print(loss)  # <-
+        """
+    assert hot_at(code) is not None
+
+
+@pytest.mark.parametrize(
+    ("shown", "hot"), [("torchvision.utils.save_image(image, f'{i}.png')", False), ("out.append(image)", True)]
+)
+def test_loops_that_write_one_picture_each_are_for_people(shown, hot):
+    code = f"""
+        class Sampler(nn.Module):
+            @torch.no_grad()
+            def pictures(self, model: nn.Module, n):
+                for i in range(n):
+                    z = torch.randn(1, 8).cuda()  # <-
+                    image = model(z)
+                    {shown}
+        """
+    assert (hot_at(code) is not None) is hot

@@ -1,0 +1,61 @@
+"""Which methods a call of `self.method()` may run, where subclasses have their own version of what holds the call."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+FAMILY = """
+class Policy:
+    def update(self, loader, optimizer):
+        for batch in loader:
+            self.loss(batch).backward()
+            optimizer.step()
+            self.advance(batch)
+
+    def advance(self, batch):
+        return batch
+
+
+class Natural(Policy):
+    {update}
+
+    def advance(self, batch):
+        return batch.mean()  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "hot"),
+    [
+        ("pass", True),
+        ("def update(self, loader, optimizer):\n        self.advance(loader)", False),
+        ("def update(self, loader, optimizer):\n        super().update(loader, optimizer)", True),
+        ("def update(self, loader, optimizer):\n        Policy.update(self, loader, optimizer)", True),
+        ("def rewrite(self, loader, optimizer):\n        self.advance(loader)", True),
+    ],
+)
+def test_a_base_classs_loop_is_not_run_by_a_class_with_a_version_of_its_own(update, hot):
+    assert (hot_at(FAMILY.format(update=update)) is not None) is hot
+
+
+INHERITED = """
+class Policy:
+    def update(self, loader, optimizer):
+        raise NotImplementedError
+
+    def advance(self, batch):
+        return batch.mean()  # <-
+
+
+class Natural(Policy):
+    def update(self, loader, optimizer):
+        for batch in loader:
+            self.loss(batch).backward()
+            optimizer.step()
+            self.advance(batch)
+"""
+
+
+def test_a_method_of_the_base_class_is_run_by_the_subclass_that_calls_it():
+    assert hot_at(INHERITED) is not None

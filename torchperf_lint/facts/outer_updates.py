@@ -1,0 +1,39 @@
+"""Loops that gather experience, then learn from all of it: what stands between the two runs once a rollout.
+
+    for update in range(updates):
+        for _ in range(horizon):
+            observation, reward, *_ = envs.step(act(observation))
+        agent.learn(buffer)
+
+The turns of such a loop take as long as the environment does; steps are counted in the loops inside.
+"""
+
+from __future__ import annotations
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.direct_calls import DirectCalls
+from torchperf_lint.facts.index import Index
+from torchperf_lint.patterns import pattern
+
+_GATHERS = pattern(
+    r"^_?(?:perform_|do_|run_)?roll_?outs?$|^_?(?:collect|gather|generate|obtain|run|play)_"
+    r"(?:\w+_)?(?:roll_?outs?|trajector(?:y|ies)|episodes?|experiences?|transitions|samples)$"
+)
+_ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment|vec_env|game)\.step$")
+
+
+def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> bool:
+    """Whether the loop that a region is plays an environment in a loop inside, or calls what does by its name."""
+    if any(_GATHERS.search(last_part(call.callee)) for call in calls.directly_in(path, region)):
+        return True
+    regions = index.outlines[path].regions
+    for call in index.outlines[path].calls:
+        if call.function != regions[region].function or not _ENV_STEP.search(call.callee):
+            continue
+        inside, inner = call.region, False
+        while inside >= 0 and inside != region:
+            inner = inner or regions[inside].kind == "loop"
+            inside = regions[inside].parent
+        if inside == region and inner:
+            return True
+    return False
