@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
-from torchperf_lint.facts.literals import is_literal, is_none, is_text
+from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
 from torchperf_lint.patterns import pattern
@@ -287,7 +287,8 @@ def _is_single_turn(test: ast.expr) -> bool:
         left = left.left
     if isinstance(left, ast.Call) and not left.args and not left.keywords:
         left = left.func  # `trainer.get_num_updates() == 0`
-    counter = left.slice.value if isinstance(left, ast.Subscript) and is_text(left.slice) else name_of(left)  # type: ignore[attr-defined]
+    of_state = isinstance(left, ast.Subscript) and any(is_literal(left.slice, key) for key in ("step", "steps"))
+    counter = "step" if of_state else name_of(left)  # `group["step"] == 0` of an optimizer
     if not _COUNTER_NAME.search(counter) or _counts_parts(right):
         return False
     if isinstance(right, ast.Constant) and isinstance(right.value, str):
