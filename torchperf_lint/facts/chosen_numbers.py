@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
 
 def chooses_a_number(place: Place) -> bool:
@@ -32,7 +34,8 @@ def only_computes(place: Place) -> bool:
     assert isinstance(place.expression, ast.expr)
     if _beside_a_tensor(place, place.expression):
         return True
-    assignment = next(place.file.enclosing(place.function).ancestors(place.expression), None)
+    above = place.file.enclosing(place.function).ancestors(place.expression)
+    assignment = next((node for node in above if not _is_arithmetic(node)), None)
     target = assignment.targets[0] if isinstance(assignment, ast.Assign) and len(assignment.targets) == 1 else None
     return isinstance(target, ast.Name) and _only_factor(place, target)
 
@@ -48,19 +51,48 @@ def _is_setting(place: Place, node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute) and place.file.value(node, place).kind not in ("tensor", "array")
 
 
+def _is_arithmetic(node: ast.AST) -> bool:
+    """Arithmetic, and a bound such as `max(n, 1)`, which `n.clamp(min=1)` is for tensors."""
+    if isinstance(node, ast.Call):
+        bound = isinstance(node.func, ast.Name) and node.func.id in ("max", "min") and len(node.args) == _A_PAIR
+        return bound and any(map(_is_number, node.args))
+    return isinstance(node, ast.BinOp)
+
+
+_A_PAIR = 2
+_FACTOR = pattern(r"(?:^|_)(?:avg_factor|factor|normali[sz]er|normali[sz]ation|denom(?:inator)?|divisor)$")
+"""Names of parameters that losses are divided by."""
+
+
 def _only_factor(place: Place, target: ast.Name) -> bool:
-    """Whether every use of a name is a factor or a term, and one of them of a tensor."""
+    """Whether every use of a name is a factor or a term, and one of them of a tensor or for a loss."""
     around = place.file.enclosing(place.function)
-    uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == target.id and n is not target]
-    if not uses or any(not isinstance(around.parents[use], ast.BinOp) for use in uses):
-        return False
-    return any(_beside_a_tensor(place, use) for use in uses)
+    uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == target.id and _is_read(n)]
+    roles = [_role(place, use, target.id) for use in uses]
+    return bool(roles) and None not in roles and any(roles)
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _role(place: Place, use: ast.Name, name: str) -> bool | None:
+    """Whether a use makes a number a factor of a tensor; None where it is used for something else than arithmetic."""
+    if _beside_a_tensor(place, use):
+        return True
+    above = place.file.enclosing(place.function).ancestors(use)
+    outer = next((node for node in above if not _is_arithmetic(node)), None)
+    if isinstance(outer, ast.keyword):
+        return True if outer.arg is not None and _FACTOR.search(outer.arg) else None
+    if isinstance(outer, ast.Assign):  # `count = max(count, 1)`
+        return False if [chain(t) for t in outer.targets] == [name] else None
+    return False if isinstance(place.file.enclosing(place.function).parents[use], ast.BinOp) else None
 
 
 def _beside_a_tensor(place: Place, use: ast.expr) -> bool:
     for parent in place.file.enclosing(place.function).ancestors(use):
-        if not isinstance(parent, ast.BinOp):
+        if not _is_arithmetic(parent):
             return False
-        if place.file.value(parent, place).kind == "tensor":
+        if isinstance(parent, ast.BinOp) and place.file.value(parent, place).kind == "tensor":
             return True
     return False

@@ -149,7 +149,8 @@ def _of_what_follows(site: Site) -> str | None:
     then = consequence(site)
     if then not in INSTEAD and only_computes(site):
         return (
-            "leave `.item()` out: a tensor without dimensions is a factor or a term as a number is, and nothing waits"
+            "leave `.item()` out: a tensor without dimensions is a factor or a term as a number is, and nothing waits "
+            "(`max(n, 1)` is `n.clamp(min=1)` then)"
         )
     return INSTEAD.get(then)
 
