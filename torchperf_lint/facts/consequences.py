@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from torchperf_lint.facts.answers import is_answer
 from torchperf_lint.facts.at_extremes import is_at_extreme
@@ -146,7 +147,19 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
         return DECIDES if place.hot is not None and place.hot.kind in ("forward", "rollout") else RECORDS
     if isinstance(parent, ast.Assign):
         return DECIDES if _assigned_decides(place, parent) else RECORDS
+    if isinstance(parent, ast.AugAssign):
+        return DECIDES if _bounds_a_loop(place, parent) else None
     return None
+
+
+def _bounds_a_loop(place: Place, changed: ast.AugAssign) -> bool:
+    """`left -= int(kept.sum())` in a loop `while left > 0:`."""
+    parents, node, bound = place.file.enclosing(place.function).parents, cast("ast.AST", changed), chain(changed.target)
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.While) and bound in {chain(part) for part in ast.walk(node.test)}:
+            return True
+    return False
 
 
 def _wants_a_number(call: ast.Call, node: ast.AST) -> bool:
