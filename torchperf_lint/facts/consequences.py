@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from torchperf_lint.facts.answers import is_answer
 from torchperf_lint.facts.at_extremes import is_at_extreme
@@ -154,12 +153,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
 
 def _bounds_a_loop(place: Place, changed: ast.AugAssign) -> bool:
     """`left -= int(kept.sum())` in a loop `while left > 0:`."""
-    parents, node, bound = place.file.enclosing(place.function).parents, cast("ast.AST", changed), chain(changed.target)
-    while node in parents:
-        node = parents[node]
-        if isinstance(node, ast.While) and bound in {chain(part) for part in ast.walk(node.test)}:
-            return True
-    return False
+    loops = (n for n in place.file.enclosing(place.function).around(changed) if isinstance(n, ast.While))
+    return any(chain(changed.target) in {chain(part) for part in ast.walk(loop.test)} for loop in loops)
 
 
 def _wants_a_number(call: ast.Call, node: ast.AST) -> bool:

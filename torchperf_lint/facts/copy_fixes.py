@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import datasets
 from torchperf_lint.facts.arguments import unpacks_keywords
+from torchperf_lint.facts.changed_in_place import base_of, changed
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.literals import is_true
@@ -170,26 +171,12 @@ def _is_true(project: Project, pin: ast.expr | None, frame: Frame) -> bool:
 
 def _written_to(site: Site) -> bool:
     """Whether the function changes in place what goes by the name of what is copied."""
-    name, body = _base(site.receiver), site.file.project.body(site.file.path)
+    name, body = base_of(site.receiver), site.file.project.body(site.file.path)
     if name is None or body is None:
         return True
-    return any(_base(written) == name for node in ast.walk(body.functions[site.function]) for written in _written(node))
-
-
-def _written(node: ast.AST) -> Iterator[ast.expr]:
-    """What a node changes in place: `x[i] = y`, `x.y = z`, `x += y`, `x.add_(y)`."""
-    if isinstance(node, ast.AugAssign):
-        yield node.target
-    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-        yield node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-        yield node.func.value
-
-
-def _base(node: ast.expr | None) -> str | None:
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
+    return any(
+        base_of(written) == name for node in ast.walk(body.functions[site.function]) for written in changed(node)
+    )
 
 
 # -- where it is copied to -------------------------------------------------------------------------------

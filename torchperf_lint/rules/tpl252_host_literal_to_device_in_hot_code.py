@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.changed_in_place import changed_in_place
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
@@ -176,7 +177,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` uploads {what} and waits for the copy {site.hot.when}",
-            instead=_instead(file, site, upload),
+            instead=_instead(file, site, upload) + _copied(site, upload),
             value=tensor(HOST, because, known),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
@@ -194,6 +195,12 @@ _CALLS = (
     *("tensor", "as_tensor", "asarray", "new_tensor", "new", "to", "cuda", "type_as"),
     *sorted(api.LEGACY_TYPES),
 )
+
+
+def _copied(site: Site, upload: Upload) -> str:
+    """What to add to the advice where what is to be kept is changed afterwards."""
+    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, REPEATED, READ_BACK, SHAPE)
+    return "; use a `.clone()` of it here, which is changed in place" if kept and changed_in_place(site) else ""
 
 
 def _instead(file: SourceFile, site: Site, upload: Upload) -> str:

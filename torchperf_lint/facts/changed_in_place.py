@@ -1,0 +1,34 @@
+"""Names whose tensors are changed where they are, so that what they were made of cannot be shared or kept."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.source import Site
+
+
+def changed_in_place(site: Site) -> bool:
+    """Whether a call makes what a name holds, and the function changes that: `q.mul_(x)`, `q += x`, `q[0] = x`."""
+    around = site.file.enclosing(site.function)
+    assignment = around.statement(site.call)
+    targets = assignment.targets if isinstance(assignment, ast.Assign) and len(assignment.targets) == 1 else []
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    return bool(names) and any(base_of(node) in names for part in around.parents for node in changed(part))
+
+
+def changed(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node changes in place: `x[i] = y`, `x.y = z`, `x += y`, `x.add_(y)`."""
+    if isinstance(node, ast.AugAssign):
+        yield node.target
+    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        yield node.func.value
+
+
+def base_of(node: ast.expr | None) -> str | None:
+    """The name that attributes and elements are taken of: `x` of `x.grad[0]`; None for what begins with no name."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
