@@ -130,6 +130,17 @@ def _for_old_versions(file: SourceFile, mark: Mark) -> bool:
         if isinstance(node, ast.stmt) and any(_left_for_new(s) for s in _before(enclosing.suite(node), node)):
             return True
         node = parent
+    return _in_a_handler(file, mark.function)
+
+
+def _in_a_handler(file: SourceFile, function: int) -> bool:
+    """Whether a function is defined where something is missing: `except AttributeError: def custom_fwd(...)`."""
+    regions = file.outline.regions
+    number = file.outline.functions[function].region
+    while number >= 0:
+        if regions[number].kind == "except":
+            return True
+        number = regions[number].parent
     return False
 
 

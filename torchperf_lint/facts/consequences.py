@@ -66,6 +66,10 @@ INSTEAD = {
 }
 """What to write instead where a rule's own advice would not help."""
 
+_SIZES = pattern(
+    r"^(?:dim_size|num_(?:graphs|segments)|minlength|total_length|max_(?:seq_?)?len(?:gth)?(?:_[qk]v?)?|max_seqlens?(?:_\w+)?)$"
+)
+"""Names of sizes that graph and attention kernels take on the host."""
 _WANTS_HOST = frozenset({"pack_padded_sequence"})
 """Functions of torch that take anything but their first argument on the host only."""
 _WORDS = pattern(
@@ -144,11 +148,17 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:
         # In a training step such a loop gathers statistics; elsewhere it lays out what runs next.
         return DECIDES if place.hot is not None and place.hot.kind in ("forward", "rollout") else RECORDS
+    return _of_binding(place, parent)
+
+
+def _of_binding(place: Place, parent: ast.AST) -> str | None:
+    """What it means that a value is given a name, as a parameter or by an assignment."""
+    if isinstance(parent, ast.keyword):
+        return DECIDES if _SIZES.search(parent.arg or "") else None
     if isinstance(parent, ast.Assign):
-        return DECIDES if _assigned_decides(place, parent) else RECORDS
-    if isinstance(parent, ast.AugAssign):
-        return DECIDES if _bounds_a_loop(place, parent) else None
-    return None
+        sizes = any(_SIZES.search(last_part(chain(target))) for target in parent.targets)
+        return DECIDES if sizes or _assigned_decides(place, parent) else RECORDS
+    return DECIDES if isinstance(parent, ast.AugAssign) and _bounds_a_loop(place, parent) else None
 
 
 def _bounds_a_loop(place: Place, changed: ast.AugAssign) -> bool:
