@@ -81,7 +81,7 @@ class _Flow:
             return self._held_by(parent.optional_vars) if parent.optional_vars else []
         if isinstance(parent, ast.Assign):
             return [use for target in parent.targets for use in self._held_by(target)]
-        if isinstance(parent, ast.AugAssign | ast.AnnAssign):
+        if isinstance(parent, ast.AugAssign | ast.AnnAssign) or (isinstance(parent, ast.For) and node is parent.iter):
             return self._held_by(parent.target)
         if isinstance(parent, ast.Tuple | ast.List):
             return self._in_a_tuple(parent, node)

@@ -50,7 +50,7 @@ def _core(kind: re.Pattern[str], written: str) -> str:
 
 
 def _made(file: SourceFile, function: int, optimizer: str) -> Iterator[tuple[int, ast.Assign]]:
-    """The statements that bind the optimizer, with their functions: in a class its methods, else the functions around."""
+    """The statements that bind the optimizer, with their functions: the methods of a class, or the functions around."""
     functions = file.outline.functions
     own = functions[function].class_index if optimizer.startswith("self.") else -1
     scopes = {0, function}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.input_gradients import ForAnInput, for_an_input
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.thrown_graphs import thrown_graphs
@@ -28,7 +29,8 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     the whole, no other optimizer owns the rest, and nothing near says anything about freezing. Also calls of a network
     whose output is detached at once, `generator(noise).detach()`, where autograd records the call; as info. And a
     discriminator that gets what a generator made, not detached, where the gradients that the backward pass leaves in
-    the generator are zeroed before its optimizer steps.
+    the generator are zeroed before its optimizer steps. And a backward pass for the gradient of an input, as attacks
+    and style transfer run it, which computes those of all parameters as well.
 
     ## Why it is slow
     Autograd computes what asks for gradients, whoever uses them. The backward pass goes through the whole backbone,
@@ -73,7 +75,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     ```
     Where nothing before the backbone is trained, it may run under `torch.no_grad()` as well; and
     `with torch.no_grad(): fake = generator(noise)` instead of `generator(noise).detach()`. The step of a discriminator
-    takes `discriminator(fake.detach())`.
+    takes `discriminator(fake.detach())`; an attack asks for `torch.autograd.grad(loss, x)`.
 
     ## When it is fine
     Where several optimizers share the model, or the rest takes no gradients:
@@ -114,7 +116,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     """
 
     code, name, since = "TPL606", "frozen-backbone-still-requires-grad", "0.1.0"
-    triggers = (".parameters()", ".detach()", ".zero_grad()")
+    triggers = (".parameters()", ".detach()", ".zero_grad()", ".backward(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each optimizer of a part, each graph and each gradient that is thrown away."""
@@ -128,6 +130,9 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
         if file.mentions(("zero_grad(",)):
             for through in undetached(file):
                 yield self._through(file, through)
+        if file.mentions(("requires_grad",)):
+            for wanted in for_an_input(file):
+                yield self._for_an_input(file, wanted)
 
     def _unowned(self, file: SourceFile, found: Unowned) -> Finding:
         hot = found.use.hot
@@ -168,6 +173,20 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             hot=site.hot,
             confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
             root_cause=f"{self.code} through {found.source} on line {found.backward}",
+        )
+
+    def _for_an_input(self, file: SourceFile, found: ForAnInput) -> Finding:
+        site = found.site
+        assert site.hot is not None
+        freeze = f"`{found.model}.requires_grad_(False)` before the loop, and `True` behind it"
+        ask = f"ask for that one: `torch.autograd.grad({file.brief(site.receiver or site.call)}, {found.wanted})[0]`"
+        return self.found(
+            site,
+            message=f"this pass computes gradients of all parameters of `{found.model}`, {site.hot.when}, and only that "
+            f"of `{found.wanted}` is used ({'by the optimizer' if found.updated else f'line {found.line}'})",
+            instead=freeze if found.updated else ask,
+            hot=site.hot,
+            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
