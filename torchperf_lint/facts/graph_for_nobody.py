@@ -19,7 +19,7 @@ from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.trainable import is_without_parameters, may_freeze
+from torchperf_lint.facts.trainable import holds_layers, is_without_parameters, may_freeze
 from torchperf_lint.patterns import pattern
 
 _ENDS = frozenset(("detach", "argmax", "argmin"))
@@ -54,8 +54,12 @@ _FROZEN = pattern(
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
 _WORDS_OF_FROZEN = tuple("toggle_grad set_grad_enabled jit. onnx RT trt hook deepspeed ully".split())
 """One of them is in all that `_FROZEN` finds."""
+_RUNS = pattern(r"^forward$|^(?:get|select|choose|sample|compute)_(?:\w+_)?actions?$|^act(?:ion)?$|^get_(?:q_?)?values?$")
+"""Methods of networks that run them, by their names: `self.actor.get_action(state)`."""
 _KEEPS = pattern(r"self\.[\w.]+\s*[-+*/]?=[^=]")
 """A forward pass that keeps something, which may be differentiated later."""
+_PUTS_AWAY = pattern(r"\.(?:append|extend|push|store|add)\(")
+"""The same of a method that is no `forward`: `memory.logprobs.append(...)`."""
 _STEPS = 40
 _KINDS = frozenset(("step", "eval", "rollout"))
 
@@ -87,15 +91,30 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
 
 
 def _is_plain(call: Call) -> bool:
-    """`model(x)`, `self.model(x)`: something that has a name is called itself."""
-    return call.callee.removeprefix("self.").isidentifier()
+    """`model(x)`, `self.model(x)`: something that has a name is called itself, by its `forward` too or a method."""
+    name = call.callee.removeprefix("self.")
+    return name.isidentifier() or name.removesuffix(f".{last_part(name)}").isidentifier()
+
+
+def _called(file: SourceFile, site: Site) -> ast.expr | None:
+    """The module that a call runs: `net` of `net(x)` and `net.forward(x)`, and of `net.get_action(x)` if it has that."""
+    func, written = site.call.func, site.record.callee
+    if written.removeprefix("self.").isidentifier() and written != "self.forward":
+        return func
+    if not isinstance(func, ast.Attribute):
+        return None
+    targets = file.project.types.targets(file.path, site.function, written)
+    classes = [file.project.index.class_of(key.path, key.index) for key in targets]
+    own = bool(classes) and all(c is not None and holds_layers(file.project, c) for c in classes)
+    return func.value if own and _RUNS.search(func.attr) else None
 
 
 def _is_module(file: SourceFile, site: Site) -> bool:
     """Whether a module is called that may have parameters: what only pools or scales records nothing by itself."""
-    if not _is_one(file, site, site.call.func):
+    module = _called(file, site)
+    if module is None or not _is_one(file, site, module):
         return False
-    things = file.project.types.things(file.path, site.function, site.record.callee)
+    things = file.project.types.things(file.path, site.function, chain(module))
     return not things or not all(t.kind == "external" and is_without_parameters(t.dotted) for t in things)
 
 
@@ -132,7 +151,8 @@ def _keeps(file: SourceFile, site: Site) -> bool:
     for key in file.project.types.targets(file.path, site.function, site.record.callee):
         body = file.project.body(key.path)
         record = file.project.index.function(key)
-        if body is None or _KEEPS.search("\n".join(body.lines[record.line - 1 : record.end_line])):
+        text = "\n".join(body.lines[record.line - 1 : record.end_line]) if body is not None else ""
+        if not text or _KEEPS.search(text) or (record.name != "forward" and _PUTS_AWAY.search(text)):
             return True
     return False
 
@@ -209,7 +229,11 @@ class _Ways:
         """What draws without a graph: `Categorical(probs).sample()`, `dist.sample()`."""
         if isinstance(node, ast.Call):
             return (self.file.denotes(node.func, self.site) or "").startswith("torch.distributions.")
-        return isinstance(node, ast.Name) and _DISTRIBUTION.search(node.id) is not None
+        if not isinstance(node, ast.Name):
+            return False
+        body = self.file.project.body(self.file.path)
+        made = body.assigned_once(self.site.function, node.id, body.at(node)) if body is not None else None
+        return _DISTRIBUTION.search(node.id) is not None or (isinstance(made, ast.Call) and self._is_distribution(made))
 
     def _is_detached_by(self, call: ast.Call) -> bool:
         """Whether a function of the project detaches the one thing it is given: `to_numpy(action)`."""

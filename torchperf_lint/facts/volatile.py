@@ -87,5 +87,7 @@ def _often(file: SourceFile, site: Site) -> Hot | None:
     name = file.outline.functions[site.function].name
     if site.hot is not None or COLD_NAME.search(name) or not file.project.hotness.turns(file.path, site.record.region):
         return site.hot
+    if any(c.function == site.function and last_part(c.callee) == "synchronize" for c in file.outline.calls):
+        return None  # who waits for the device there measures it
     because = f"it runs each turn of a loop of `{name}`"
     return Hot("eval", because, EVERY_INPUT, Confidence.LIKELY, file.path, site.record.line)
