@@ -127,7 +127,11 @@ def _model(file: SourceFile, site: Site) -> str:
     for run in file.calls_among([c for c in file.outline.calls if c.function == site.function]):
         if not run.record.callee.removeprefix("self.").isidentifier() or not run.call.args:
             continue
-        if _JUDGES.search(run.record.callee) or file.value(run.call.func, run).kind != "module" or not _trains(file, run):
+        if (
+            _JUDGES.search(run.record.callee)
+            or file.value(run.call.func, run).kind != "module"
+            or not _trains(file, run)
+        ):
             continue
         if any(found.call is site.call for found in reached(file, site.function, run.call)):
             return run.record.callee

@@ -182,8 +182,8 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
         ask = f"ask for that one: `torch.autograd.grad({file.brief(site.receiver or site.call)}, {found.wanted})[0]`"
         return self.found(
             site,
-            message=f"this pass computes gradients of all parameters of `{found.model}`, {site.hot.when}, and only that "
-            f"of `{found.wanted}` is used ({'by the optimizer' if found.updated else f'line {found.line}'})",
+            message=f"this pass computes gradients of all parameters of `{found.model}`, {site.hot.when}, and only "
+            f"that of `{found.wanted}` is used ({'by the optimizer' if found.updated else f'line {found.line}'})",
             instead=freeze if found.updated else ask,
             hot=site.hot,
             confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
