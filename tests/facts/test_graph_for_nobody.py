@@ -141,3 +141,28 @@ class Agent:
 )
 def test_what_is_asked_for_its_parameters_is_a_module(said, lines):
     assert len(_found(AGENT.format(said=said))) == lines
+
+
+SCRIPT = """\
+model = torch.nn.Linear(8, 8).cuda()
+model.load_state_dict(torch.load("model.pt"))
+for {loop}:
+    out = model(load(name).cuda())
+    {measured}
+    keep(out.cpu().data[0].numpy())
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "measured", "expected"),
+    [
+        ("name in image_list", "pass", 1),
+        ("name in sorted(glob.glob(folder))", "pass", 1),
+        ("name in image_list", "torch.cuda.synchronize()", 0),
+        ("name in image_list", "loss(out).backward()", 0),
+        ("name in range(3)", "pass", 0),
+    ],
+)
+def test_a_script_evaluates_its_inputs(loop, measured, expected):
+    files = texts(SCRIPT.format(loop=loop, measured=measured), "import glob\nimport torch\n")
+    assert len(list(recorded_for_nobody(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))) == expected

@@ -22,6 +22,7 @@ _EACH_STEP = pattern(
     r"^_?(?:batch_)?(?:act|observe)(?:_(?:train|eval|discrete|continuous))?(?:_with_noise)?$"
     r"|^(?:select|choose|get|sample|compute)_actions?$|^(?:record|store|add|process)_transitions?$|^remember$"
 )
+_CHOOSES = pattern(r"^(?:select|choose)_action$")
 EACH_STEP = "in every step of the environment"
 _ROLE = Role(
     "rollout",
@@ -37,12 +38,14 @@ def acting_role(index: Index, key: FunctionKey) -> Role | None:
     if function.class_index < 0 or not _EACH_STEP.search(function.name) or len(function.parameters) <= function.bound:
         return None
     cls = Thing("class", key.path, function.class_index)
-    return _ROLE if _is_agent(index, cls) and index.outlines[key.path].imports_from("torch") else None
+    chooses = _CHOOSES.search(function.name) is not None
+    return _ROLE if _is_agent(index, cls, chooses) and index.outlines[key.path].imports_from("torch") else None
 
 
-def _is_agent(index: Index, cls: Thing) -> bool:
-    """Whether a class is called an agent, or stores transitions and learns from them."""
+def _is_agent(index: Index, cls: Thing, chooses: bool) -> bool:
+    """Whether a class is called an agent, or learns, where it stores transitions or chooses actions as well."""
     own = [c for c in index.ancestry(cls) if c.kind == "class"]
     names = [index.record(c).name for c in own] + [last_part(base) for c in own for base in index.record(c).bases]
     methods = {name for c in own for name in index.record(c).methods}
-    return any(map(_AGENT.search, names)) or (any(map(_STORES.search, methods)) and not methods.isdisjoint(_LEARNS))
+    stores = chooses or any(map(_STORES.search, methods))
+    return any(map(_AGENT.search, names)) or (stores and not methods.isdisjoint(_LEARNS))

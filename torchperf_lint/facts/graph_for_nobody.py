@@ -12,14 +12,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.loop import EVERY_INPUT
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.facts.trainable import is_without_parameters, may_freeze
+from torchperf_lint.facts.trainable import holds_layers, is_without_parameters, may_freeze
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _ENDS = frozenset(("detach", "argmax", "argmin"))
@@ -54,10 +58,22 @@ _FROZEN = pattern(
 """Where a graph may not be recorded at all, or switched off out of sight; or where somebody may look into it."""
 _WORDS_OF_FROZEN = tuple("toggle_grad set_grad_enabled jit. onnx RT trt hook deepspeed ully".split())
 """One of them is in all that `_FROZEN` finds."""
+_RUNS = pattern(
+    r"^forward$|^(?:get|select|choose|sample|compute)_(?:\w+_)?actions?$|^act(?:ion)?$|^get_(?:q_?)?values?$"
+)
+"""Methods of networks that run them, by their names: `self.actor.get_action(state)`."""
 _KEEPS = pattern(r"self\.[\w.]+\s*[-+*/]?=[^=]")
 """A forward pass that keeps something, which may be differentiated later."""
+_PUTS_AWAY = pattern(r"\.(?:append|extend|push|store|add)\(")
+"""The same of a method that is no `forward`: `memory.logprobs.append(...)`."""
 _STEPS = 40
 _KINDS = frozenset(("step", "eval", "rollout"))
+_INPUTS = pattern(
+    r" in .*(?:im(?:a?ge?)?s?|img|frame|video|path|file|folder|name|pair|sample|text|sentence|audio|wav|clip)"
+    r"\w*(?:list|names|paths|files|dir|s)\b|\bglob\b|listdir|data_?set|loader",
+    re.IGNORECASE,
+)
+"""Loops over images, files and the like, as written."""
 
 
 class Recorded(NamedTuple):
@@ -76,7 +92,9 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     ending = {call.function for call in file.outline.calls if last_part(call.callee) in without}
     ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}
     records = [call for call in file.outline.calls if call.function in ending and _is_plain(call)]
-    for site in file.calls_among(records):
+    trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
+    for found in file.calls_among(records):
+        site = replace(found, hot=_often(file, found)) if found.hot is None and not trains else found
         if site.hot is None or site.hot.kind not in _KINDS or site.hot.optional or not site.call.args:
             continue
         if not file.project.hotness.grad_mode.records(file.path, site.start):
@@ -86,16 +104,47 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             yield Recorded(site, min(ends))
 
 
+def _often(file: SourceFile, site: Site) -> Hot | None:
+    """Why a call runs often in a script that evaluates: in a loop over inputs, in `main` or outside of functions."""
+    name = file.outline.functions[site.function].name
+    if name not in ("main", "<module>") or not file.project.hotness.turns(file.path, site.record.region):
+        return None
+    if any(c.function == site.function and last_part(c.callee) == "synchronize" for c in file.outline.calls):
+        return None  # who waits for the device there measures it
+    regions, number = file.outline.regions, site.record.region
+    while number >= 0 and regions[number].kind != "loop":
+        number = regions[number].parent
+    if number < 0 or not _INPUTS.search(regions[number].detail):
+        return None
+    because = f"it runs each turn of the loop on line {regions[number].head}, over what is evaluated"
+    return Hot("eval", because, EVERY_INPUT, Confidence.LIKELY, file.path, site.record.line)
+
+
 def _is_plain(call: Call) -> bool:
-    """`model(x)`, `self.model(x)`: something that has a name is called itself."""
-    return call.callee.removeprefix("self.").isidentifier()
+    """`model(x)`, `self.model(x)`: something that has a name is called itself, by its `forward` too or a method."""
+    name = call.callee.removeprefix("self.")
+    return name.isidentifier() or name.removesuffix(f".{last_part(name)}").isidentifier()
+
+
+def _called(file: SourceFile, site: Site) -> ast.expr | None:
+    """The module that a call runs: `net` of `net(x)`, `net.forward(x)`, and of `net.get_action(x)` if it has that."""
+    func, written = site.call.func, site.record.callee
+    if written.removeprefix("self.").isidentifier() and written != "self.forward":
+        return func
+    if not isinstance(func, ast.Attribute):
+        return None
+    targets = file.project.types.targets(file.path, site.function, written)
+    classes = [file.project.index.class_of(key.path, key.index) for key in targets]
+    own = bool(classes) and all(c is not None and holds_layers(file.project, c) for c in classes)
+    return func.value if own and _RUNS.search(func.attr) else None
 
 
 def _is_module(file: SourceFile, site: Site) -> bool:
     """Whether a module is called that may have parameters: what only pools or scales records nothing by itself."""
-    if not _is_one(file, site, site.call.func):
+    module = _called(file, site)
+    if module is None or not _is_one(file, site, module):
         return False
-    things = file.project.types.things(file.path, site.function, site.record.callee)
+    things = file.project.types.things(file.path, site.function, chain(module))
     return not things or not all(t.kind == "external" and is_without_parameters(t.dotted) for t in things)
 
 
@@ -132,7 +181,8 @@ def _keeps(file: SourceFile, site: Site) -> bool:
     for key in file.project.types.targets(file.path, site.function, site.record.callee):
         body = file.project.body(key.path)
         record = file.project.index.function(key)
-        if body is None or _KEEPS.search("\n".join(body.lines[record.line - 1 : record.end_line])):
+        text = "\n".join(body.lines[record.line - 1 : record.end_line]) if body is not None else ""
+        if not text or _KEEPS.search(text) or (record.name != "forward" and _PUTS_AWAY.search(text)):
             return True
     return False
 
@@ -209,7 +259,11 @@ class _Ways:
         """What draws without a graph: `Categorical(probs).sample()`, `dist.sample()`."""
         if isinstance(node, ast.Call):
             return (self.file.denotes(node.func, self.site) or "").startswith("torch.distributions.")
-        return isinstance(node, ast.Name) and _DISTRIBUTION.search(node.id) is not None
+        if not isinstance(node, ast.Name):
+            return False
+        body = self.file.project.body(self.file.path)
+        made = body.assigned_once(self.site.function, node.id, body.at(node)) if body is not None else None
+        return _DISTRIBUTION.search(node.id) is not None or (isinstance(made, ast.Call) and self._is_distribution(made))
 
     def _is_detached_by(self, call: ast.Call) -> bool:
         """Whether a function of the project detaches the one thing it is given: `to_numpy(action)`."""

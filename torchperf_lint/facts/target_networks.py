@@ -1,4 +1,4 @@
-"""Target networks that a loss goes back through: copies of what is trained, which no optimizer updates.
+"""Target networks, and old policies, that a loss goes back through: copies of what is trained, which no optimizer owns.
 
     target = reward + gamma * q_target(following).max(1)[0]
     loss = F.smooth_l1_loss(q(state).gather(1, action), target)
@@ -19,9 +19,11 @@ from torchperf_lint.patterns import pattern
 
 _TARGET = pattern(
     r"^(?:target|tgt)_(?:\w*(?:net|network|model|critic|actor|policy|q)\w*)$|"
-    r"^(?:\w*(?:net|network|model|critic|actor|policy|mu|q|qf?\d|value))_?(?:target|tgt|targ)$"
+    r"^(?:\w*(?:net|network|model|critic|actor|policy|mu|q|qf?\d|value))_?(?:target|tgt|targ)$|"
+    r"^(?:old|prev|previous)_?(?:actor|policy|pi)\w*$|^(?:actor|policy|pi)_?(?:net_?)?(?:old|prev|previous)$"
 )
 _STOPS = pattern(r"detach|\.data\b|no_grad|inference_mode|set_grad_enabled|stop_gradient")
+_WRITES = r"for \w+, (\w+) in zip\([^)]*\(\), (?:self\.)?{name}\.parameters\(\)\):\s+\1(?:\.data)?\.copy_\("
 _OPTIMIZES = pattern(r"optim|Adam|SGD|RMSprop", 0)
 
 
@@ -48,6 +50,7 @@ def _is_a_copy(project: Project, name: str) -> bool:
     copied = False
     for path, outline in project.index.outlines.items():
         body = project.body(path) if f"{name}." in project.text(path) else None
+        copied = copied or (body is not None and _is_written_into(project.text(path), name))
         for call in outline.calls if body is not None else ():
             node = body.node_of(call) if body is not None else None
             if node is None or not node.args:
@@ -58,3 +61,8 @@ def _is_a_copy(project: Project, name: str) -> bool:
                 given = chain(node.args[0])
                 copied = copied or (given.endswith(".state_dict()") and last_part(given[:-13]) != name)
     return copied
+
+
+def _is_written_into(text: str, name: str) -> bool:
+    """Whether a loop writes the parameters of another network into one of this name."""
+    return ".copy_(" in text and pattern(_WRITES.format(name=name)).search(text) is not None

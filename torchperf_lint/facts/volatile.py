@@ -15,11 +15,14 @@ from typing import NamedTuple
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.loop import EVERY_INPUT
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence
+
+_MOVES = frozenset("cuda to cpu float half long type view unsqueeze contiguous".split())
 
 
 class Fed(NamedTuple):
@@ -45,15 +48,26 @@ def fed_volatile(file: SourceFile) -> Iterator[Fed]:
 def _networks(file: SourceFile, made: Site) -> Iterator[Site]:
     """The calls of networks that are given the variable, directly or by its name."""
     around = file.enclosing(made.function)
-    name = _name_of(around.parents.get(made.call), around.statement(made.call), made.call)
+    moved = _moved(around, made.call)
+    name = _name_of(around.parents.get(moved), around.statement(moved), moved)
     for site in file.calls_among([c for c in file.outline.calls if c.function == made.function]):
         given = [*site.call.args, *(k.value for k in site.call.keywords)]
-        takes = made.call in given or (name and site.start > made.start and name in map(chain, given))
+        takes = moved in given or (name and site.start > made.start and name in map(chain, given))
         called = site.call.func
         if isinstance(called, ast.Attribute) and called.attr == "forward":
             called = called.value
         if takes and file.value(called, site).kind == "module":
             yield site
+
+
+def _moved(around: Enclosing, made: ast.Call) -> ast.Call:
+    """The variable where it has been moved: `Variable(x, volatile=True).cuda()`."""
+    while isinstance(method := around.parents.get(made), ast.Attribute) and method.attr in _MOVES:
+        call = around.parents.get(method)
+        if not isinstance(call, ast.Call):
+            break
+        made = call
+    return made
 
 
 def _name_of(parent: ast.AST | None, statement: ast.stmt | None, made: ast.Call) -> str:
@@ -73,5 +87,7 @@ def _often(file: SourceFile, site: Site) -> Hot | None:
     name = file.outline.functions[site.function].name
     if site.hot is not None or COLD_NAME.search(name) or not file.project.hotness.turns(file.path, site.record.region):
         return site.hot
+    if any(c.function == site.function and last_part(c.callee) == "synchronize" for c in file.outline.calls):
+        return None  # who waits for the device there measures it
     because = f"it runs each turn of a loop of `{name}`"
     return Hot("eval", because, EVERY_INPUT, Confidence.LIKELY, file.path, site.record.line)

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.input_gradients import ForAnInput, for_an_input
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.thrown_graphs import thrown_graphs
+from torchperf_lint.facts.undetached import Undetached, undetached
 from torchperf_lint.facts.unowned_parameters import Unowned, unowned_parameters
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -25,7 +27,10 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     ## What it does
     Flags optimizers that get the parameters of a part of a model (`model.fc.parameters()`) where a training step calls
     the whole, no other optimizer owns the rest, and nothing near says anything about freezing. Also calls of a network
-    whose output is detached at once, `generator(noise).detach()`, where autograd records the call; as info.
+    whose output is detached at once, `generator(noise).detach()`, where autograd records the call; as info. And a
+    discriminator that gets what a generator made, not detached, where the gradients that the backward pass leaves in
+    the generator are zeroed before its optimizer steps. And a backward pass for the gradient of an input, as attacks
+    and style transfer run it, which computes those of all parameters as well.
 
     ## Why it is slow
     Autograd computes what asks for gradients, whoever uses them. The backward pass goes through the whole backbone,
@@ -69,7 +74,8 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             optimizer.step()
     ```
     Where nothing before the backbone is trained, it may run under `torch.no_grad()` as well; and
-    `with torch.no_grad(): fake = generator(noise)` instead of `generator(noise).detach()`.
+    `with torch.no_grad(): fake = generator(noise)` instead of `generator(noise).detach()`. The step of a discriminator
+    takes `discriminator(fake.detach())`; an attack asks for `torch.autograd.grad(loss, x)`.
 
     ## When it is fine
     Where several optimizers share the model, or the rest takes no gradients:
@@ -110,10 +116,10 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     """
 
     code, name, since = "TPL606", "frozen-backbone-still-requires-grad", "0.1.0"
-    triggers = (".parameters()", ".detach()")
+    triggers = (".parameters()", ".detach()", ".zero_grad()", ".backward(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
-        """Yield a finding for each optimizer of a part, and for each graph that is thrown away."""
+        """Yield a finding for each optimizer of a part, each graph and each gradient that is thrown away."""
         del project
         if file.mentions((".parameters()",)):
             for unowned in unowned_parameters(file, _DOTTED):
@@ -121,6 +127,12 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
         if file.mentions((".detach()",)):
             for site, detach, module in thrown_graphs(file):
                 yield self._thrown(file, site, detach, module)
+        if file.mentions(("zero_grad(",)):
+            for through in undetached(file):
+                yield self._through(file, through)
+        if file.mentions(("requires_grad",)):
+            for wanted in for_an_input(file):
+                yield self._for_an_input(file, wanted)
 
     def _unowned(self, file: SourceFile, found: Unowned) -> Finding:
         hot = found.use.hot
@@ -147,6 +159,33 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             instead=f"call `{called}` under `with torch.no_grad():`, which keeps no activations",
             hot=site.hot,
             severity=Severity.INFO,
+            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
+        )
+
+    def _through(self, file: SourceFile, found: Undetached) -> Finding:
+        site = found.site
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"the backward pass on line {found.backward} goes back through `{found.source}` as well, "
+            f"{site.hot.when}, and its gradients are zeroed unused (line {found.zeroed})",
+            instead=f"give `{file.brief(site.call.func)}` what takes no gradients: `{found.given}.detach()`",
+            hot=site.hot,
+            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
+            root_cause=f"{self.code} through {found.source} on line {found.backward}",
+        )
+
+    def _for_an_input(self, file: SourceFile, found: ForAnInput) -> Finding:
+        site = found.site
+        assert site.hot is not None
+        freeze = f"`{found.model}.requires_grad_(False)` before the loop, and `True` behind it"
+        ask = f"ask for that one: `torch.autograd.grad({file.brief(site.receiver or site.call)}, {found.wanted})[0]`"
+        return self.found(
+            site,
+            message=f"this pass computes gradients of all parameters of `{found.model}`, {site.hot.when}, and only "
+            f"that of `{found.wanted}` is used ({'by the optimizer' if found.updated else f'line {found.line}'})",
+            instead=freeze if found.updated else ask,
+            hot=site.hot,
             confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
         )
 

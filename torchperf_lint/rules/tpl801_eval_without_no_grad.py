@@ -119,7 +119,7 @@ class EvalWithoutNoGrad(SourceRule):
     def _in_training(self, file: SourceFile) -> Iterator[tuple[Site, Finding]]:
         for beside in evaluated_in_training(file) if file.mentions((".eval()",)) else ():
             yield beside.site, self._beside(beside)
-        for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ")) else ():
+        for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ", "old", "prev")) else ():
             yield site, self._target(file, site)
         for recorded in recorded_for_nobody(file):
             yield recorded.site, self._detached(file, recorded)
