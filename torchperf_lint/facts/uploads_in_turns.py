@@ -27,13 +27,18 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import DEVICE
+from torchperf_lint.patterns import pattern
 
 _JOINS = JOINS | {"pad_sequence", "pack_sequence", "block_diag"}
 _PLACED = ("tensor", "as_tensor")
-_AROUND = api.DERIVING | {"Variable"}
-"""What may stand between a copy and the list it goes into: methods and calls that give the same data again."""
-_RUNS = frozenset("step backward forward".split())
+_AROUND = api.DERIVING
+"""Methods that may stand between a copy and the list it goes into."""
+_RUNS = pattern(
+    r"\.(?:step|backward|forward|predict\w*|forecast|generate|infer\w*)$|(?:^|[._])(?:model|net|network|policy|envs?)(?:[._]|$)"
+)
 """A turn that steps an environment or runs a network has to be a turn of its own."""
+_ONE_NUMBER = frozenset("sum mean max min item len any all count_nonzero numel prod norm".split())
+"""What gives one number for a turn, whether of the host or not."""
 _Loop = ast.For | ast.ListComp | ast.GeneratorExp
 
 
@@ -92,6 +97,8 @@ def _goes_in_chunks(iterated: ast.expr) -> bool:
 def _gathers(file: SourceFile, site: Site, loop: _Loop) -> bool:
     """Whether what turns copy is put together: in a list that is joined, or row by row."""
     enclosing = file.enclosing(site.function)
+    statement = enclosing.statement(site.call)
+    rows = isinstance(statement, ast.Assign) and _fills_rows(statement, loop)
     inner: ast.AST = site.call
     for node in enclosing.around(site.call):
         if isinstance(node, ast.Call) and last_part(chain(node.func)) == "append" and inner in node.args:
@@ -99,21 +106,19 @@ def _gathers(file: SourceFile, site: Site, loop: _Loop) -> bool:
         if node is loop:
             return isinstance(loop, ast.ListComp | ast.GeneratorExp) and _comprehension_joined(file, site, loop)
         if isinstance(node, ast.Assign):
-            return _fills_rows(node, loop) or _named_and_gathered(file, site, node, loop)
+            return rows or _named_and_gathered(file, site, node, loop)
         if isinstance(node, ast.stmt):
             return False
-        if isinstance(node, ast.Call) and not _gives_the_same(node) and not _is_torchs(file, site, node):
+        called = last_part(chain(node.func)) if isinstance(node, ast.Call) else ""
+        passes = JOINS | {"Variable"} if isinstance(node, ast.Call) and inner in node.args else _AROUND
+        if called and called not in passes and not (rows and _is_torchs(file, site, node)):
             return False
         inner = node
     return False
 
 
-def _gives_the_same(call: ast.Call) -> bool:
-    return last_part(chain(call.func)) in _AROUND
-
-
-def _is_torchs(file: SourceFile, site: Site, call: ast.Call) -> bool:
-    return api.is_torchs_own(file.denotes(call.func, site) or "")
+def _is_torchs(file: SourceFile, site: Site, call: ast.AST) -> bool:
+    return isinstance(call, ast.Call) and api.is_torchs_own(file.denotes(call.func, site) or "")
 
 
 def _is_joined(file: SourceFile, site: Site, gathered: ast.expr) -> bool:
@@ -151,7 +156,7 @@ def _named_and_gathered(file: SourceFile, site: Site, statement: ast.Assign, loo
         if not isinstance(node, ast.Call) or last_part(chain(node.func)) != "append" or len(node.args) != 1:
             continue
         given = node.args[0]
-        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and _gives_the_same(given):
+        while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _AROUND:
             given = given.func.value
         if isinstance(given, ast.Name) and given.id in names and isinstance(node.func, ast.Attribute):
             return _is_joined(file, site, node.func.value)
@@ -187,13 +192,16 @@ def _is_of_the_turn(made: ast.Call, loop: _Loop) -> bool:
     nodes = list(ast.walk(loop))
     if made not in nodes or not made.args:
         return False
+    data = made.args[0]
+    if isinstance(data, ast.Call) and last_part(chain(data.func)) in _ONE_NUMBER:
+        return False
     bound = names_of(_head(loop)[0]) | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(made.args[0]))
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(data))
 
 
 def _runs_something(file: SourceFile, site: Site, loop: _Loop) -> bool:
     """Whether a turn runs a network or steps an environment."""
     calls = [node for node in ast.walk(loop) if isinstance(node, ast.Call)]
-    if any(isinstance(call.func, ast.Attribute) and call.func.attr in _RUNS for call in calls):
+    if any(_RUNS.search(chain(call.func)) for call in calls):
         return True
     return any(file.value(call.func, site).kind == "module" for call in calls)
