@@ -145,7 +145,8 @@ def _fills_rows(statement: ast.Assign, loop: _Loop) -> bool:
         index = subscript.slice
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         if any(isinstance(part, ast.Name) and part.id in variables for part in parts):
-            return isinstance(_head(loop)[1], ast.Call) and chain(_head(loop)[1].func) in ("range", "enumerate")  # type: ignore[attr-defined]
+            iterated = _head(loop)[1]
+            return isinstance(iterated, ast.Call) and chain(iterated.func) in ("range", "enumerate")
     return False
 
 

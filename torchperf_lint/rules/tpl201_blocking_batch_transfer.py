@@ -165,7 +165,7 @@ class BlockingBatchTransfer(SourceRule):
         because = f"made on the host by `{upload.factory}`, from what each turn of the loop takes (line {upload.line})"
         return self.found(
             site,
-            message=f"`{file.brief(site.call)}` makes a copy of its own in each turn of the loop on line {upload.line}, "
+            message=f"`{file.brief(site.call)}` makes a copy of its own in each turn of the loop on line {upload.line} "
             f"and waits for each, {site.hot.when}",
             instead="put the pieces together on the host and copy them once: "
             "`torch.from_numpy(np.stack(pieces)).to(device)`; what differs in length, padded or with `np.concatenate`",

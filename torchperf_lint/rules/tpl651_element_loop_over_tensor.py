@@ -173,8 +173,8 @@ class ElementLoopOverTensor(SourceRule):
         hot, whole = found.spot.hot, file.brief(found.whole)
         return self.found(
             found.spot,
-            message=f"the loop writes shifted slices into `{whole}` one by one, with kernels for each, and for each the "
-            f"backward pass copies the gradient of all of `{whole}`, {hot.when}",
+            message=f"the loop writes shifted slices into `{whole}` one by one, with kernels for each, and for each "
+            f"the backward pass copies the gradient of all of `{whole}`, {hot.when}",
             instead="hold all shifts in one view, `F.pad(x, (n - 1, 0)).unfold(-1, x.size(-1), 1)` (the largest shift "
             "first); or gather the slices in a list and `torch.stack` them once",
             value=found.value,
