@@ -126,7 +126,7 @@ class LoaderWithoutWorkers(SourceRule):
             message=f"`{file.brief(read.spot.expression)}` makes each sample in the loop's own process, {read.work}, "
             f"while the device waits, {hot.when}",
             instead=f"fetch ahead: `for sample in DataLoader({read.data}, batch_size=None, num_workers=4)` gives the "
-            "same samples in the same order, one by one",
+            "same samples in the same order, one by one, arrays as tensors",
             hot=hot,
             severity=Severity.WARNING if hot.kind == "step" else Severity.INFO,
             confidence=Confidence.POSSIBLE if hot.optional else Confidence.LIKELY,
