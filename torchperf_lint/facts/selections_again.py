@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.enclosing import Enclosing
-from torchperf_lint.facts.selections import LOAD, Selection
+from torchperf_lint.facts.selections import INDICES, LOAD, Selection
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 _RESULTS = pattern(
@@ -15,20 +16,32 @@ _RESULTS = pattern(
     re.IGNORECASE,
 )
 """Functions that turn outputs into what a user gets; the size of that is read in the end."""
+_SEARCHES = (LOAD, INDICES)
 
 
 def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
-    """Whether the same mask selects from something else beside; of what is shown to a user that is left alone."""
+    """Whether the same mask selects from something else beside, or is searched for its elements once more:
+    `x[mask.nonzero()]`, then `y[mask]`. Of what is shown to a user that is left alone."""
     spot = selection.spot
-    if selection.form != LOAD or _RESULTS.search(spot.file.outline.functions[spot.function].qualname):
+    if selection.form not in _SEARCHES or _RESULTS.search(spot.file.outline.functions[spot.function].qualname):
+        return False
+    if selection.form == INDICES and _is_written(selection):
         return False
     return any(
         other is not selection
-        and other.form == LOAD
+        and other.form in _SEARCHES
         and (other.spot.function, other.key) == (spot.function, selection.key)
         and together(selection, other)
         for other in found
     )
+
+
+def _is_written(selection: Selection) -> bool:
+    """Whether the function writes into what the mask is made of: another search finds other elements."""
+    names = names_of(selection.mask)
+    stores = selection.spot.file.enclosing(selection.spot.function).of_kinds((ast.Subscript,))
+    written = (n.value for n in stores if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
+    return any(isinstance(whole, ast.Name) and whole.id in names for whole in written)
 
 
 def together(one: Selection, other: Selection) -> bool:

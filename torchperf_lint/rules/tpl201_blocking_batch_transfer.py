@@ -18,6 +18,7 @@ from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.uploads_in_turns import UploadInTurns, uploads_in_turns
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -37,7 +38,8 @@ class BlockingBatchTransfer(SourceRule):
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
     every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
     on the host first, `torch.cat([views[0], views[1]])`. Where the loader is known and not pinned, the finding says so
-    and points at it: the two belong together.
+    and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
+    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -104,7 +106,7 @@ class BlockingBatchTransfer(SourceRule):
     """
 
     code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type(")
+    triggers = (".to(", ".cuda(", ".type(", "device=")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -118,6 +120,8 @@ class BlockingBatchTransfer(SourceRule):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
                 yield self._copy_of_joined(file, site, joined)
+        for upload in uploads_in_turns(file):
+            yield self._copy_of_one(file, upload)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
@@ -152,6 +156,24 @@ class BlockingBatchTransfer(SourceRule):
             value=tensor(HOST, because, Confidence.LIKELY),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+        )
+
+    def _copy_of_one(self, file: SourceFile, upload: UploadInTurns) -> Finding:
+        site = upload.site
+        assert site.hot is not None
+        mild = site.hot.optional or site.hot.kind == "eval"
+        because = f"made on the host by `{upload.factory}`, from what each turn of the loop takes (line {upload.line})"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` makes a copy of its own in each turn of the loop on line {upload.line} "
+            f"and waits for each, {site.hot.when}",
+            instead="put the pieces together on the host and copy them once: "
+            "`torch.from_numpy(np.stack(pieces)).to(device)`; what differs in length, padded or with `np.concatenate`",
+            value=tensor(HOST, because, Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if mild else Severity.WARNING,
+            confidence=Confidence.POSSIBLE if site.hot.optional else None,
+            root_cause=f"{self.code} pieces copied in the loop on line {upload.line} of function {site.function}",
         )
 
 

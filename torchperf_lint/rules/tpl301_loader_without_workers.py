@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_waits, silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.datasets import data_of, held, item_work
+from torchperf_lint.facts.indexed_data_sets import IndexedDataSet, indexed_data_sets
 from torchperf_lint.facts.loaders import LoaderUse
 from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
@@ -22,6 +23,8 @@ class LoaderWithoutWorkers(SourceRule):
     Flags `DataLoader(...)` whose `num_workers` is absent or 0, where a training loop iterates it and the data set is
     known to do real work for each item: it opens or decodes files, transforms images, tokenises. Evaluation loops
     alone make it info. Where nothing is known about the data set, the finding is `possible` and not shown by default.
+    Also loops that have no loader at all and take each sample by its index, `for i in range(len(dataset))`, before
+    they run a model on it.
 
     ## Why it is slow
     Without workers every item is read, decoded and collated in the training process, between two steps, while the
@@ -88,7 +91,7 @@ class LoaderWithoutWorkers(SourceRule):
     """
 
     code, name, since = "TPL301", "loader-without-workers", "0.1.0"
-    triggers = ("DataLoader", "Loader(")
+    triggers = ("DataLoader", "Loader(", "range(len(")
     probes = ("loader",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -101,6 +104,8 @@ class LoaderWithoutWorkers(SourceRule):
             uses = project.loaders.uses((file.path, *site.start))
             if uses:
                 yield from self._judged(file, project, site, uses)
+        for read in indexed_data_sets(file) if file.mentions(("range(len(",)) else ():
+            yield self._by_index(file, read)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the loader made at the line was, and how long the loop waited for it; needs no device."""
@@ -113,6 +118,19 @@ class LoaderWithoutWorkers(SourceRule):
         if all(loader.workers for loader in read):
             return Verdict(Outcome.REFUTED, f"it ran with {read[0].workers} workers")
         return by_waits(run, (loader for loader in read if not loader.workers), "no workers")
+
+    def _by_index(self, file: SourceFile, read: IndexedDataSet) -> Finding:
+        hot = read.spot.hot
+        return self.found(
+            read.spot,
+            message=f"`{file.brief(read.spot.expression)}` makes each sample in the loop's own process, {read.work}, "
+            f"while the device waits, {hot.when}",
+            instead=f"fetch ahead: `for sample in DataLoader({read.data}, batch_size=None, num_workers=4)` gives the "
+            "same samples in the same order, one by one, arrays as tensors",
+            hot=hot,
+            severity=Severity.WARNING if hot.kind == "step" else Severity.INFO,
+            confidence=Confidence.POSSIBLE if hot.optional else Confidence.LIKELY,
+        )
 
     def _judged(self, file: SourceFile, project: Project, site: Site, uses: list[LoaderUse]) -> Iterator[Finding]:
         if held(project.values, site.call, site.frame) is not None:

@@ -11,6 +11,7 @@ from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.taken_apart import TakenApart, taken_apart
@@ -28,7 +29,8 @@ class ElementLoopOverTensor(SourceRule):
     which slices do at once. Where a turn runs a module, needs the turn before it, or works on
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
-    host has, in a loop over something the host has.
+    host has, in a loop over something the host has; and volumes that are filled slice by slice with shifted tensors,
+    `cost[:, :, i, :, i:] = x[..., i:]`.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -122,6 +124,9 @@ class ElementLoopOverTensor(SourceRule):
         for found_up in counted_up(file):
             if not any(outer in told for outer in _around(file, found_up.spot)):
                 yield self._counted_up(file, found_up)
+        for shifted in shifted_slices(file) if file.mentions((" in range(",)) else ():
+            if not any(outer in told for outer in _around(file, shifted.spot)):
+                yield self._shifted(file, shifted)
 
     def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
         doubtful = found.doubt is not None or spot.hot.optional
@@ -158,6 +163,20 @@ class ElementLoopOverTensor(SourceRule):
             message=f"a number is added to one element of `{whole}` in each turn of the loop on line {found.line}, "
             f"with kernels of its own, {hot.when}",
             instead=f"count in a Python list, add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
+            value=found.value,
+            hot=hot,
+            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
+
+    def _shifted(self, file: SourceFile, found: ShiftedSlices) -> Finding:
+        hot, whole = found.spot.hot, file.brief(found.whole)
+        return self.found(
+            found.spot,
+            message=f"the loop writes shifted slices into `{whole}` one by one, with kernels for each, and for each "
+            f"the backward pass copies the gradient of all of `{whole}`, {hot.when}",
+            instead="hold all shifts in one view, `F.pad(x, (n - 1, 0)).unfold(-1, x.size(-1), 1)` (the largest shift "
+            "first); or gather the slices in a list and `torch.stack` them once",
             value=found.value,
             hot=hot,
             severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
