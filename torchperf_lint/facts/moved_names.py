@@ -135,10 +135,9 @@ def _is_moved(values: Values, name: str, frame: Frame, body: Body) -> bool:
 def _handed_to_be_moved(values: Values, frame: Frame, body: Body) -> set[str]:
     """The names that a function hands to another, which moves them: `run_on(model, x)`, with `x.to(device)` there."""
     found: set[str] = set()
-    for call in values.index.outlines[frame.path].calls:
-        if call.function == frame.function:
-            node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
-            found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
+    for call in values.index.calls_in(FunctionKey(frame.path, frame.function)):
+        node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
+        found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
     return found
 
 
@@ -166,7 +165,7 @@ def _mover(values: Values, callee: str, frame: Frame) -> FunctionKey | None:
 
 def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
     """The names of a function that it moves to a device, and those that these are taken out of."""
-    calls = [call for call in values.index.outlines[frame.path].calls if call.function == frame.function]
+    calls = values.index.calls_in(FunctionKey(frame.path, frame.function))
     called = {call.callee for call in calls}
     found: set[str] = set()
     moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
