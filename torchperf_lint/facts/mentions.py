@@ -101,8 +101,8 @@ class Names:
 
     def _is_made_in_a_block(self, name: str) -> bool:
         """Whether a name is bound to an object in a block, `if args.ema: ema = Average(model)`, of a known class."""
-        made = self._made_in_blocks.get(name, ())
-        return any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
+        made = self._made_in_blocks.get(name)
+        return made is not None and any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
 
     def chain(self, node: ast.expr) -> str:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""

@@ -17,7 +17,7 @@ from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.syntax import blocks_of
 from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -181,7 +181,10 @@ def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
 
 def _prefetched(function: ast.AST | None) -> list[tuple[int, int]]:
     """The lines of branches that only run where no prefetcher has moved the batch: `if not args.prefetcher:`."""
-    tests = (node for node in nodes_of(function) if isinstance(node, ast.If)) if function is not None else ()
+    blocks = [function] if function is not None else []
+    for node in blocks:
+        blocks += blocks_of(node)
+    tests = (node for node in blocks if isinstance(node, ast.If))
     return [(t.body[0].lineno, t.body[-1].end_lineno or 0) for t in tests if _PREFETCHED.search(ast.unparse(t.test))]
 
 
