@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torchperf_lint.spans import Place
+if TYPE_CHECKING:
+    from torchperf_lint.spans import Place
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.answering import BetweenCalls
 from torchperf_lint.model import Location
-from torchperf_lint.spans import Sample
-from torchperf_lint.window import Window
+
+if TYPE_CHECKING:
+    from torchperf_lint.answering import BetweenCalls
+    from torchperf_lint.spans import Sample
+    from torchperf_lint.window import Window
 
 HOT_SHARE = 0.5
 """An event happens "every step" when at least half of the steps (or batches) have it."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from torchperf_lint.bounds import Phase
-from torchperf_lint.events import RawRun
-from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Diagnosis, Report
+
+if TYPE_CHECKING:
+    from torchperf_lint.bounds import Phase
+    from torchperf_lint.events import RawRun
+    from torchperf_lint.evidence import Event, Evidence
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from torchperf_lint.bounds import DEFAULT
 from torchperf_lint.evidence import Evidence, Rank, Spread
@@ -84,7 +83,7 @@ def latest(ranks: Sequence[Rank]) -> Late | None:
     if not gains:
         return None
     phase = max(gains, key=lambda phase: gains[phase])
-    by = alone(late) - median([alone(rank) for rank in others])
+    by = alone(late) - _median([alone(rank) for rank in others])
     return Late(late, by, phase, late.alone_ms[phase], _middle(others, phase))
 
 
@@ -103,16 +102,16 @@ def turns(run: Evidence) -> Turns | None:
     for step in common:
         spent = [sum(rank.single_steps[step].get(phase, 0.0) for phase in PHASES) for rank in ranks]
         last = max(range(len(ranks)), key=lambda index: spent[index])
-        by = spent[last] - median(_without(spent, last))
+        by = spent[last] - _median(_without(spent, last))
         if by < least:
             continue
         late[last] = late.get(last, 0) + 1
         behind.append(by)
         for phase in PHASES:
             each = [rank.single_steps[step].get(phase, 0.0) for rank in ranks]
-            gains[phase] += each[last] - median(_without(each, last))
+            gains[phase] += each[last] - _median(_without(each, last))
     most = max(gains, key=lambda phase: gains[phase]) if behind else None
-    return Turns(len(common), late, median(behind) if behind else None, most)
+    return Turns(len(common), late, _median(behind) if behind else None, most)
 
 
 def alone(rank: Rank) -> float:
@@ -124,7 +123,7 @@ def together(ranks: Iterable[Rank]) -> float | None:
     """Median over ranks of the time in backward and in collectives, in ms per step; None where one has no figure."""
     ms = [sum(rank.together_ms.values()) if rank.together_ms else None for rank in ranks]
     known = [one for one in ms if one is not None]
-    return median(known) if known and len(known) == len(ms) else None
+    return _median(known) if known and len(known) == len(ms) else None
 
 
 def named(rank: Rank) -> str:
@@ -134,7 +133,7 @@ def named(rank: Rank) -> str:
 
 
 def _middle(ranks: Sequence[Rank], phase: str) -> float:
-    return median([rank.alone_ms.get(phase, 0.0) for rank in ranks])
+    return _median([rank.alone_ms.get(phase, 0.0) for rank in ranks])
 
 
 def _without(values: Sequence[float], index: int) -> list[float]:
@@ -145,3 +144,9 @@ def late_phases(run: Evidence) -> dict[int, str]:
     """Index of the rank that is late in general -> the phase it is late in; empty where none is."""
     late = straggler(run.ranks, run.step_ms)
     return {run.ranks.index(late.rank): late.phase} if late is not None else {}
+
+
+def _median(values: Sequence[float]) -> float:
+    from statistics import median  # brings decimals and random numbers with it, for nothing where no run is judged
+
+    return median(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -52,6 +51,8 @@ def changed_sources(run: Evidence, root: Path) -> tuple[str, ...]:
 
 def digest_of(path: Path) -> str | None:
     """SHA-256 of a file, hexadecimal; None where it cannot be read."""
+    import hashlib  # brings OpenSSL with it, for nothing where no run is judged
+
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -6,13 +6,15 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from torchperf_lint.errors import UsageError
 from torchperf_lint.options import OPTIONS, Option
 from torchperf_lint.reporters import formats
-from torchperf_lint.runtime.request import Target, split
 from torchperf_lint.settings import Settings
+
+if TYPE_CHECKING:
+    from torchperf_lint.runtime.request import Target
 
 _DESCRIPTION = """\
 Finds what makes PyTorch code slow: says why the value is a tensor, why the line is hot, and what to write instead.
@@ -164,6 +166,8 @@ def take_runtime(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> t
     """
     if "--runtime" not in arguments:
         return None
+    from torchperf_lint.runtime.request import Target, split
+
     takes_value = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
     ours, target = split(arguments, takes_value)
     if "--runtime" not in ours:

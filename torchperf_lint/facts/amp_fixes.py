@@ -16,7 +16,6 @@ from torchperf_lint.errors import CannotFix
 from torchperf_lint.facts import importing
 from torchperf_lint.facts.amp import Legacy
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of, made
 from torchperf_lint.model import Edit, Fix, Safety
 from torchperf_lint.patterns import pattern
@@ -68,18 +67,16 @@ def _arguments(edit: Editor, use: Legacy, named: ast.expr) -> Iterator[Edit]:
     call = use.call if use.call is not None else _parent(use)
     if not isinstance(call, ast.Call):
         raise CannotFix("what calls it later would have to say the device")
-    node, skipped = edit.node(call), int(use.call is None)  # `partial(autocast, enabled=flag)`
-    assert isinstance(node, cst.Call)
+    skipped = int(use.call is None)  # `partial(autocast, enabled=flag)`
     given = call.args[skipped:] if use.name == "autocast" else []
     if any(isinstance(argument, ast.Starred) for argument in given) or len(given) > len(_CONTEXT):
         raise CannotFix("unpacked arguments may be of any order")
     names = [f"{name}=" for name, _ in zip(_CONTEXT, given, strict=False)]
-    arguments, device = node.args[skipped:], f'"{use.device}"'
+    arguments, device = edit.arguments(call).items[skipped:], f'"{use.device}"'
     if not arguments:
         end = edit.span(named)[1] if skipped else edit.span(call)[1] - 1
         yield Edit(end, end, f", {device}" if skipped else device)
-    for index, argument in enumerate(arguments):
-        start = edit.span(argument)[0]
+    for index, (start, _) in enumerate(arguments):
         text = names[index] if index < len(names) else ""
         text = f"{device}{_separator(edit, start)}{text}" if index == 0 else text
         if text:

@@ -71,7 +71,7 @@ def _is_in_a_block(index: Index, key: FunctionKey) -> bool:
 def _asks(index: Index, key: FunctionKey, function: Function) -> int | None:
     """The first line that asks for gradients, where an input is made to have some and no optimizer uses them."""
     outline = index.outlines[key.path]
-    own = [call for call in outline.calls if call.function == key.index]
+    own = index.calls_in(key)
     if any(_STEPS.search(call.callee) for call in own):
         return None
     told = any(last_part(call.callee) == "requires_grad_" for call in own) or any(

@@ -202,6 +202,8 @@ class Body:
                 continue
             if isinstance(current, ast.Attribute):
                 uses.setdefault(chain(current.value), []).append((current.attr, current.lineno))
+                if type(current.value) in LEAVES:
+                    continue
             elif isinstance(current, ast.YieldFrom):
                 self._passed_on.setdefault(function, set()).add(chain(current.value))
             elif isinstance(current, ast.Call):

@@ -61,7 +61,7 @@ def call_role(index: Index, cls: Thing) -> Role | None:
 
 def _hands_on(index: Index, key: FunctionKey) -> bool:
     """Whether `__call__` wraps the one of a base, which has a pass of its own, in what an option may ask for."""
-    return any(c.callee == "super().__call__" for c in index.outlines[key.path].calls if c.function == key.index)
+    return any(c.callee == "super().__call__" for c in index.calls_in(key))
 
 
 def _is_built(index: Index, name: str) -> bool:

@@ -25,7 +25,7 @@ def clipping_role(index: Index, key: FunctionKey) -> Role | None:
     name = index.function(key).name
     if WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
         return None
-    own = [call for call in index.outlines[key.path].calls if call.function == key.index]
+    own = index.calls_in(key)
     given = index.function(key).parameters[index.function(key).bound :]
     if _BY_NAME.search(name) and given and _OF_PARAMETERS.search(given[0].name):
         return Role("update", _NAMED, "every optimizer step", Confidence.LIKELY)

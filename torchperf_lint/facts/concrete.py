@@ -1,7 +1,7 @@
 """libcst, imported when something of it is first asked for.
 
-Most files hold nothing to report: what they need is Python's own trees, and importing libcst would be a good part of
-the time that such a run takes.
+Most files hold nothing to report, or nothing but calls, whose edits Python's own trees can place: importing libcst
+would be a good part of the time that such a run takes.
 """
 
 from __future__ import annotations

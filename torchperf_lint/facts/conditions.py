@@ -17,6 +17,8 @@ _ACCUMULATES = pattern(r"accum", re.IGNORECASE)
 
 def words(node: ast.expr) -> str:
     """A test as written, for messages."""
+    if isinstance(node, ast.Name):  # the target of most loops
+        return node.id
     try:
         written = ast.unparse(node)
         return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written

@@ -239,8 +239,7 @@ def _work_of(values: Values, thing: Thing) -> str | None:
 
 
 def _heavy_call(values: Values, key: FunctionKey, depth: int) -> str | None:
-    outline = values.index.outlines[key.path]
-    calls = [call for call in outline.calls if call.function == key.index]
+    calls = values.index.calls_in(key)
     for call in calls:
         things = values.types.things(key.path, key.index, call.callee)
         # `Dataset().transform` is only what nobody knows: an attribute that the base class might have.

@@ -11,6 +11,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
 from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.syntax import LEAVES, children_of
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
@@ -47,7 +48,7 @@ def decisive_names(body: Sequence[ast.stmt], indices: bool = True) -> set[str]:
         if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             searched.update(_values_in(*node.comparators))
         made_of += _made_of(node)
-        stack += ast.iter_child_nodes(node)
+        stack += [child for child in children_of(node) if type(child) not in LEAVES]
     for _ in range(_ROUNDS):
         found.update(
             n for made in made_of if made.targets & (searched | found if made.whole else found) for n in made.of
@@ -145,7 +146,7 @@ def _values_in(*nodes: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             stack.append(node.left)
         elif not asks_about(node):
-            stack += ast.iter_child_nodes(node)
+            stack += children_of(node)
 
 
 def asks_about(node: ast.AST) -> bool:

@@ -16,10 +16,11 @@ import ast
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
 from torchperf_lint.errors import CannotCheck, CannotFix
 from torchperf_lint.facts import listing
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place, SourceFile
@@ -33,6 +34,9 @@ _Kind = TypeVar("_Kind", bound="cst.CSTNode")
 _NEWLINE = pattern(r"\r\n|\r|\n")
 _CLOSING = pattern(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\)")
 _OPENING = pattern(r"(?:[ \t\f\r\n]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*\(")
+_SEPARATORS = pattern(r"(?:[ \t\f\r\n,]|\\(?:\r\n|\r|\n)|\#[^\r\n]*)*")
+_WITH_PARENTHESES = (ast.Tuple, ast.GeneratorExp, ast.Starred, ast.Slice)
+"""Expressions that `ast` counts their parentheses into, or that libcst does not call expressions."""
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Dict, ast.Set, ast.ListComp)
 
 
@@ -75,8 +79,15 @@ class Editor:
 
     def span(self, node: Node) -> tuple[int, int]:
         """Start and end of a node as offsets, without the parentheses around it. Raises CannotFix in an f-string."""
-        start, end = self.unit.span(self._checked(node))
+        start, end = self.file.span(node) if self._is_plain(node) else self.unit.span(self._checked(node))
         return self.offset(start), self.offset(end)
+
+    def _is_plain(self, node: Node) -> TypeGuard[ast.expr]:
+        """Whether `ast` says exactly where an expression of the function stands: most need no libcst."""
+        if not isinstance(node, ast.expr) or isinstance(node, _WITH_PARENTHESES):
+            return False
+        around = self.file.enclosing(self.function)
+        return node in around.parents and not any(isinstance(n, ast.JoinedStr) for n in around.ancestors(node))
 
     def source(self, node: Node) -> str:
         """The text of a node as it stands in the file, without the parentheses around it."""
@@ -134,18 +145,28 @@ class Editor:
         """
         return Edit(*self.span(node), text)
 
-    def unwrap(self, call: ast.Call | cst.Call) -> Edit:
+    def unwrap(self, call: ast.Call) -> Edit:
         """Make a method call its receiver: `loss.item()` becomes `loss`, `(a + b).item()` becomes `(a + b)`."""
-        node = self._call(call)
-        if not isinstance(node.func, cst.Attribute):
+        end = self.span(call)[1]
+        if not isinstance(call.func, ast.Attribute):
             raise CannotFix("it is no method call")
-        start, end = self.outer_end(node.func.value), self.span(node)[1]
-        return self._deleted(start, end)
+        return self._deleted(self._behind_parentheses(call.func.value, end), end)
 
-    def rename_method(self, call: ast.Call | cst.Call, text: str) -> Edit:
+    def rename_method(self, call: ast.Call, text: str) -> Edit:
         """Put `text` in place of the method's name: with `detach`, `loss.item()` becomes `loss.detach()`."""
-        node = self._call(call)
-        return self.replace(node.func.attr if isinstance(node.func, cst.Attribute) else node.func, text)
+        start, end = self.span(call.func)
+        if isinstance(call.func, ast.Attribute):
+            start = end - len(call.func.attr)
+            if self.text[start:end] != call.func.attr:
+                raise CannotFix("its name is written in other letters")
+        return Edit(start, end, text)
+
+    def _behind_parentheses(self, node: ast.expr, limit: int) -> int:
+        """Where an expression ends, with all parentheses that are closed behind it and before `limit`."""
+        end = self.offset(self.file.span(node)[1])
+        while (closing := _CLOSING.match(self.text, end, limit)) is not None:
+            end = closing.end()
+        return end
 
     def outer_end(self, node: Node) -> int:
         """Where a node ends, the parentheses around it included."""
@@ -160,58 +181,59 @@ class Editor:
 
     # -- arguments of calls ----------------------------------------------------------------------------
 
-    def set_keyword(self, call: ast.Call | cst.Call, name: str, value: str) -> list[Edit]:
+    def set_keyword(self, call: ast.Call, name: str, value: str) -> list[Edit]:
         """Pass a keyword argument, in place of its present value where it is passed by keyword already.
 
         `f(a)` becomes `f(a, name=value)`; comments, trailing commas and one argument a line are kept as they are.
         """
-        node = self._call(call)
-        for argument in node.args:
-            if argument.keyword is not None and argument.keyword.value == name:
-                return [self.replace(argument.value, value)]
-        return self._arguments(node).add(f"{name}{self._equals(node)}{value}")
+        present = keyword(call, name)
+        if present is not None:
+            return [self.replace(present, value)]
+        listed = self.arguments(call)
+        return listed.add(f"{name}{self._equals(call, listed)}{value}")
 
-    def _equals(self, call: cst.Call) -> str:
+    def _equals(self, call: ast.Call, listed: listing.Listing) -> str:
         """How the call writes `=` behind a keyword: most put no blanks around it."""
-        signs = {self.text[self.span(a.keyword)[1] : self.span(a.value)[0]] for a in call.args if a.keyword is not None}
+        signs = set()
+        for given, (start, _) in zip(_given(call), listed.items, strict=True):
+            if isinstance(given, ast.keyword) and given.arg is not None:
+                signs.add(self.text[start + len(given.arg) : self.offset(self.file.start(given.value))])
         return " = " if signs == {" = "} else "="
 
-    def set_argument(self, call: ast.Call | cst.Call, name: str, position: int, value: str) -> list[Edit]:
+    def set_argument(self, call: ast.Call, name: str, position: int, value: str) -> list[Edit]:
         """The same for what may also be passed by position (0-based). Raises CannotFix behind an unpacked `*args`."""
-        node = self._call(call)
-        plain = [argument for argument in node.args if argument.keyword is None and not argument.star]
-        if any(argument.star == "*" for argument in node.args):
+        if any(isinstance(argument, ast.Starred) for argument in call.args):
             raise CannotFix("unpacked arguments may pass it already")
-        return (
-            [self.replace(plain[position].value, value)]
-            if len(plain) > position
-            else self.set_keyword(node, name, value)
-        )
+        if len(call.args) > position:
+            return [self.replace(call.args[position], value)]
+        return self.set_keyword(call, name, value)
 
-    def drop_argument(self, call: ast.Call | cst.Call, which: str | int) -> list[Edit]:
+    def drop_argument(self, call: ast.Call, which: str | int) -> list[Edit]:
         """Take an argument out, by keyword or 0-based position, with its comma; comments stay."""
-        node = self._call(call)
-        for index, argument in enumerate(node.args):
-            name = argument.keyword.value if argument.keyword is not None else index
-            if name == which and not argument.star:
-                return self._arguments(node).drop(index)
+        for index, given in enumerate(_given(call)):
+            name = given.arg if isinstance(given, ast.keyword) else index
+            if name == which and not isinstance(given, ast.Starred):
+                return self.arguments(call).drop(index)
         raise CannotFix(f"there is no argument {which}")
 
-    def _arguments(self, node: cst.Call) -> listing.Listing:
-        end = self.span(node)[1]
-        opening = _OPENING.match(self.text, self.outer_end(node.func))
+    def arguments(self, call: ast.Call) -> listing.Listing:
+        """The arguments of a call, as they stand in its parentheses. Raises CannotFix for `f(x for x in y)`."""
+        end = self.span(call)[1]
+        opening = _OPENING.match(self.text, self._behind_parentheses(call.func, end))
         if opening is None:
-            raise CannotFix("a parenthesis is not where libcst has it")
-        if len(node.args) == 1 and isinstance(node.args[0].value, cst.GeneratorExp):
+            raise CannotFix("a parenthesis is not where it should be")
+        values = [given.value if isinstance(given, ast.keyword) else given for given in _given(call)]
+        if len(values) == 1 and isinstance(values[0], ast.GeneratorExp):
             raise CannotFix("a lone generator expression would need parentheses")
-        spans = tuple(self.span(argument) for argument in node.args)
-        return listing.Listing(self.text, spans, opening.end(), end - 1)
+        spans, behind = [], opening.end()
+        for value in values:
+            start, behind = self._over_separators(behind), self._behind_parentheses(value, end - 1)
+            spans.append((start, behind))
+        return listing.Listing(self.text, tuple(spans), opening.end(), end - 1)
 
-    def _call(self, call: ast.Call | cst.Call) -> cst.Call:
-        node = self._checked(call)
-        if not isinstance(node, cst.Call):
-            raise CannotFix("it is no call")
-        return node
+    def _over_separators(self, offset: int) -> int:
+        found = _SEPARATORS.match(self.text, offset)
+        return found.end() if found else offset
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -343,6 +365,11 @@ class Editor:
                 raise CannotFix("it is inside an f-string")
             current = self.unit.parents.get(current)
         return found
+
+
+def _given(call: ast.Call) -> list[ast.expr | ast.keyword]:
+    """What a call is given, as it is written: `f(a, k=b, *c)`."""
+    return sorted([*call.args, *call.keywords], key=lambda given: (given.lineno, given.col_offset))
 
 
 def _is(found: cst.CSTNode, node: ast.expr) -> bool:

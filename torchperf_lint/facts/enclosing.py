@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
+from typing import TypeAlias
 
 from torchperf_lint.facts.syntax import LEAVES, children_of
 
@@ -13,6 +15,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LATER = (ast.IfExp, ast.BoolOp, ast.Lambda, *_COMPREHENSIONS)
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _WITH_BLOCKS = (ast.mod, ast.stmt, ast.ExceptHandler, ast.match_case)
+_Placed: TypeAlias = tuple[int, int, int, ast.AST]
+"""Line, column and number, which no two nodes share, and the node."""
 _NOWHERE: tuple[Sequence[ast.stmt], int] = ((), 0)
 
 
@@ -21,6 +25,7 @@ class Enclosing:
 
     def __init__(self, node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.top = node
+        self._in_order: dict[type[ast.AST], list[_Placed]] = {}
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -47,9 +52,18 @@ class Enclosing:
 
     def of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
         """The statements and expressions of some types, in the order of their starts."""
-        found = [numbered for kind in kinds for numbered in self._by_kind.get(kind, ())]
-        found.sort(key=lambda pair: (pair[1].lineno, pair[1].col_offset, pair[0]))  # type: ignore[attr-defined]
-        return [node for _, node in found]
+        found = [part for part in map(self._of_kind, kinds) if part]
+        if not found:
+            return []
+        in_order = found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
+        return [placed[-1] for placed in in_order]
+
+    def _of_kind(self, kind: type[ast.AST]) -> list[_Placed]:
+        """The nodes of one type in the order of their starts: the same are asked for by several rules."""
+        if kind not in self._in_order:
+            nodes = self._by_kind.get(kind, ())
+            self._in_order[kind] = sorted((node.lineno, node.col_offset, number, node) for number, node in nodes)  # type: ignore[attr-defined]
+        return self._in_order[kind]
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """What stands around a node, from the inside out, statements and their blocks too."""

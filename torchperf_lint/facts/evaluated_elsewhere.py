@@ -105,10 +105,9 @@ def _by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[str,
 
 def _said(project: Project, key: FunctionKey, model: str, before: int) -> tuple[str, int] | None:
     """The last `model.eval()` of a function above a line (0: anywhere), where no `model.train()` follows."""
-    outline = project.index.outlines[key.path]
-    said = [(c.line, c.callee) for c in outline.calls if c.function == key.index]
-    modes = [(line, callee) for line, callee in said if callee in (f"{model}.train", f"{model}.eval")]
-    modes += [(b.line, b.value) for b in outline.bindings if (b.function, b.target) == (key.index, model)]
+    said = (f"{model}.train", f"{model}.eval")
+    modes = [(call.line, call.callee) for call in project.index.calls_in(key) if call.callee in said]
+    modes += [(b.line, b.value) for b in project.types.bindings(key.path).get((key.index, model), ())]
     line, last = max((mode for mode in modes if not before or mode[0] < before), default=(0, ""))
     if last.removesuffix("()").endswith(".eval"):
         return key.path, line

@@ -58,6 +58,7 @@ class Expressions:
                 here = self._comprehension(node, here)
             elif kind is ast.Attribute and type(node.value) is ast.Name:  # type: ignore[attr-defined]
                 self._attribute(node, node not in called, here)  # type: ignore[arg-type]
+                continue
             elif kind is ast.Yield:
                 notes.mention(("yield", "", ""), node, here)
             stack += [(child, here) for child in children_of(node) if type(child) not in LEAVES]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.truths import truths
 
 _CHECKS = frozenset({"isnan", "isinf", "isfinite", "isposinf", "isneginf"})
@@ -39,7 +40,7 @@ def checks(file: SourceFile) -> Iterator[Check]:
 
 
 def _checks(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) and last_part(chain(n.func)) in _CHECKS for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and last_part(chain(n.func)) in _CHECKS for n in nodes_of(node))
 
 
 def _bound_to_check(file: SourceFile, function: int, node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 
 _IN_PLACE = frozenset("mul_ div_ add_ sub_ lerp_ addcmul_ addcdiv_ clamp_ clamp_min_ clamp_max_ sign_ neg_".split())
 _FORMS = _IN_PLACE | frozenset(
@@ -28,7 +28,7 @@ _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
 def moves_or_reads(loop: ast.For) -> bool:
     """Whether a turn does what no list form takes over: collectives, reads of the host, norms of single tensors."""
-    called = {last_part(chain(node.func)) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+    called = {last_part(chain(node.func)) for node in nodes_of(loop) if isinstance(node, ast.Call)}
     return bool(called & _WAITS)
 
 

@@ -43,8 +43,7 @@ class GradMode:
 
     def _depends(self, key: FunctionKey) -> bool:
         """`set_grad_enabled(training)`: whoever needs to be sure has to show a backward pass."""
-        calls = self.index.outlines[key.path].calls
-        return any(call.function == key.index and last_part(call.callee) == "set_grad_enabled" for call in calls)
+        return any(last_part(call.callee) == "set_grad_enabled" for call in self.index.calls_in(key))
 
     def _region_is_off(self, path: str, index: int, hops: int) -> bool:
         regions = self.index.outlines[path].regions

@@ -28,6 +28,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
+from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.options_asked_for import left_out_around, options_around, passes
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
@@ -69,6 +70,7 @@ class Hotness:
         self._kept = kept
         self._body = body
         self._of_region: dict[tuple[str, int], Hot | None] = {}
+        self._spans: dict[str, NestedSpans] = {}
         self.grad_mode = GradMode(self)
         self.loops = Loops(index, types, self.grad_mode.is_off)
         self.namesakes = Namesakes(index, types)
@@ -85,29 +87,11 @@ class Hotness:
 
     def innermost(self, path: str, position: Position) -> int:
         """The index of the smallest region that holds a position."""
-        best = 0
-        for index in self._regions_on(path).get(position[0], ()):
-            region = self.index.outlines[path].regions[index]
-            if region.start <= position < region.end:
-                best = index
-        return best
-
-    def _regions_on(self, path: str) -> dict[int, list[int]]:
-        """Line -> regions that touch it, outermost first."""
-        if path not in self._by_line:
-            table: dict[int, list[int]] = {}
-            regions = self.index.outlines[path].regions
-            for index in sorted(
-                range(len(regions)), key=lambda i: (regions[i].start, tuple(-p for p in regions[i].end), i)
-            ):
-                for line in range(regions[index].start[0], regions[index].end[0] + 1):
-                    table.setdefault(line, []).append(index)
-            self._by_line[path] = table
-        return self._by_line[path]
-
-    @cached_property
-    def _by_line(self) -> dict[str, dict[int, list[int]]]:
-        return {}
+        if path not in self._spans:
+            self._spans[path] = NestedSpans(
+                [(region.start, region.end) for region in self.index.outlines[path].regions]
+            )
+        return next(iter(self._spans[path].inside_out(position)), 0)
 
     def of_region(self, path: str, index: int) -> Hot | None:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""

@@ -42,6 +42,6 @@ def is_left_open(index: Index, key: FunctionKey) -> bool:
     """Whether a method says that subclasses have to define it: by a decorator, or as it only raises."""
     if any(last_part(decorator) in _ABSTRACT for decorator in index.function(key).decorators):
         return True
-    outline = index.outlines[key.path]
-    raises = all(c.callee == "NotImplementedError" for c in outline.calls if c.function == key.index)
-    return raises and not any(function == key.index for function, _ in outline.returns)
+    if not all(call.callee == "NotImplementedError" for call in index.calls_in(key)):
+        return False
+    return not any(function == key.index for function, _ in index.outlines[key.path].returns)

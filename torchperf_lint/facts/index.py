@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -70,6 +70,7 @@ class Index:
         self._ancestry: dict[Thing, tuple[Thing, ...]] = {}
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
         self._set_from_outside: dict[str, frozenset[str]] = {}
+        self._calls: dict[str, dict[int, list[Call]]] = {}
 
     # -- modules and their members -----------------------------------------------------------------
 
@@ -174,6 +175,15 @@ class Index:
     def function(self, key: FunctionKey) -> Function:
         """The outline of a function."""
         return self.outlines[key.path].functions[key.index]
+
+    def calls_in(self, key: FunctionKey) -> Sequence[Call]:
+        """The calls of a function's own code, as its outline has them."""
+        if key.path not in self._calls:
+            table: dict[int, list[Call]] = {}
+            for call in self.outlines[key.path].calls:
+                table.setdefault(call.function, []).append(call)
+            self._calls[key.path] = table
+        return self._calls[key.path].get(key.index, ())
 
     def class_of(self, path: str, function: int) -> Thing | None:
         """The class whose method `function` is, or encloses it, as an instance thing."""

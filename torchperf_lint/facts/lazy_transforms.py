@@ -61,8 +61,7 @@ def _first(call: ast.Call) -> ast.expr | None:
 
 
 def _work_of(values: Values, key: FunctionKey) -> str | None:
-    calls = values.index.outlines[key.path].calls
-    return next((c.callee for c in calls if c.function == key.index and _WORKS.search(c.callee)), None)
+    return next((call.callee for call in values.index.calls_in(key) if _WORKS.search(call.callee)), None)
 
 
 def made_by(values: Values, node: ast.expr | None, frame: Frame) -> ast.Call | None:

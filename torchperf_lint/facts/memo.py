@@ -14,6 +14,7 @@ from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.once import COUNTS, attribute_asked
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 _STORE = pattern(r"cache|memo|(?:^|\.)self\.", re.IGNORECASE)
@@ -36,7 +37,7 @@ def kept_after(statement: ast.stmt, rest: Sequence[ast.stmt]) -> Guard | None:
     if asked is None or answer is None:
         return None
     operator, name = asked
-    parts = {chain(n) for n in ast.walk(answer) if isinstance(n, ast.Name | ast.Attribute)}
+    parts = {chain(n) for n in nodes_of(answer) if isinstance(n, ast.Name | ast.Attribute)}
     if name not in parts:
         return None
     kept = _kept(rest)
@@ -59,7 +60,7 @@ def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], tes
     if not made or not taken or not all(isinstance(s, ast.Assign | ast.Return) for s in taken):
         return False
     kept = {name for name in _kept(made) if name.startswith("self.")}
-    asked = {chain(n) for n in ast.walk(test) if isinstance(n, ast.Attribute)} & kept
+    asked = {chain(n) for n in nodes_of(test) if isinstance(n, ast.Attribute)} & kept
     if not asked or any(map(COUNTS.search, asked)):
         return False
     found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
@@ -77,7 +78,7 @@ def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:
         return True
     present = _asked(statement.test)
     asked = {present[1]} if present is not None and present[0] is ast.IsNot else set()
-    asked |= {chain(n.value) for n in ast.walk(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
+    asked |= {chain(n.value) for n in nodes_of(statement.test) if isinstance(n, ast.Attribute) and n.attr in _ASPECTS}
     return any(name.startswith("self.") and name in asked for name in _kept(rest))
 
 

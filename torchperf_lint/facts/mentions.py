@@ -29,7 +29,8 @@ _EVERY_BATCH = frozenset(
     "OPTIM_STEP_COMPLETED LOSS_COMPLETED MODEL_COMPLETED".split()
 )
 """Events of ignite's engines that happen for every batch."""
-_DEFINED = pattern(r"^[ \t]*(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
+_DEFINED = pattern(r"\n[ \t]*(?:async +)?(?:def|class) +(\w+)")
+"""With the newline before it, as are all that begin a line: that is sought faster than the start of every line."""
 _PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")
 """How a file writes what it makes an attribute of objects or classes."""
@@ -41,9 +42,9 @@ MAKING = frozenset({ast.Call, ast.ListComp, ast.DictComp})
 """What may make a list of objects."""
 _MADE = pattern(r"(?:\w+\.)?_?[A-Z]\w*\(\)(?:\.(?:to|cuda|eval|train|half|float)\(\))*$")
 """A call of a class, by the case of its name, and of what gives a module back."""
-_MADE_IN_BLOCK = pattern(r"^[ \t]+(\w+) *= *(?:\w+\.)?(_?[A-Z]\w*)\(", re.MULTILINE)
+_MADE_IN_BLOCK = pattern(r"\n[ \t]+(\w+) *= *(?:\w+\.)?(_?[A-Z]\w*)\(")
 """`    ema = Average(...)`: an outline reads what stands in blocks after what follows them."""
-_IMPORTED_IN_BLOCK = pattern(r"^[ \t]+from +(\.*\w*)[\w.]* +import +([^\n#]+)", re.MULTILINE)
+_IMPORTED_IN_BLOCK = pattern(r"\n[ \t]+from +(\.*\w*)[\w.]* +import +([^\n#]+)")
 _MOST = 12
 """Functions in one table; a longer list says little about any."""
 
@@ -62,18 +63,19 @@ class Names:
 
     def __init__(self, text: str, imports: Mapping[str, str]) -> None:
         self.properties = frozenset(_PROPERTY.findall(text)) if "property" in text else frozenset()
-        self.defined = frozenset(_DEFINED.findall(text)) - self.properties
+        lines = f"\n{text}"
+        self.defined = frozenset(_DEFINED.findall(lines)) - self.properties
         self.imports = imports
         self.text = text
         self._may_be: dict[str, bool] = {}
         self.made: set[str] = set()
         """Names bound to what a class of the project makes, as far as the file has been read."""
         self._made_in_blocks: dict[str, set[str]] = {}
-        for name, cls in _MADE_IN_BLOCK.findall(text):
+        for name, cls in _MADE_IN_BLOCK.findall(lines):
             self._made_in_blocks.setdefault(name, set()).add(cls)
         self._imported_in_blocks = frozenset(
             name
-            for head, names in _IMPORTED_IN_BLOCK.findall(text)
+            for head, names in _IMPORTED_IN_BLOCK.findall(lines)
             if head not in _LIBRARIES
             for name in re.findall(r"\w+", names)
         )
@@ -99,8 +101,8 @@ class Names:
 
     def _is_made_in_a_block(self, name: str) -> bool:
         """Whether a name is bound to an object in a block, `if args.ema: ema = Average(model)`, of a known class."""
-        made = self._made_in_blocks.get(name, ())
-        return any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
+        made = self._made_in_blocks.get(name)
+        return made is not None and any(self.known(cls) or cls in self._imported_in_blocks for cls in made)
 
     def chain(self, node: ast.expr) -> str:
         """The chain of `function`, `self.method`, `module.function` or `Class()`; empty for all else."""

@@ -17,7 +17,7 @@ from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.syntax import blocks_of
 from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -135,10 +135,9 @@ def _is_moved(values: Values, name: str, frame: Frame, body: Body) -> bool:
 def _handed_to_be_moved(values: Values, frame: Frame, body: Body) -> set[str]:
     """The names that a function hands to another, which moves them: `run_on(model, x)`, with `x.to(device)` there."""
     found: set[str] = set()
-    for call in values.index.outlines[frame.path].calls:
-        if call.function == frame.function:
-            node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
-            found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
+    for call in values.index.calls_in(FunctionKey(frame.path, frame.function)):
+        node = body.node_of(call) if _mover(values, call.callee, frame) is not None else None
+        found |= {root for argument in _moved_arguments(values, node, frame) for root in _roots(argument)}
     return found
 
 
@@ -166,7 +165,7 @@ def _mover(values: Values, callee: str, frame: Frame) -> FunctionKey | None:
 
 def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
     """The names of a function that it moves to a device, and those that these are taken out of."""
-    calls = [call for call in values.index.outlines[frame.path].calls if call.function == frame.function]
+    calls = values.index.calls_in(FunctionKey(frame.path, frame.function))
     called = {call.callee for call in calls}
     found: set[str] = set()
     moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
@@ -182,7 +181,10 @@ def _moved(values: Values, frame: Frame, body: Body) -> frozenset[str]:
 
 def _prefetched(function: ast.AST | None) -> list[tuple[int, int]]:
     """The lines of branches that only run where no prefetcher has moved the batch: `if not args.prefetcher:`."""
-    tests = (node for node in nodes_of(function) if isinstance(node, ast.If)) if function is not None else ()
+    blocks = [function] if function is not None else []
+    for node in blocks:
+        blocks += blocks_of(node)
+    tests = (node for node in blocks if isinstance(node, ast.If))
     return [(t.body[0].lineno, t.body[-1].end_lineno or 0) for t in tests if _PREFETCHED.search(ast.unparse(t.test))]
 
 

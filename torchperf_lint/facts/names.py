@@ -84,15 +84,14 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
     at = frame.at
     functions = values.index.outlines[path].functions
     while scope >= 0:
+        here = frame if scope == frame.function else frame._replace(function=scope)
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
-            there = Frame(path, scope, at, frame.depth, frame.hops, frame.steps)
+            there = here if at is frame.at else here._replace(at=at)
             return _from_definitions(values, name, reaching, there, body)
         if _is_parameter(functions[scope], name):
-            return _from_parameter(
-                values, name, Frame(path, scope, frame.at, frame.depth, frame.hops, frame.steps), body
-            )
-        rest = value_of_rest(values, name, Frame(path, scope, frame.at, frame.depth, frame.hops, frame.steps))
+            return _from_parameter(values, name, here, body)
+        rest = value_of_rest(values, name, here)
         if rest is not None:
             return rest
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
@@ -112,8 +111,7 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     functions = values.index.outlines[frame.path].functions
     found = [_definition(values, name, d, frame, body) for d in reaching]
     is_parameter = _is_parameter(functions[frame.function], name)
-    at_start = not reaching or all(d.block or d.how == "augmented" for d in reaching)
-    if is_parameter and at_start:
+    if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)
         on_host = optional and any(value.kind == "tensor" and value.device == HOST for value in found)
@@ -212,7 +210,7 @@ def _from_parameter(values: Values, name: str, frame: Frame, body: Body) -> Valu
     value = values.remembered(key, frame, lambda at: _parameter(values, name, at, body))
     if value.kind == "tensor" and value.device != HOST and _are_lengths(name, frame, body):
         value = value.moved(HOST)
-    return value._replace(borrowed=True) if value.kind == "tensor" else value
+    return value._replace(borrowed=True) if value.kind == "tensor" and not value.borrowed else value
 
 
 def _are_lengths(name: str, frame: Frame, body: Body) -> bool:
@@ -328,8 +326,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         if spread is not None:
             return spread
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
-    there = frame.hop(path, call.function, (call.line, call.column))
-    value = values.of(argument, there._replace(hops=frame.hops + CALLER_HOPS))
+    at = (call.line, call.column)
+    there = frame.hop(path, call.function, at)
+    value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:

@@ -36,5 +36,5 @@ def batch_role(index: Index, key: FunctionKey) -> Role | None:
     models = {name for name in names if _MODEL.match(name)}
     if not models or no_operation(key, function) or NOT_TRAINING_NAME.search(function.name):
         return None
-    called = {call.callee for call in index.outlines[key.path].calls if call.function == key.index}
+    called = {call.callee for call in index.calls_in(key)}
     return _STEP if called & models and any(_LOSS.search(last_part(callee)) for callee in called) else None

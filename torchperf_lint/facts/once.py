@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_literal, is_none, is_text
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import children_of, nodes_of
 from torchperf_lint.patterns import pattern
 
 _DONE = pattern(
@@ -100,7 +100,7 @@ def _sets(statement: ast.stmt, target: str, value: bool) -> bool:
 
 def _kept_for_size(test: ast.Compare, body: Sequence[ast.stmt]) -> bool:
     """`if grid.shape[2:] != x.shape[2:]: grid = make(x); self.grids[k] = grid`: made for a size, and kept."""
-    sized = {chain(n.value) for n in ast.walk(test) if isinstance(n, ast.Attribute) and n.attr in ("shape", "size")}
+    sized = {chain(n.value) for n in nodes_of(test) if isinstance(n, ast.Attribute) and n.attr in ("shape", "size")}
     for statement in body:
         if not isinstance(statement, ast.Assign):
             continue
@@ -139,7 +139,7 @@ def _missing(test: ast.expr) -> str | None:
     """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         missing = _missing(test.values[0])
-        asked = [{chain(n) for n in ast.walk(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
+        asked = [{chain(n) for n in nodes_of(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
         return missing if missing is not None and all(missing in names for names in asked) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         inner = test.operand

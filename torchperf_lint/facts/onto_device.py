@@ -183,13 +183,11 @@ def _takes_dtype(fresh: Fresh) -> bool:
 
 def _only(edit: Editor, call: ast.Call, dtype: ast.expr) -> Edit:
     """Leave only the dtype of `.to(device, dtype=dtype)`."""
-    node = edit.node(call)
-    assert isinstance(node, cst.Call)
-    start, end = edit.span(node.args[0])[0], edit.span(node.args[-1])[1]
-    kept = next(a for a in node.args if edit.span(a)[0] <= edit.span(dtype)[0] < edit.span(a)[1])
+    given, at = edit.arguments(call).items, edit.span(dtype)[0]
+    start, end = given[0][0], given[-1][1]
     if has_comment(edit.text[start:end]):
         raise CannotFix("a comment stands in between")
-    return Edit(start, end, edit.source(kept))
+    return Edit(start, end, next(edit.text[first:last] for first, last in given if first <= at < last))
 
 
 def _moves_itself(edit: Editor, site: Site) -> bool:

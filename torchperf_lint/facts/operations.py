@@ -243,8 +243,7 @@ class Operations:
         """Whether what a function makes is for people or files, or of samples, which augmentations get on the host."""
         if _TRANSFORMS.search(key.path):
             return True
-        calls = self.index.outlines[key.path].calls
-        return any(c.function == key.index and c.callee.endswith((".cpu", ".numpy")) for c in calls)
+        return any(call.callee.endswith((".cpu", ".numpy")) for call in self.index.calls_in(key))
 
     def _is_a_tensor(self, name: str, function: Function) -> bool:
         """Whether a name that is asked for its device may be a tensor: a parameter, or what is computed of one."""

@@ -42,6 +42,8 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
 
 PER_STEP = frozenset("training_step validation_step test_step train_step compute_loss forward".split())
 """Functions that run every step: each of their calls comes to each turn of their loops."""
+_MAY_GUARD_THE_REST = (ast.If, ast.Assert)
+"""Statements that may decide how often what follows them in their block runs."""
 
 
 class _Block(NamedTuple):
@@ -97,6 +99,8 @@ class _Outliner:
             context = self.notes.region(leaves, context, statements)
         for index, statement in enumerate(statements):
             self.statement(statement, context)
+            if not isinstance(statement, _MAY_GUARD_THE_REST):
+                continue
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
                 guard = kept_after(statement, statements[index + 1 :])

@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.records import Region
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
@@ -35,7 +36,7 @@ def per_parameter(file: SourceFile, place: Place) -> Loop | None:
     """The innermost loop over parameters, or over their gradients, that a place is in the body of."""
     body = file.project.body(file.path)
     for loop in file.enclosing(place.function).loops(place.expression):
-        targets = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+        targets = [n.id for n in nodes_of(loop.target) if isinstance(n, ast.Name)]
         parts = _iterated(loop.iter)
         if any(_are_parameters(body, place.function, targets, chain(part)) for part in parts):
             return loop
@@ -50,7 +51,7 @@ def _looks_up_states(body: Body, function: int, loop: ast.For, targets: list[str
     """`for k in self.keys: averages[k].copy_(...)`, of `averages = self.ema.state_dict()`."""
     if (loop.end_lineno or loop.lineno) - loop.lineno > _SHORT:
         return False
-    for node in ast.walk(loop):
+    for node in nodes_of(loop):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in targets:
             made = body.assigned_once(function, chain(node.value), body.at(node.value))
             if isinstance(made, ast.Call) and last_part(chain(made.func)) == "state_dict":

@@ -26,7 +26,7 @@ def per_input(index: Index, key: FunctionKey) -> Role | None:
     if function.class_index < 0 or not _ONE_INPUT.search(function.name):
         return None
     names = {p.name for p in function.parameters[function.bound :]}
-    own = [call for call in index.outlines[key.path].calls if call.function == key.index]
+    own = index.calls_in(key)
     moved = next((c for c in own if last_part(c.callee) in _MOVES and _head(c.callee) in names), None)
     methods = index.record(Thing("class", key.path, function.class_index)).methods
     runs = next((c for c in own if _attribute_called(c.callee) not in ("", *methods)), None)

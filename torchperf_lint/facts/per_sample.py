@@ -21,7 +21,7 @@ from torchperf_lint.facts.single import is_length, is_one_tensor, is_tensor
 from torchperf_lint.facts.single_rows import RowLoop, SingleRows
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import children_of, names_of, nodes_of
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, Turn
 from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
@@ -111,7 +111,7 @@ def _taken(file: SourceFile, spot: Spot, rows: SingleRows, given: ast.expr) -> a
 
 def _is_fixed(rows: SingleRows, node: ast.expr) -> bool:
     """Whether an expression is the same in every turn."""
-    parts = list(ast.walk(node))
+    parts = nodes_of(node)
     if any(isinstance(part, ast.Call | ast.Await | ast.NamedExpr) for part in parts):
         return False
     return not any(isinstance(part, ast.Name) and part.id in rows.bound_names for part in parts)
@@ -128,7 +128,7 @@ def _every_turn(loop: RowLoop) -> Iterator[ast.Call]:
             continue
         if isinstance(node, ast.Call):
             yield node
-        stack += ast.iter_child_nodes(node)
+        stack += children_of(node)
 
 
 def _turns_often(rows: SingleRows) -> bool:

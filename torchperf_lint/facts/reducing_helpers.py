@@ -39,7 +39,7 @@ def _only_exchanges(project: Project, key: FunctionKey) -> bool:
     function = project.index.function(key)
     if function.end_line - function.line > _SHORT or len(function.parameters) == function.bound:
         return False
-    called = [call for call in project.index.outlines[key.path].calls if call.function == key.index]
+    called = project.index.calls_in(key)
     exchanged = [
         call for call in called if last_part(call.callee) in EXCHANGE and _is_torchs(project, key, call.callee)
     ]

@@ -75,8 +75,7 @@ def _makes_the_same(site: Site) -> bool:
     """Whether the function that a call runs draws nothing; a class of torch's does not."""
     types, index = site.file.project.types, site.file.project.index
     for target in types.targets(site.file.path, site.function, site.record.callee):
-        calls = [c for c in index.outlines[target.path].calls if c.function == target.index]
-        if any(_DRAWS.search(last_part(c.callee)) for c in calls):
+        if any(_DRAWS.search(last_part(call.callee)) for call in index.calls_in(target)):
             return False
     return True
 
@@ -134,5 +133,5 @@ def _method_changes(site: Site, key: FunctionKey, attribute: str) -> bool:
     body = site.file.project.body(key.path)
     if body is None or any(name == attribute for name, _, _ in body.self_assignments(key.index)):
         return True
-    calls = site.file.project.index.outlines[key.path].calls
-    return any(c.function == key.index and c.callee.startswith(f"self.{attribute}.") for c in calls)
+    calls = site.file.project.index.calls_in(key)
+    return any(call.callee.startswith(f"self.{attribute}.") for call in calls)

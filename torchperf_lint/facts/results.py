@@ -239,7 +239,8 @@ def _returned(values: Values, key: FunctionKey, frame: Frame) -> Value:
         return UNKNOWN
     annotated = body.functions.get(key.index)
     hint = getattr(annotated, "returns", None)
-    promised = ast.unparse(hint) if hint is not None else ""
+    named = isinstance(hint, ast.Name | ast.Attribute)
+    promised = "" if hint is None else chain(hint) if named else ast.unparse(hint)
     if _PLAIN_HINT.fullmatch(promised) and not _BARE_CONTAINER.search(promised):
         return sequence(PLAIN) if "[" in promised else PLAIN
     found = [

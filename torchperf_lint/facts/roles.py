@@ -93,8 +93,7 @@ def judges(index: Index, key: FunctionKey) -> bool:
     function = index.function(key)
     if not without_grad(function):
         return False
-    calls = (call for call in index.outlines[key.path].calls if call.function == key.index)
-    return any(call.callee.endswith(".eval") for call in calls)
+    return any(call.callee.endswith(".eval") for call in index.calls_in(key))
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
@@ -236,5 +235,4 @@ def _is_called_as_forward(index: Index, cls: Thing) -> bool:
     key = index.method(cls, "__call__")
     if key is None or not index.outlines[cls.path].imports_from("torch"):
         return False
-    calls = index.outlines[key.path].calls
-    return any(call.function == key.index and call.callee == "self.forward" for call in calls)
+    return any(call.callee == "self.forward" for call in index.calls_in(key))

@@ -12,6 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.syntax import children_of
 from torchperf_lint.facts.torch_counterparts import counterpart
 from torchperf_lint.facts.value import HOST
 from torchperf_lint.patterns import pattern
@@ -222,4 +223,4 @@ def _own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        stack += [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]
+        stack += [c for c in children_of(node) if not isinstance(c, ast.stmt | ast.ExceptHandler)]

@@ -10,7 +10,7 @@ Compared with all elements at once, `(schedule[:, None] == timesteps).int().argm
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index
@@ -31,14 +31,15 @@ def is_search(file: SourceFile, key: FunctionKey) -> bool:
     return bool(called & _FINDS) and bool(called & _READS) and called <= _FINDS | _READS | _PLAIN
 
 
-def calls_of_short(index: Index, key: FunctionKey, most_lines: int) -> list[Call] | None:
+def calls_of_short(index: Index, key: FunctionKey, most_lines: int) -> Sequence[Call] | None:
     """The calls of a function without loops that is at most so long, its documentation included; else None."""
     outline = index.outlines[key.path]
     record = outline.functions[key.index]
-    loops = any(region.kind == "loop" and region.function == key.index for region in outline.regions)
-    if loops or record.end_line - record.header_line > most_lines:
+    if record.end_line - record.header_line > most_lines:
         return None
-    return [call for call in outline.calls if call.function == key.index]
+    if any(region.kind == "loop" and region.function == key.index for region in outline.regions):
+        return None
+    return index.calls_in(key)
 
 
 def reads_one(found: ast.expr, parents: Mapping[ast.AST, ast.AST]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_false, is_none
@@ -194,12 +193,14 @@ def on_by_default(args: ast.arguments) -> dict[str, object]:
     return {name: value for name, value in pairs if isinstance(value, bool | int) and value}
 
 
-def defaulted(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+def defaulted(args: ast.arguments) -> list[tuple[str, ast.expr]]:
     """The parameters that have a default, with it."""
+    if not args.defaults and not args.kw_defaults:
+        return []  # most functions, and each is asked several times
     plain = [*args.posonlyargs, *args.args]
-    yield from ((p.arg, d) for p, d in zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True))
+    found = [(p.arg, d) for p, d in zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True)]
     pairs = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    yield from ((p.arg, d) for p, d in pairs if d is not None)
+    return found + [(p.arg, d) for p, d in pairs if d is not None]
 
 
 DEFAULT = "default"

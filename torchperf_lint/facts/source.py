@@ -1,6 +1,6 @@
 """SourceFile: what a rule sees of one file.
 
-Candidates come from the outline and are judged by values; libcst parses only the functions around what is edited, and
+Candidates come from the outline and are judged by values; libcst parses only functions whose statements are edited, and
 the statements with f-strings that hold a surviving candidate, for exact spans.
 """
 

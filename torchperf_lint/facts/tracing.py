@@ -11,7 +11,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.held import in_place
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 
 Loop = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -147,7 +147,7 @@ def _body(file: SourceFile, function: int, loop: Loop) -> Iterator[ast.AST]:
     else:
         roots = [*loop.body]
     for root in roots:
-        yield from ast.walk(root)
+        yield from nodes_of(root)
 
 
 def _made_in(found: list[Definition] | None, bound: frozenset[str], name: str) -> ast.expr | None:

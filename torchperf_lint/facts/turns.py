@@ -14,7 +14,7 @@ from torchperf_lint.facts.one_number import INDEX_NAME
 from torchperf_lint.facts.rows import fills_up_to
 from torchperf_lint.facts.searches import is_search
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 from torchperf_lint.patterns import pattern
 
 Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp
@@ -53,7 +53,7 @@ class Turn:
     def nodes(self) -> list[ast.AST]:
         """Everything in the loop's body."""
         roots: Sequence[ast.AST] = self.loop.body if isinstance(self.loop, ast.For) else [self.loop.elt]
-        return [node for root in roots for node in ast.walk(root)]
+        return [node for root in roots for node in nodes_of(root)]
 
     @cached_property
     def indexed(self) -> list[ast.Subscript]:

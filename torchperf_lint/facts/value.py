@@ -42,9 +42,9 @@ class Frame(NamedTuple):
             self.path, self.function, self.at, self.depth + 1, self.hops, self.steps
         )  # `_replace` takes thrice as long
 
-    def hop(self, path: str, function: int, at: Position) -> Frame:
+    def hop(self, path: str, function: int, at: Position, hops: int = 1) -> Frame:
         """Another place, one loop, call or attribute further on."""
-        return Frame(path, function, at, 0, self.hops + 1, self.steps)
+        return Frame(path, function, at, 0, self.hops + hops, self.steps)
 
     def anew(self) -> Frame:
         """The same place, for a question of its own: how its asker came there is of no matter."""

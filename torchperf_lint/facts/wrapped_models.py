@@ -29,5 +29,5 @@ def wraps_a_model(index: Index, cls: Thing) -> bool:
     function = index.function(key) if key is not None else None
     if key is None or function is None or len(function.parameters) - function.bound < _GIVEN:
         return False
-    calls = (c for c in index.outlines[key.path].calls if c.function == key.index and c.region == function.region)
+    calls = (call for call in index.calls_in(key) if call.region == function.region)
     return any(call.callee.startswith("self.") and MODEL_NAME.search(call.callee) for call in calls)

@@ -9,14 +9,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Report
 from torchperf_lint.reporters._diff import unified
 from torchperf_lint.reporters._words import counted, fixed, printable, problem, statistics
-from torchperf_lint.run_report import RunReport
 
 if TYPE_CHECKING:
     from torchperf_lint.comparing import Comparison
+    from torchperf_lint.evidence import Evidence
+    from torchperf_lint.run_report import RunReport
 
 __all__ = [
     "View",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchperf_lint.model import Finding, Report
 from torchperf_lint.reporters import View
 from torchperf_lint.reporters._verdicts import word
 from torchperf_lint.reporters._words import place, printable
-from torchperf_lint.run_report import RunReport
+
+if TYPE_CHECKING:
+    from torchperf_lint.run_report import RunReport
 
 
 def render(report: Report, view: View) -> str:
