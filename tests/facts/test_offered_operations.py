@@ -111,6 +111,11 @@ OTHERS = {
         def table(rows, n):
             return torch.tensor(rows) + torch.zeros(n)  # <-
         """,
+    "weights are quantized once": """
+        def pseudo_quantize(w, bits):
+            scale = torch.abs(w).amax()  # <-
+            return w / scale
+        """,
     "it is registered for a dispatcher": """
         @quantile.register(torch.Tensor)
         def _(x, q):

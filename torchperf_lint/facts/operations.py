@@ -49,6 +49,8 @@ _CALLED_ONCE = pattern(
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
+_QUANTIZES = pattern(r"quanti[sz]", re.IGNORECASE)
+"""What is done to weights once, before they are used."""
 _REGISTERS = pattern(r"(?:^|[._])(?:register\w*|dispatch|overload|implements\w*)(?:\(\))?$", re.IGNORECASE)
 _REFERENCE = pattern(r"(?:^|_)(?:ref|reference|torch_impl)(?:_|$)")
 """Plain versions that kernels are compared with."""
@@ -149,6 +151,8 @@ class Operations:
             return None
         function = self.index.function(key)
         if (function.gives and "Tensor" not in function.gives) or _RUNS.search(function.qualname):
+            return None
+        if _QUANTIZES.search(function.name):
             return None
         because = f"computes with tensors, `{how.callee}` (line {how.line}), and no call of it is seen in the project: "
         return Role("forward", because + "who uses it does so in every step", "in every call", Confidence.LIKELY)
