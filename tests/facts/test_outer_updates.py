@@ -59,3 +59,19 @@ def test_loops_that_write_one_picture_each_are_for_people(shown, hot):
                     {shown}
         """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(("loop", "hot"), [("for batch in loader:", False), ("for _ in range(self.n_critic):", True)])
+def test_a_step_beside_a_loop_over_batches_is_one_for_all_of_them(loop, hot):
+    code = f"""
+        class Agent:
+            def update(self, loader, costs):
+                {loop}
+                    self.loss(loader).backward()
+                    self.optimizer.step()
+                penalty = -self.multiplier * costs
+                penalty.backward()
+                self.optimizer.step()
+                self.log(penalty)  # <-
+        """
+    assert (hot_at(code) is not None) is hot

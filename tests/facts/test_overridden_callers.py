@@ -59,3 +59,28 @@ class Natural(Policy):
 
 def test_a_method_of_the_base_class_is_run_by_the_subclass_that_calls_it():
     assert hot_at(INHERITED) is not None
+
+
+SIBLINGS = """
+class Policy:
+    def advance(self, batch):
+        return batch
+
+class Trained(Policy):
+    def update(self, loader, optimizer):
+        for batch in loader:
+            self.loss(batch).backward()
+            optimizer.step()
+            self.advance(batch)
+
+class Natural(Policy):
+    def advance(self, batch):
+        return batch.mean()  # <-
+
+{third}
+"""
+
+
+@pytest.mark.parametrize(("third", "hot"), [("", False), ("class Both(Trained, Natural):\n    pass", True)])
+def test_a_call_of_one_class_runs_nothing_of_its_sibling(third, hot):
+    assert (hot_at(SIBLINGS.format(third=third)) is not None) is hot

@@ -67,13 +67,14 @@ _FACTOR = pattern(r"(?:^|_)(?:avg_factor|factor|normali[sz]er|normali[sz]ation|d
 def _only_factor(place: Place, target: ast.Name) -> bool:
     """Whether every use of a name is a factor or a term, and one of them of a tensor or for a loss."""
     around = place.file.enclosing(place.function)
-    uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == target.id and _is_read(n)]
-    roles = [_role(place, use, target.id) for use in uses]
-    return bool(roles) and None not in roles and any(roles)
-
-
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
+    found = False
+    for name in around.parents:
+        if isinstance(name, ast.Name) and name.id == target.id and isinstance(name.ctx, ast.Load):
+            role = _role(place, name, target.id)
+            if role is None:
+                return False
+            found = found or role
+    return found
 
 
 def _role(place: Place, use: ast.Name, name: str) -> bool | None:

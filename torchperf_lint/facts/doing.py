@@ -60,9 +60,18 @@ class Doing:
             return None
         if self._makes_an_optimizer(key):
             return None  # its one step shows, or tries, that it runs
+        if self._goes_through_batches(key):
+            return None  # the steps are in its loop, what it does once beside that is for all of them
         itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
+
+    def _goes_through_batches(self, key: FunctionKey) -> bool:
+        """Whether a function has a loop that trains on one batch after the other: it is an update, or an epoch."""
+        regions = self.index.outlines[key.path].regions
+        own = (n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable)
+        loops = (self.loops.at(key.path, n) for n in own if " in range(" not in regions[n].detail)
+        return any(loop is not None and loop.kind == "step" for loop in loops)
 
     def _makes_an_optimizer(self, key: FunctionKey) -> bool:
         """Whether a function makes the optimizer that it steps: it sets up all that it runs, once."""

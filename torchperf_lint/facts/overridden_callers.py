@@ -5,7 +5,8 @@
             for batch in self.loader():                  self.update_actor(self.everything)
                 self.update_actor(batch)             def update_actor(self, batch): ...
 
-An object of `Natural` runs its own `update`, whose loop the base's is not.
+An object of `Natural` runs its own `update`, whose loop the base's is not. Nor does a call of `self` in one subclass
+run what another subclass has.
 """
 
 from __future__ import annotations
@@ -18,18 +19,31 @@ def runs_for(index: Index, path: str, call: Call, target: FunctionKey) -> bool:
     """Whether an object that has the method `target` may come to a call, as far as the call is one of `self`."""
     holder = index.outlines[path].functions[call.function]
     own = index.function(target)
-    if not call.callee.startswith("self.") or holder.class_index < 0 or own.class_index < 0:
+    if call.callee != f"self.{own.name}" or holder.class_index < 0 or own.class_index < 0:
         return True
     above = Thing("class", path, holder.class_index)
     below = Thing("class", target.path, own.class_index)
     ancestry = list(index.ancestry(below))
     if above not in ancestry:
-        return True  # what a base class has, or another part of a mixture
+        return _together(index, above, below)
     for cls in ancestry[: ancestry.index(above)]:
         version = index.record(cls).methods.get(holder.name) if cls.kind == "class" else None
         if version is not None and not _passes_on(index, FunctionKey(cls.path, version)):
             return False
     return True
+
+
+def _together(index: Index, own: Thing, other: Thing) -> bool:
+    """Whether an object may be of both classes: one is a base of the other, or both are of a third."""
+    queue, seen = [own], {own}
+    while queue:
+        cls = queue.pop()
+        if other in index.ancestry(cls):
+            return True
+        below = [c for c in index.subclasses.get((cls.path, cls.index), ()) if c not in seen]
+        seen.update(below)
+        queue += below
+    return False
 
 
 def _passes_on(index: Index, key: FunctionKey) -> bool:
