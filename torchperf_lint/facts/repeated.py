@@ -59,13 +59,15 @@ class Repeated(NamedTuple):
 
 def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
     """What one copy before a loop around the read of an expression would fetch; None where none would do."""
+    inner: frozenset[str] = frozenset()
     for loop in file.enclosing(place.function).loops(place.expression):
+        bound, inner = inner, inner | names_of(loop.target)
         turns = literal_turns(loop.iter)
         if (turns is not None and turns <= FEW_TURNS) or _handful(loop) or _in_one_turn(file, place, loop):
             continue
         steps = traced(file, place, read, loop)
         for whole, element in _candidates(file, place, loop, steps):
-            if changed_in(file, place.function, loop, whole):
+            if changed_in(file, place.function, loop, whole) or names_of(whole) & bound:
                 continue
             value = _tensor(file, place, whole)
             if value is not None:
