@@ -121,6 +121,9 @@ DOUBTFUL = [
     ("for head in range(x.size(1)):\n    total += x[:, head].sum()", "handful"),
 ]
 NONE = [
+    "for p in x.parameters():\n    total += p.sum()",
+    "for p, q in zip(x.parameters(), y.parameters()):\n    p.data.copy_(q.data * 2 + p.data)",
+    "q1, q2 = [row.mean() * 2 for row in x]",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = h",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[:, pairs[h]] = 1",
     "mask = torch.zeros(k)\nfor h in range(k):\n    mask[h] = 1",

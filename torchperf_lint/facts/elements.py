@@ -181,11 +181,19 @@ def _below_moves(node: ast.expr | None) -> ast.expr | None:
 def _by_row(file: SourceFile, place: Place, iterated: ast.expr) -> ast.expr | None:
     """`for row in x`: what is walked; of `zip` the first, where all are tensors."""
     nodes = _unwrapped(iterated)
-    if any(_is_split(file, place, node) for node in nodes):
+    if any(_is_split(file, place, node) or _gives_several(node) for node in nodes):
         return None
     if not all(is_one_tensor(file, place, node) and is_tensor(file, place, node) for node in nodes):
         return None
     return next((node for node in nodes if on_device(file, place, node) is not None), None)
+
+
+_PARTS = frozenset("parameters named_parameters buffers named_buffers modules children items keys values".split())
+
+
+def _gives_several(node: ast.expr) -> bool:
+    """`target.parameters()`, of a network that a helper is handed: several tensors, each of a shape of its own."""
+    return isinstance(node, ast.Call) and last_part(chain(node.func)) in _PARTS
 
 
 def _is_split(file: SourceFile, place: Place, node: ast.expr) -> bool:
