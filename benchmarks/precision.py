@@ -66,9 +66,11 @@ codes of a family a tool chose is not judged."""
 ASIDE = frozenset(
     line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
 )
-SCRIPTS_TUNED = frozenset({"first", "second", "third", "fifth"})
+SCRIPTS_TUNED = frozenset({"first", "second", "third", "fifth", "sixth"})
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
+LIBRARIES = frozenset({"libraries"})
+"""Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
 
@@ -137,8 +139,8 @@ def aside(place: Place) -> bool:
 
 def read_scripts(directories: dict[str, Path], part: str, draw: str | None = None) -> list[Site]:
     """The labelled sites of repositories of training scripts, whole files. `aside`: the fourth draw, read twice."""
-    patterns = {"tuning": SCRIPTS_TUNED, "aside": SCRIPTS_ASIDE, "all": SCRIPTS_TUNED | SCRIPTS_ASIDE}[part]
-    patterns = frozenset({draw}) & patterns if draw else patterns
+    patterns = {"tuning": SCRIPTS_TUNED, "aside": SCRIPTS_ASIDE, "all": SCRIPTS_TUNED | SCRIPTS_ASIDE | LIBRARIES}[part]
+    patterns = frozenset({draw}) & patterns if draw else patterns - LIBRARIES
     first = list(_script_sites("scripts.tsv", directories, patterns))
     second = list(_script_sites("scripts_second.tsv", directories, patterns))
     read_twice = {site.place for site in second}
