@@ -17,6 +17,7 @@ from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
+from torchperf_lint.facts.imported import bind_imports
 from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
@@ -133,24 +134,9 @@ class _Outliner:
         if node.msg is not None:
             self.expressions(node.msg, self.notes.region("raise", context, [node.msg]))
 
-    def import_(self, node: ast.Import, context: Context) -> None:
-        for alias in node.names:
-            if alias.asname:
-                self.out.imports[alias.asname] = alias.name
-            else:
-                head = alias.name.partition(".")[0]
-                self.out.imports.setdefault(head, head)
+    def import_(self, node: ast.Import | ast.ImportFrom, context: Context) -> None:
         del context
-
-    def import_from(self, node: ast.ImportFrom, context: Context) -> None:
-        base = "." * node.level + (node.module or "")
-        for alias in node.names:
-            if alias.name == "*":
-                self.out.stars.append(base)
-                continue
-            separator = "" if not base or base.endswith(".") else "."
-            self.out.imports[alias.asname or alias.name] = f"{base}{separator}{alias.name}"
-        del context
+        bind_imports(self.out, node)
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: Context) -> None:
         out = self.out
@@ -390,7 +376,7 @@ _COMPUTED = {ast.BinOp, ast.Subscript, ast.Tuple}
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
     ast.Import: _Outliner.import_,
-    ast.ImportFrom: _Outliner.import_from,
+    ast.ImportFrom: _Outliner.import_,
     ast.FunctionDef: _Outliner.function,
     ast.AsyncFunctionDef: _Outliner.function,
     ast.ClassDef: _Outliner.class_,
