@@ -111,6 +111,12 @@ OTHERS = {
         def table(rows, n):
             return torch.tensor(rows) + torch.zeros(n)  # <-
         """,
+    "a method computes with what its object knows": """
+        class Chain:
+            def clamp(self, th):
+                th = self.checked(th)
+                return torch.clamp(th, self.low, self.high)  # <-
+        """,
     "weights are quantized once": """
         def pseudo_quantize(w, bits):
             scale = torch.abs(w).amax()  # <-

@@ -146,7 +146,7 @@ class Operations:
 
     def _computed(self, key: FunctionKey) -> Role | None:
         """The role of a function that computes what it gives back of a parameter that only a tensor can be."""
-        how = self._operand_of(key)
+        how = self._operand_of(key) if self.index.function(key).class_index < 0 else None
         if how is None or key not in self._gives or not self._may_be_one(key) or self._leaves(key):
             return None
         function = self.index.function(key)

@@ -21,7 +21,8 @@ _LAYERS = frozenset(
 _PLAIN_LAYERS = frozenset(
     "Upsample UpsamplingNearest2d UpsamplingBilinear2d AvgPool1d AvgPool2d AvgPool3d MaxPool1d MaxPool2d MaxPool3d "
     "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveMaxPool2d Flatten Identity PixelShuffle PixelUnshuffle "
-    "ReflectionPad2d ReplicationPad2d ZeroPad2d".split()
+    "ReflectionPad2d ReplicationPad2d ZeroPad2d Softmax Softmax2d LogSoftmax Softmin Sigmoid Tanh ReLU ReLU6 LeakyReLU "
+    "ELU GELU SiLU Softplus Hardtanh Dropout Fold Unfold Unflatten CosineSimilarity PairwiseDistance".split()
 )
 """Classes of torch.nn without parameters: what they compute of a batch records nothing."""
 _OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
