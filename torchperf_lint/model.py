@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import TypeVar
+
+_Word = TypeVar("_Word", bound="_Ranked")
 
 
 class _Ranked(str, Enum):
@@ -23,6 +26,10 @@ class _Ranked(str, Enum):
     def at_least(self, other: _Ranked) -> bool:
         """Whether this word ranks as high as `other` or higher."""
         return self.rank <= other.rank
+
+    def at_most(self: _Word, other: _Word) -> _Word:
+        """This word, or `other` where that ranks lower."""
+        return other if self.at_least(other) else self
 
     def __str__(self) -> str:
         return str(self.value)

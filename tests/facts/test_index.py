@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
+from torchperf_lint.facts.canonical import canonical
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.outline import outline
 
 

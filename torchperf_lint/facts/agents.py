@@ -24,6 +24,8 @@ _EACH_STEP = pattern(
 )
 _CHOOSES = pattern(r"^(?:select|choose)_action$")
 EACH_STEP = "in every step of the environment"
+ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment)\.step$")
+"""Calls that step an environment: `envs.step`, `self.train_env.step`."""
 _ROLE = Role(
     "rollout",
     "is what an agent does for each step of its environment",

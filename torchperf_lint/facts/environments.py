@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.agents import EACH_STEP
+from torchperf_lint.facts.agents import EACH_STEP, ENV_STEP
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.handed_back import is_returned
@@ -12,14 +12,12 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site
 
-_STEPS = ("env.step", "envs.step", "environment.step")
-
 
 def steps_an_environment(project: Project, hot: Hot) -> bool:
     """Whether the loop that makes a line hot steps an environment."""
     if hot.loop is None:
         return False
-    return any(call.callee.endswith(_STEPS) for call in project.hotness.loops.calls.directly_in(*hot.loop))
+    return any(ENV_STEP.search(call.callee) for call in project.hotness.loops.calls.directly_in(*hot.loop))
 
 
 def is_an_action(site: Site) -> bool:
@@ -51,4 +49,4 @@ def _given_to_step(around: Enclosing) -> list[ast.AST]:
 
 
 def _steps(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and chain(node.func).endswith(_STEPS)
+    return isinstance(node, ast.Call) and ENV_STEP.search(chain(node.func)) is not None

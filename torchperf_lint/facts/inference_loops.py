@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.generators import Generators
@@ -45,7 +46,6 @@ _SHOWS = pattern(
     r"(?:^|\.)(?:save_(?:image|img|picture|video|audio|wav|gif)\w*|imshow|imsave|imwrite|savefig|"
     r"add_(?:images?|figure|video|audio))$"
 )
-_ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment)\.step$")
 
 
 def _turns_of_inference(iterable: str) -> tuple[str, str]:
@@ -135,7 +135,7 @@ class InferenceLoops:
             if _GIVES_LOGITS.search(call.callee):
                 because = f"asks for the logits of the next token each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
-            if _ENV_STEP.search(call.callee):
+            if ENV_STEP.search(call.callee):
                 because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from torchperf_lint.facts.records import Call
 from torchperf_lint.patterns import pattern
 
 _OPERATION = pattern(r"torch\.(?:(?:nn\.functional|linalg|special|fft)\.)?[a-z]\w*$")
@@ -16,14 +15,6 @@ _NONE = pattern(
     r"promote_types|can_cast|use_\w+|numel)$"
 )
 """Functions of torch that take numbers, lists, files, functions; and `numel`, which is asked of parameters."""
-_METHODS = frozenset(
-    {
-        "unsqueeze", "permute", "expand", "expand_as", "contiguous", "masked_fill", "masked_select", "softmax",
-        "log_softmax", "matmul", "bmm", "index_select", "unbind", "chunk", "gather", "scatter", "topk", "unfold",
-        "clamp", "type_as", "view_as", "sigmoid", "rsqrt",
-    }
-)  # fmt: skip
-"""Methods of tensors that no array, list or network has."""
 
 
 def operand(node: ast.Call, callee: str, imports: Mapping[str, str]) -> str:
@@ -34,9 +25,3 @@ def operand(node: ast.Call, callee: str, imports: Mapping[str, str]) -> str:
     dotted = f"{imports.get(head, '')}.{rest}" if rest else imports.get(head, "")
     known = dotted.startswith("torch") and _OPERATION.match(dotted) and not _NONE.match(dotted)
     return node.args[0].id if known else ""
-
-
-def computed_with(call: Call) -> str:
-    """The name that a method of tensors is called of: `x` of `x.unsqueeze(0)`; empty for any other call."""
-    name, _, method = call.callee.partition(".")
-    return name if method in _METHODS else ""

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
-from torchperf_lint.facts.operands import computed_with
 from torchperf_lint.facts.records import Call, Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
@@ -49,6 +49,10 @@ _CALLED_ONCE = pattern(
     r"_to_(?:pil|image|images|numpy|video)$|checkpoint|state_dict|weights?_(?:init|convert)|gather|all_reduce|broadcast"
 )
 """Functions that are called once, or for a result that leaves the program."""
+_OF_TENSORS = api.TENSOR_ONLY_METHODS - frozenset(
+    "detach detach_ backward requires_grad_ register_hook copy_ zero_ cuda half numel is_cuda view".split()
+)
+"""Methods of tensors that compute something, and that no array, list or network has."""
 _QUANTIZES = pattern(r"quanti[sz]", re.IGNORECASE)
 """What is done to weights once, before they are used."""
 _REGISTERS = pattern(r"(?:^|[._])(?:register\w*|dispatch|overload|implements\w*)(?:\(\))?$", re.IGNORECASE)
@@ -173,8 +177,9 @@ class Operations:
                     call = Call(m.of, m.line, 0, m.region, m.function)
                     found.setdefault(FunctionKey(path, m.function), []).append((m.chain, call))
             for call in outline.calls:
-                if call.function and computed_with(call):
-                    found.setdefault(FunctionKey(path, call.function), []).append((computed_with(call), call))
+                name, _, method = call.callee.partition(".")
+                if call.function and method in _OF_TENSORS:
+                    found.setdefault(FunctionKey(path, call.function), []).append((name, call))
         return {key: sorted(calls, key=lambda pair: pair[1].line) for key, calls in found.items()}
 
     @cached_property

@@ -10,6 +10,7 @@ The turns of such a loop take as long as the environment does; steps are counted
 
 from __future__ import annotations
 
+from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index
@@ -19,7 +20,6 @@ _GATHERS = pattern(
     r"^_?(?:perform_|do_|run_)?roll_?outs?$|^_?(?:collect|gather|generate|obtain|run|play)_"
     r"(?:\w+_)?(?:roll_?outs?|trajector(?:y|ies)|episodes?|experiences?|transitions|samples)$"
 )
-_ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment|vec_env|game)\.step$")
 
 
 def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> bool:
@@ -28,7 +28,7 @@ def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> b
         return True
     regions = index.outlines[path].regions
     for call in index.outlines[path].calls:
-        if call.function != regions[region].function or not _ENV_STEP.search(call.callee):
+        if call.function != regions[region].function or not ENV_STEP.search(call.callee):
             continue
         inside, inner = call.region, False
         while inside >= 0 and inside != region:

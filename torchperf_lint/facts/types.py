@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts.index import FunctionKey, Index, Thing, canonical
+from torchperf_lint.facts.canonical import canonical
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
 from torchperf_lint.patterns import pattern

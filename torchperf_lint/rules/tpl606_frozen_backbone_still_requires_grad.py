@@ -146,7 +146,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             instead=f"freeze what is not trained, `{freeze}`, before the parts that are get `requires_grad_(True)`; or "
             "give the optimizer all parameters",
             hot=hot,
-            confidence=Confidence.LIKELY if hot.confidence.at_least(Confidence.LIKELY) else hot.confidence,
+            confidence=hot.confidence.at_most(Confidence.LIKELY),
             related=[file.related(file.path, *found.use.start, "gradients flow through this call")],
         )
 
@@ -159,7 +159,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             instead=f"call `{called}` under `with torch.no_grad():`, which keeps no activations",
             hot=site.hot,
             severity=Severity.INFO,
-            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
+            confidence=site.hot.confidence.at_most(Confidence.LIKELY),
         )
 
     def _through(self, file: SourceFile, found: Undetached) -> Finding:
@@ -171,7 +171,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             f"{site.hot.when}, and its gradients are zeroed unused (line {found.zeroed})",
             instead=f"give `{file.brief(site.call.func)}` what takes no gradients: `{found.given}.detach()`",
             hot=site.hot,
-            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
+            confidence=site.hot.confidence.at_most(Confidence.LIKELY),
             root_cause=f"{self.code} through {found.source} on line {found.backward}",
         )
 
@@ -186,7 +186,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             f"that of `{found.wanted}` is used ({'by the optimizer' if found.updated else f'line {found.line}'})",
             instead=freeze if found.updated else ask,
             hot=site.hot,
-            confidence=Confidence.LIKELY if site.hot.confidence.at_least(Confidence.LIKELY) else site.hot.confidence,
+            confidence=site.hot.confidence.at_most(Confidence.LIKELY),
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:

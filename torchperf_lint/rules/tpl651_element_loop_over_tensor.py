@@ -9,6 +9,7 @@ from typing import cast
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
@@ -152,7 +153,7 @@ class ElementLoopOverTensor(SourceRule):
             instead=f"ask the tensor, which does it at once: `{file.brief(walk.tensor)}.{walk.method}`",
             value=walk.value,
             hot=hot,
-            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            severity=_severity(hot),
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
@@ -165,7 +166,7 @@ class ElementLoopOverTensor(SourceRule):
             instead=f"count in a Python list, add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
             value=found.value,
             hot=hot,
-            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            severity=_severity(hot),
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
@@ -179,9 +180,13 @@ class ElementLoopOverTensor(SourceRule):
             "first); or gather the slices in a list and `torch.stack` them once",
             value=found.value,
             hot=hot,
-            severity=Severity.INFO if hot.optional or hot.kind == "eval" else None,
+            severity=_severity(hot),
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
+
+
+def _severity(hot: Hot) -> Severity | None:
+    return Severity.INFO if hot.optional or hot.kind == "eval" else None
 
 
 def _around(file: SourceFile, spot: Spot) -> Iterator[ast.AST]:
