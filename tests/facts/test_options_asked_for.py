@@ -67,3 +67,56 @@ def train(loader, model, optimizer, counts):
 )
 def test_a_branch_for_calls_without_a_parameter_is_cold_where_all_pass_it(call, hot):
     assert (hot_at(LEFT_OUT.format(call=call)) is not None) is hot
+
+
+WAYS = """
+def scaled(x, size=None, method="fast"):
+    if method == "fast":
+        return x
+    elif size is not None:
+        pass
+    else:
+        size = x.max().item()  # <-
+    return x / size
+
+
+def train(loader, model, optimizer, method):
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "hot"),
+    [
+        ("scaled(batch)", False),
+        ("scaled(batch, 8, 'slow')", False),
+        ("scaled(batch, method='slow')", True),
+        ("scaled(batch, method=method)", True),
+        ("scaled(batch, size=batch.shape[0], method=method)", False),
+        ("scaled(batch, method='fast')", False),
+        ("scaled(batch, **method)", True),
+        ("scaled(batch); scaled(batch, None, 'slow')", True),
+    ],
+)
+def test_a_way_that_no_call_takes_is_cold(call, hot):
+    assert (hot_at(WAYS.format(call=call)) is not None) is hot
+
+
+def test_a_way_of_a_function_that_its_users_call_is_not_cold():
+    code = """
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, mode="fast"):
+                if mode == "slow":
+                    return x.sum().item()  # <-
+                return x
+
+            def other(self, x):
+                return self.forward(x)
+    """
+    assert hot_at(code) is not None

@@ -115,17 +115,6 @@ def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
     return any(_asked_for(part) in off_by_default for part in parts)
 
 
-def left_out(test: ast.expr, off_by_default: frozenset[str]) -> str:
-    """The parameter that a branch is for calls without: `if turns is None:`; empty for any other test."""
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    for part in parts:
-        if not isinstance(part, ast.Compare) or not isinstance(part.ops[0], ast.Is) or not is_none(part.comparators[0]):
-            continue
-        if isinstance(part.left, ast.Name) and part.left.id in off_by_default:
-            return part.left.id
-    return ""
-
-
 def holds_by_default(test: ast.expr, on: Mapping[str, object]) -> bool:
     """Whether a switch is on unless a caller turns it off: `verbose=1` and `if verbose > 0:`."""
     if isinstance(test, ast.Name):

@@ -29,7 +29,7 @@ from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
-from torchperf_lint.facts.options_asked_for import left_out_around, options_around, passes
+from torchperf_lint.facts.options_asked_for import never_taken, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.role import Role
@@ -113,7 +113,7 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None or self._always_passed(path, index):
+        if found is None or (found.depth and self._never_taken(path, index)):
             return None
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self._asked_for(path, index)
@@ -127,12 +127,12 @@ class Hotness:
         hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
         return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
 
-    def _always_passed(self, path: str, index: int) -> bool:
-        """Whether code is for calls that leave out a parameter which all hot calls in sight pass."""
-        names = left_out_around(self.index, path, index)
+    def _never_taken(self, path: str, index: int) -> bool:
+        """Whether code is for arguments that no call in sight gives: `if size is None:`, `if method == "fast":`."""
+        found = ways_around(self.index, path, index)
         key = FunctionKey(path, self.index.outlines[path].regions[index].function)
-        hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
-        return bool(hot) and any(all(passes(self.index, self._body, key, site, name) for site in hot) for name in names)
+        sites = self.callers.get(key, ()) if found else ()
+        return any(never_taken(self.index, self._body, key, sites, way, line) for way, line in found)
 
     def _calls_often(self, site: CallSite) -> bool:
         loop, free = self._climb(site.path, site.call.region)
@@ -377,6 +377,7 @@ class Hotness:
                 not (other and hot.kind == "rollout")
                 and not self.dispatch.is_given(site)
                 and self._climb(site.path, site.call.region)[1]
+                and not (hot.depth and self._never_taken(site.path, site.call.region))
             ):
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)

@@ -140,7 +140,7 @@ def _runs_straight(file: SourceFile, call: Call) -> bool:
     """Whether nothing but its function decides that a call runs: no test before it may have found a kept model."""
     regions, index = file.outline.regions, call.region
     while index >= 0 and regions[index].kind != "function":
-        if regions[index].kind not in ("grad-off", "evaluation", "return"):
+        if regions[index].kind not in ("grad-off", "evaluation", "return", "way"):
             return False
         index = regions[index].parent
     body = file.project.body(file.path)

@@ -1,4 +1,4 @@
-"""Options that are off by default, and that hot code passes nevertheless; parameters that no hot code leaves out.
+"""Options that are off by default, and that hot code passes nevertheless; ways through a function that no call takes.
 
 def train_step(model, batch, ema=None):          for batch in loader:
     if ema is not None:                              train_step(model, batch, ema=ema)
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.facts.parameter_tests import UNKNOWN, may_hold, parameter_of
 
 
 def options_around(index: Index, path: str, number: int) -> set[str]:
@@ -27,28 +28,92 @@ def options_around(index: Index, path: str, number: int) -> set[str]:
     return asked & {p.name for p in function.parameters if p.default}
 
 
-def left_out_around(index: Index, path: str, number: int) -> set[str]:
-    """The parameters that the guards around a region want to be left out, inside its function: `if turns is None:`."""
+def ways_around(index: Index, path: str, number: int) -> set[tuple[str, int]]:
+    """What parameters must be for a region to run, inside its function, as text, and where: `turns is None`."""
     regions = index.outlines[path].regions
     found = set()
     while number >= 0 and regions[number].kind != "function":
-        if regions[number].kind == "unasked":
-            found.add(regions[number].detail)
+        if regions[number].kind == "way":
+            found.add((regions[number].detail, regions[number].start[0]))
         number = regions[number].parent
     return found
 
 
+def never_taken(
+    index: Index,
+    body_of: Callable[[str], Body | None],
+    key: FunctionKey,
+    sites: Sequence[CallSite],
+    way: str,
+    line: int,
+) -> bool:
+    """Whether all calls, of which there are some, give a parameter what another way is for than the one at a line."""
+    name, body = parameter_of(way), body_of(key.path) if sites else None
+    function = body.functions.get(key.index) if body is not None else None
+    if isinstance(function, ast.Module | None) or _is_bound(function, name, line):
+        return False
+    default = _defaults(function.args).get(name)
+    return not any(_may_take(index, body_of, key, site, way, default) for site in sites)
+
+
+def _may_take(
+    index: Index,
+    body_of: Callable[[str], Body | None],
+    key: FunctionKey,
+    site: CallSite,
+    way: str,
+    default: ast.expr | None,
+) -> bool:
+    name = parameter_of(way)
+    given = _given(index, body_of, key, site)
+    if given is None:
+        return True
+    value = given.get(name, default)
+    if isinstance(value, ast.Constant):
+        return may_hold(way, value.value)
+    if value is None or _is_handed_on(index, site, value):
+        return True
+    return may_hold(way, UNKNOWN)
+
+
+def _is_bound(function: ast.AST, name: str, line: int) -> bool:
+    """Whether a function gives a name another value before a line: `mode = mode or "fast"`."""
+    names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return any(n.id == name and n.lineno < line for n in names)
+
+
+def _defaults(args: ast.arguments) -> dict[str, ast.expr]:
+    places = [*args.posonlyargs, *args.args]
+    last = dict(zip([a.arg for a in places[len(places) - len(args.defaults) :]], args.defaults, strict=True))
+    named = {a.arg: value for a, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None}
+    return last | named
+
+
 def passes(index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite, name: str) -> bool:
     """Whether a call gives a parameter something that is no literal, nor an option that is off by default itself."""
+    given = _given(index, body_of, key, site)
+    value = given.get(name) if given is not None else None
+    if value is None or isinstance(value, ast.Constant):
+        return False
+    return not _is_handed_on(index, site, value)
+
+
+def _given(
+    index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite
+) -> dict[str, ast.expr] | None:
+    """What a call gives each parameter; None where that cannot be seen: `f(*args)`, `f(**options)`."""
     body = body_of(site.path)
     call = body.node_of(site.call) if body is not None else None
     if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
-        return False
+        return None
+    if any(k.arg is None for k in call.keywords):
+        return None
     function = index.function(key)
     names = [p.name for p in function.parameters][function.bound :]
-    given = {k.arg: k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
-    value = given.get(name)
-    if value is None or isinstance(value, ast.Constant):
-        return False
+    return {str(k.arg): k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
+
+
+def _is_handed_on(index: Index, site: CallSite, value: ast.expr) -> bool:
+    """Whether a value is an option of the caller itself, off by default perhaps."""
     caller = index.function(FunctionKey(site.path, site.call.function))
-    return not (isinstance(value, ast.Name) and value.id in {p.name for p in caller.parameters if p.default})
+    return isinstance(value, ast.Name) and value.id in {p.name for p in caller.parameters if p.default}

@@ -23,6 +23,7 @@ from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, 
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.once import drops, set_up_once
+from torchperf_lint.facts.parameter_tests import ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
     annotation_chain,
@@ -241,14 +242,22 @@ class _Outliner:
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
         elif makes_what_it_keeps(node.orelse, node.body, node.test):
             orelse = self.notes.region("once", context, node.orelse, conditions.short(conditions.words(node.test)))
-        elif name := guards.left_out(node.test, self.off_by_default.get(context.function, frozenset())):
-            body = self.notes.region("unasked", context, node.body, name)
         elif anomalies.tells_of_an_anomaly(node):
             body = self.notes.region("except", context, node.body, conditions.short(conditions.words(node.test)))
         else:
             trained_not, otherwise_not = in_evaluation(node.test)
             body = self.notes.region("evaluation", context, node.body) if trained_not else context
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
+        self.ways(node, context, body, orelse)
+
+    def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
+        """The blocks of an `if`, with what a parameter must be for each of them to run."""
+        parameters = {p.name for p in self.out.functions[context.function].parameters}
+        holds, fails = ways(node.test, parameters)
+        if holds and body is context:
+            body = self.notes.region("way", context, node.body, holds)
+        if fails and orelse is context and node.orelse:
+            orelse = self.notes.region("way", context, node.orelse, fails)
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
 

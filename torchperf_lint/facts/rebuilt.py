@@ -16,7 +16,7 @@ from torchperf_lint.facts.value import Value
 from torchperf_lint.patterns import pattern
 
 FEW_TURNS = 2
-_THROUGH = frozenset({"loop", "grad-off"})
+_THROUGH = frozenset({"loop", "grad-off", "way"})
 """Regions that may stand between a call and its loop; any other makes the call rare."""
 OWN_RUNS = pattern(
     r"seed|fold|trial|\bruns?\b|config|setting|experiment|repeat|client|tasks?\b|domain|subject|dataset|split|model|lrs?\b|"

@@ -15,7 +15,7 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, optional, unasked, grad-off, evaluation; for code that runs rarely cadence,
+    """function, class, loop, comprehension, optional, way, grad-off, evaluation; for code that runs rarely cadence,
     debug, memory, elsewhere, lambda, once, except, profile, break, return, raise."""
     parent: int
     start: Position

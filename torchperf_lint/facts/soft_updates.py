@@ -19,7 +19,7 @@ from torchperf_lint.patterns import pattern
 
 _SOFT = pattern(r"soft|polyak", re.IGNORECASE)
 _SHARE = frozenset({"tau", "polyak", "rho"})
-_THROUGH = frozenset({"loop", "grad-off", "class", "optional"})
+_THROUGH = frozenset({"loop", "grad-off", "class", "optional", "way"})
 _OFTEN = 10
 """The largest written interval, in steps, that counts as often."""
 
