@@ -1150,3 +1150,64 @@ def test_an_object_that_is_made_in_a_block_and_passed_on():
     hot = hot_at(files)
     assert hot is not None
     assert hot.kind == "step"
+
+
+def test_a_loop_over_the_parts_of_a_model_decodes_nothing():
+    code = """
+        @torch.no_grad()
+        def calibrated(model: nn.Module, x, blocks):
+            for block in {over}:
+                x = model(x)
+                print(x)  # <-
+        """
+    assert hot_at(code.format(over="enumerate(blocks)")) is None
+    assert hot_at(code.format(over="range(x)")) is not None
+
+
+@pytest.mark.parametrize(
+    ("turn", "word"),
+    [
+        ("x = model(x)", "a loop that runs the model"),
+        ("y = envs.step(model(x))", "step of the environment"),
+        ("x = model.logits(x)", "decoding loop"),
+    ],
+)
+def test_a_loop_without_gradients_is_called_what_it_is(turn, word):
+    hot = hot_at(f"""
+        @torch.no_grad()
+        def played(model: nn.Module, x, envs):
+            while x:
+                {turn}
+                print(x)  # <-
+        """)
+    assert hot is not None
+    assert word in hot.when
+
+
+def test_what_a_decorator_runs_once_is_cold():
+    code = """
+        class Data:
+            {decorator}
+            def train_next_batch(self):
+                return self.points()  # <-
+
+        def train(model, data, optimizer, steps):
+            for i in range(steps):
+                loss = model(data.train_next_batch())
+                loss.backward()
+                optimizer.step()
+            return Data()
+        """
+    assert hot_at(code.format(decorator="@run_if_any_none('points')")) is None
+    assert hot_at(code.format(decorator="@traced")) is not None
+
+
+@pytest.mark.parametrize(("path", "hot"), [("pkg/unittests/checks.py", False), ("pkg/checks.py", True)])
+def test_a_step_in_a_test_is_one_of_a_check(path, hot):
+    code = """
+        def compare_gradients(model, x):
+            loss = model(x).mean()
+            loss.backward()
+            print(loss)  # <-
+        """
+    assert (hot_at({path: code}) is not None) is hot

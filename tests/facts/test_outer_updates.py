@@ -75,3 +75,31 @@ def test_a_step_beside_a_loop_over_batches_is_one_for_all_of_them(loop, hot):
                 self.log(penalty)  # <-
         """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("base", "hot"),
+    [
+        ("for batch in DataLoader(self.data):\n                    self.step(self.loss(batch))", False),
+        ("self.step(self.loss(self.data))", True),
+    ],
+)
+def test_a_method_that_runs_an_update_of_many_steps_is_no_step(base, hot):
+    code = f"""
+        from torch.utils.data import DataLoader
+
+        class Policy:
+            def step(self, loss):
+                loss.backward()
+                self.optimizer.step()
+
+            def update(self):
+                {base}
+
+        class Constrained(Policy):
+            def update(self):
+                super().update()
+                self.step(self.multiplier_loss())
+                print(self.multiplier.item())  # <-
+        """
+    assert (hot_at(code) is not None) is hot

@@ -70,7 +70,7 @@ def _made_in_passing(index: Index, key: FunctionKey) -> bool:
 
 _OF_AN_ENVIRONMENT = ("reset", "step")
 """Methods that make a class an environment, whose pictures are for people."""
-_KEEPS = pattern(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$")
+_KEEPS = pattern(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$|^run_(?:if|once)(?:_|$)|^once$")
 """Decorators that keep what a function gave: it runs once for each argument."""
 _EVALUATION = pattern(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
 """Functions that go through a whole data set to judge a model."""

@@ -91,6 +91,11 @@ class Demonstrations:
         return site.call.function == 0 and self._is_of_networks(site.path)
 
     @staticmethod
+    def is_a_test(path: str) -> bool:
+        """Whether a file holds tests, or what helps them: a step there is one, of a check."""
+        return bool(_TESTS.search(path))
+
+    @staticmethod
     def tests(path: str, tested: str) -> bool:
         """Whether a file holds tests of another, whose tensors are small ones on the host."""
         return bool(_TESTS.search(path)) and not _TESTS.search(tested)

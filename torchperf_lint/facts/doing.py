@@ -60,9 +60,9 @@ class Doing:
             return None
         if self._makes_an_optimizer(key):
             return None  # its one step shows, or tries, that it runs
-        if self._goes_through_batches(key):
+        if self._goes_through_batches(key) or self._hands_on_to_such(key):
             return None  # the steps are in its loop, what it does once beside that is for all of them
-        itself = action in self.loops.calls.directly_in(key.path, self.index.function(key).region)
+        itself = action in self.loops.calls.directly_in(key.path, function.region)
         because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
 
@@ -72,6 +72,12 @@ class Doing:
         own = (n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable)
         loops = (self.loops.at(key.path, n) for n in own if " in range(" not in regions[n].detail)
         return any(loop is not None and loop.kind == "step" for loop in loops)
+
+    def _hands_on_to_such(self, key: FunctionKey) -> bool:
+        """Whether a function calls what trains on one batch after the other: `super().update()`."""
+        calls = self.loops.calls.directly_in(key.path, self.index.function(key).region)
+        targets = (t for c in calls for t in self.types.targets(key.path, key.index, c.callee) if t != key)
+        return any(self._goes_through_batches(target) for target in targets)
 
     def _makes_an_optimizer(self, key: FunctionKey) -> bool:
         """Whether a function makes the optimizer that it steps: it sets up all that it runs, once."""

@@ -55,11 +55,19 @@ def _by_calls(file: SourceFile) -> Iterator[Formatted]:
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
     for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp):
         node = spot.expression
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr) and not _names_something(file, spot):
             yield Formatted(spot, tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue)))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_format(node.left):
             given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
             yield Formatted(spot, _spread(given))
+
+
+def _names_something(file: SourceFile, spot: Place) -> bool:
+    """Whether a text is the name of an attribute, or of an entry in a dict that is made: no tensor is called so."""
+    parent = file.enclosing(spot.function).parents.get(spot.expression)
+    if isinstance(parent, ast.DictComp):
+        return parent.key is spot.expression
+    return isinstance(parent, ast.Call) and chain(parent.func) in ("getattr", "hasattr", "setattr", "delattr")
 
 
 def _spread(values: Iterable[ast.expr]) -> tuple[ast.expr, ...]:

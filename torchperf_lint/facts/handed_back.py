@@ -20,6 +20,7 @@ _REMOTE = "torch.distributed.rpc"
 _REMOTE_CALLS = frozenset({"rpc_sync", "rpc_async", "remote"})
 _ONE_NUMBER = pattern(r"loss|criterion|(?:^|_)(?:acc|accuracy|error|mean|sum|norm|score|item)(?:_|$)")
 """Names of what is one number of a batch, and of what makes one."""
+_TRAINS = pattern(r"\.backward$|optim\w*\.step$")
 _OF_A_LOSS = pattern(r"loss|criterion|entropy")
 
 
@@ -56,6 +57,56 @@ def is_stored_by_module(place: Place) -> bool:
     if not place.file.project.types.is_module_class(Thing("class", place.file.path, record.class_index)):
         return False
     return not _tells_a_loss(place.expression) and not _is_trained(place) and _appended_to_own(place)
+
+
+def is_an_array_result(place: Place) -> bool:
+    """Whether a value is what its function returns as an array, in one piece: `return out.detach().cpu().numpy()`.
+
+    Who wrote such a function promises numpy to its callers, and nothing can be trained on what it gives. A helper that
+    only the project's own hot code calls promises nobody anything; and one number of a step that the function itself
+    does could be handed back as a tensor: a loss, for the log.
+    """
+    if _in_a_loop(place) or not _is_given_as_an_array(place):
+        return False
+    record = place.file.outline.functions[place.function]
+    if place.hot is None or (place.hot.depth and (record.class_index < 0 or record.name.startswith("_"))):
+        return False
+    trains = any(c.function == place.function and _TRAINS.search(c.callee) for c in place.file.outline.calls)
+    return not (trains and _tells_a_loss(place.expression))
+
+
+def _is_given_as_an_array(place: Place) -> bool:
+    """`return x.cpu().numpy()`, `return a, np.asarray(x.cpu())`; or `out = x.cpu().numpy()` and then `return out`."""
+    around = place.file.enclosing(place.function)
+    node, array = place.expression, False
+    for parent in around.ancestors(node):
+        if isinstance(parent, ast.Attribute):
+            array = array or parent.attr == "numpy"
+        elif isinstance(parent, ast.Call):
+            array = array or last_part(chain(parent.func)) in ("array", "asarray")
+            if parent.func is not node and last_part(chain(parent.func)) not in ("array", "asarray"):
+                return False
+        else:
+            break
+        node = parent
+    statement = around.statement(node)
+    if not array or isinstance(statement, ast.Return):
+        return array and _is_plain_part(around, node, statement)
+    if not isinstance(statement, ast.Assign) or statement.value is not node or len(statement.targets) != 1:
+        return False
+    name = chain(statement.targets[0])
+    uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == name and n.lineno > statement.lineno]
+    return bool(uses) and all(_is_plain_part(around, use, around.statement(use)) for use in uses)
+
+
+def _is_plain_part(around: Enclosing, node: ast.AST, statement: ast.AST | None) -> bool:
+    """Whether a `return` gives a value back as it is, in a tuple, list or dict perhaps."""
+    for parent in around.ancestors(node):
+        if parent is statement:
+            return isinstance(parent, ast.Return)
+        if not isinstance(parent, ast.Tuple | ast.List | ast.Dict):
+            return False
+    return False
 
 
 def is_sent_away(place: Place) -> bool:

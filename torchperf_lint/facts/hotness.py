@@ -342,7 +342,8 @@ class Hotness:
                 key = FunctionKey(path, index)
                 called = any(self._is_in_earnest(site, key) for site in self.callers.get(key, ()))
                 role = role_of(self.index, self.types, key, called)
-                role = role or self.doing.called_or_not(key)
+                if role is None and not self.demonstrations.is_a_test(path):
+                    role = self.doing.called_or_not(key)
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import Index
-from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_DENOISING_STEP, EVERY_EVALUATION, EVERY_INPUT, EVERY_TURN, Loop
+from torchperf_lint.facts.loop import (
+    EVERY_BATCH,
+    EVERY_DENOISING_STEP,
+    EVERY_EVALUATION,
+    EVERY_INPUT,
+    EVERY_MOVE,
+    EVERY_RUN,
+    EVERY_TURN,
+    Loop,
+)
 from torchperf_lint.facts.module_calls import ModuleCalls
 from torchperf_lint.facts.signatures import IN_BATCHES
 from torchperf_lint.facts.types import Types
@@ -48,11 +58,23 @@ _SHOWS = pattern(
 )
 
 
-def _turns_of_inference(iterable: str) -> tuple[str, str]:
+_PARTS = pattern(
+    r"(?:^|[._])(?:blocks?|layers?|modules?|stages?|regions|sub_?modules|encoder_?layers|decoder_?layers)(?:\(\))?$"
+    r"|named_(?:modules|children)\(\)$|\.(?:modules|children)\(\)$",
+    re.IGNORECASE,
+)
+"""What a model is made of: a loop over it goes through the model once, as a conversion does, or a pass."""
+
+
+def _turns_of_inference(iterable: str, decodes: bool, called: Sequence[str]) -> tuple[str, str]:
     """What a loop without gradients that runs a model is, and when it turns: an evaluation of inputs, or a decoder."""
     if iterable == IN_BATCHES:
         return "eval", EVERY_BATCH
-    return ("eval", EVERY_INPUT) if _INPUTS.search(iterable) else ("rollout", EVERY_TURN)
+    if _INPUTS.search(iterable):
+        return "eval", EVERY_INPUT
+    if decodes or any(map(_GIVES_LOGITS.search, called)):
+        return "rollout", EVERY_TURN
+    return "rollout", EVERY_MOVE if any(map(ENV_STEP.search, called)) else EVERY_RUN
 
 
 class InferenceLoops:
@@ -110,21 +132,22 @@ class InferenceLoops:
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self.without_grad.around(path, index)
-        if not without_grad or self._runs_once(path, region.function):
+        if not without_grad or self._runs_once(path, region.function) or _PARTS.search(region.iterable):
             return None
-        kind, when = _turns_of_inference(region.iterable)
+        calls = self.calls.directly_in(path, index)
+        kind, when = _turns_of_inference(region.iterable, by_name, [call.callee for call in calls])
         if _DATA_SET.search(region.detail):
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
-        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.directly_in(path, index)):
+        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in calls):
             return None  # a few results for people, one file each
-        for call in self.calls.directly_in(path, index):
+        for call in calls:
             known = self.modules.is_one(path, region.function, call.callee)
             if known is not None:
                 because = f"calls the module `{call.callee}` each turn (line {call.line})"
                 return Loop(kind, because, Confidence.CERTAIN if known else Confidence.LIKELY, region.head, when)
-        for call in self.calls.directly_in(path, index):
+        for call in calls:
             inner = next(
                 filter(None, (self.modules.run_by(t) for t in self.types.targets(path, call.function, call.callee))),
                 None,

@@ -13,6 +13,8 @@ EVERY_EVALUATION = "every evaluation batch"
 EVERY_BATCH = "every batch"
 EVERY_INPUT = "with every input"
 EVERY_TURN = "every turn of a decoding loop"
+EVERY_RUN = "every turn of a loop that runs the model"
+EVERY_MOVE = "every step of the environment"
 EVERY_DENOISING_STEP = "every denoising step"
 
 

@@ -13,7 +13,13 @@ from torchperf_lint.facts.copied_for_nothing import becomes_a_number, copied_bef
 from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.environments import is_an_action, is_handed_to_one
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
-from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_meter, is_stored_by_module
+from torchperf_lint.facts.handed_back import (
+    is_an_array_result,
+    is_handed_back,
+    is_sent_away,
+    is_stored_by_meter,
+    is_stored_by_module,
+)
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot
@@ -273,7 +279,8 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     read = reading.read
     acts = read.repeated is None and is_an_action(reading.site)
     had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
-    if not acts and (had or not feeds_host_only(file, reading.site)):
+    given = read.repeated is None and is_an_array_result(reading.site)
+    if not acts and (had or not (given or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
 

@@ -24,6 +24,8 @@ _CLOCKS = frozenset(
 _MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
 _MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
+_TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch", re.IGNORECASE)
+"""Functions, and blocks, that measure time: `with phase_timer("train"):`."""
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 
 
@@ -40,10 +42,23 @@ def synchronisations(file: SourceFile) -> Iterator[Site]:
 
 def is_needed(file: SourceFile, site: Site) -> bool:
     """Whether the function around measures something, captures a graph, or reads a copy that does not block."""
+    if _TIMER.search(last_part(file.outline.functions[site.function].name)) or _in_a_timer(file, site):
+        return True
     return any(
         _is_clock(callee) or _MEMORY.match(last_part(callee)) or last_part(callee) in _CAPTURE
         for callee in _callees(file, site)
     ) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+
+
+def _in_a_timer(file: SourceFile, site: Site) -> bool:
+    """Whether the call ends a block that a timer measures: the last of its statements."""
+    around = file.enclosing(site.function)
+    statement = around.statement(site.call)
+    for node in around.around(site.call):
+        if isinstance(node, ast.With | ast.AsyncWith):
+            timers = any(_TIMER.search(last_part(chain(item.context_expr).removesuffix("()"))) for item in node.items)
+            return timers and any(part is statement for part in ast.walk(node.body[-1]))
+    return False
 
 
 def times_each_step(file: SourceFile, site: Site) -> bool:

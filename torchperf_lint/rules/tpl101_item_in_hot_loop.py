@@ -10,10 +10,11 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.chosen_numbers import only_computes
 from torchperf_lint.facts.consequences import INSTEAD, consequence
+from torchperf_lint.facts.kept_as import later
 from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
-from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -118,7 +119,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=one_copy(file, read) or _of_what_follows(site) or _instead(written),
+                instead=one_copy(file, read) or _of_what_follows(site) or _instead(site, written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -131,7 +132,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 spot,
                 message=f"`{written}.data[0]`, today `.item()`, makes the host wait for the device {read.hot.when}",
-                instead=_instead(written),
+                instead=_instead(spot, written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -155,9 +156,5 @@ def _of_what_follows(site: Site) -> str | None:
     return INSTEAD.get(then)
 
 
-def _instead(written: str) -> str:
-    kept = written.removesuffix(".detach()")
-    return (
-        f"add `{kept}.detach()` to a tensor on the device and read that once after the loop, "
-        "or read it under `if step % n == 0:`"
-    )
+def _instead(place: Place, written: str) -> str:
+    return later(place, written.removesuffix(".detach()"))

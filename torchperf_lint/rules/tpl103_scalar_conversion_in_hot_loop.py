@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
+from torchperf_lint.facts.kept_as import later
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import (
     Read,
@@ -121,8 +122,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 instead=one_copy(file, read)
                 or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
-                or f"keep `{file.brief(converted)}` as a tensor (accumulate with `+=`, detached) and "
-                "convert once after the loop or under `if step % n == 0:`",
+                or later(site, file.brief(converted)),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,

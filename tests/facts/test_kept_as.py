@@ -1,0 +1,64 @@
+"""What becomes of a number that was read from the device."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, kept_as, later
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import item_readings
+from torchperf_lint.facts.source import SourceFile
+
+STEP = """
+import torch
+from torch import nn
+
+def train(model: nn.Module, loader, optimizer, pool, log):
+    total, history, stats = 0, [], {{}}
+    for x in loader:
+        loss = model(x.cuda()).mean()
+        loss.backward()
+        optimizer.step()
+        {use}
+        log.info(x.shape)
+    return total
+"""
+
+
+def reading(use: str):
+    files = texts(STEP.format(use=use.replace("\n", "\n        ")))
+    (found,) = item_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    return found.site
+
+
+@pytest.mark.parametrize(
+    ("use", "then"),
+    [
+        ("total += loss.item()", RECORDED),
+        ("total = total + loss.item()", RECORDED),
+        ("history.append(round(loss.item(), 4))", RECORDED),
+        ("log.info('%s', loss.item())", RECORDED),
+        ("stats['loss'] = loss.item()", RECORDED),
+        ("value = loss.item()\nhistory.append(value)", RECORDED),
+        ("value = loss.item()\nhistory.append(value)\npool(x, value)", USED),
+        ("value = loss.item()\nother = 2 * value\nstats['x'] = other", RECORDED),
+        ("pool(x, loss.item())", USED),
+        ("return {'loss': loss.item()}", RETURNED),
+        ("value = loss.item()\nreturn value, x", RETURNED),
+    ],
+)
+def test_kept_as(use: str, then: str):
+    assert kept_as(reading(use)) == then
+
+
+@pytest.mark.parametrize(
+    ("use", "word"),
+    [
+        ("total += loss.item()", "after the loop"),
+        ("return loss.item()", "return `loss.detach()`"),
+        ("pool(x, loss.item())", "what the host knows already"),
+    ],
+)
+def test_what_to_write_instead(use: str, word: str):
+    assert word in later(reading(use), "loss")
