@@ -103,3 +103,23 @@ def test_a_method_that_runs_an_update_of_many_steps_is_no_step(base, hot):
                 print(self.multiplier.item())  # <-
         """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "hot"),
+    [("", "self.opt.step()", True), ("self.opt.step()", "", False), ("self.opt.step()", "self.d_opt.step()", False)],
+)
+def test_a_loop_that_gathers_gradients_is_part_of_a_step(inside, after, hot):
+    code = f"""
+        class Trainer:
+            def train(self):
+                total = 0
+                for batch in contexts(self.every):
+                    loss = self.model(batch)
+                    loss.backward()
+                    {inside or "total += loss"}
+                self.clip(self.generator_loss()).backward()
+                print(total.item())  # <-
+                {after or "pass"}
+        """
+    assert (hot_at(code) is not None) is hot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from torchperf_lint.facts.asked_gradients import gradient_role
@@ -19,6 +20,7 @@ from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _BY_THEMSELVES: tuple[Callable[[Index, FunctionKey], Role | None], ...] = (
     batch_role,
@@ -67,16 +69,31 @@ class Doing:
         return Role("step", because, "every training step", Confidence.LIKELY)
 
     def _goes_through_batches(self, key: FunctionKey) -> bool:
-        """Whether a function has a loop that trains on one batch after the other: it is an update, or an epoch."""
-        regions = self.index.outlines[key.path].regions
-        own = (n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable)
-        loops = (self.loops.at(key.path, n) for n in own if " in range(" not in regions[n].detail)
-        return any(loop is not None and loop.kind == "step" for loop in loops)
+        """Whether a function has a loop that trains on one batch after the other: it is an update, or an epoch.
+
+        Not one that only gathers gradients, for the one step of the optimizer behind it.
+        """
+        regions, calls = self.index.outlines[key.path].regions, self.loops.calls
+        own = [n for n, r in enumerate(regions) if r.kind == "loop" and r.function == key.index and r.iterable]
+        loops = ((n, self.loops.at(key.path, n)) for n in own if " in range(" not in regions[n].detail)
+        steps_after = self._steps_in(calls.directly_in(key.path, self.index.function(key).region))
+        return any(
+            loop is not None
+            and loop.kind == "step"
+            and not (steps_after and not self._steps_in(calls.directly_in(key.path, n)))
+            for n, loop in loops
+        )
+
+    @staticmethod
+    def _steps_in(calls: Iterable[Call]) -> bool:
+        return any(_STEPS.search(call.callee) for call in calls)
 
     def _hands_on_to_such(self, key: FunctionKey) -> bool:
-        """Whether a function calls what trains on one batch after the other: `super().update()`."""
-        calls = self.loops.calls.directly_in(key.path, self.index.function(key).region)
-        targets = (t for c in calls for t in self.types.targets(key.path, key.index, c.callee) if t != key)
+        """Whether a method runs the version of a base class, which trains on one batch after the other."""
+        function = self.index.function(key)
+        calls = self.loops.calls.directly_in(key.path, function.region)
+        above = [c.callee for c in calls if c.callee == f"super().{function.name}"]
+        targets = (t for callee in above for t in self.types.targets(key.path, key.index, callee) if t != key)
         return any(self._goes_through_batches(target) for target in targets)
 
     def _makes_an_optimizer(self, key: FunctionKey) -> bool:
@@ -103,6 +120,8 @@ class Doing:
         return Role("eval", because, "with every input", Confidence.LIKELY)
 
 
+_STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
+"""What an optimizer, or the scaler of its gradients, does once a step."""
 _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
 """How methods begin that run their module for another reason than to answer an input."""
 
