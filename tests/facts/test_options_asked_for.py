@@ -106,6 +106,34 @@ def test_a_way_that_no_call_takes_is_cold(call, hot):
     assert (hot_at(WAYS.format(call=call)) is not None) is hot
 
 
+HANDED_ON = """
+def inner(x, mode="fast"):
+    if mode == "fast":
+        return x
+    return x.max().item()  # <-
+
+
+def outer(x, mode="fast"):
+    return inner(x, mode)
+
+
+def train(loader, model, optimizer, mode):
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "hot"),
+    [("outer(batch)", False), ("outer(batch, 'slow')", True), ("outer(batch, mode)", True), ("inner(batch)", True)],
+)
+def test_what_comes_after_a_way_out_is_another_way(call, hot):
+    assert (hot_at(HANDED_ON.format(call=call)) is not None) is hot
+
+
 def test_a_way_of_a_function_that_its_users_call_is_not_cold():
     code = """
         import torch

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.parameter_tests import UNKNOWN, may_hold, parameter_of, ways
+from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, may_hold, parameter_of, ways
 
 PARAMETERS = ("mode", "size", "fast")
 
@@ -22,6 +22,8 @@ PARAMETERS = ("mode", "size", "fast")
         ("x.any() or fast", "", "not fast"),
         ("not (mode == 'a' and x)", "", "mode == 'a'"),
         ("mode == size", "", ""),
+        ("mode.startswith('a')", "mode.startswith('a')", "not mode.startswith('a')"),
+        ("mode.startswith(size)", "", ""),
         ("x == 'a'", "", ""),
         ("0 < size < 3", "", ""),
     ],
@@ -43,6 +45,10 @@ def test_ways(test: str, body: str, otherwise: str):
         ("fast", False, False),
         ("not fast", False, True),
         ("not fast", UNKNOWN, True),
+        ("mode.startswith('a')", "ab", True),
+        ("not mode.startswith('a')", "ab", False),
+        ("not mode.endswith('a')", "ab", True),
+        ("size is None", ANYTHING, True),
         ("mode in ('a', 'b')", "c", False),
         ("mode not in ('a', 'b')", "c", True),
     ],

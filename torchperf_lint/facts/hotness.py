@@ -113,7 +113,7 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None or (found.depth and self._never_taken(path, index)):
+        if found is None or self._never_taken(found, path, index):
             return None
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self._asked_for(path, index)
@@ -127,12 +127,11 @@ class Hotness:
         hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
         return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
 
-    def _never_taken(self, path: str, index: int) -> bool:
-        """Whether code is for arguments that no call in sight gives: `if size is None:`, `if method == "fast":`."""
-        found = ways_around(self.index, path, index)
+    def _never_taken(self, hot: Hot, path: str, index: int) -> bool:
+        """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`."""
+        ways = ways_around(self.index, path, index) if hot.depth else ()
         key = FunctionKey(path, self.index.outlines[path].regions[index].function)
-        sites = self.callers.get(key, ()) if found else ()
-        return any(never_taken(self.index, self._body, key, sites, way, line) for way, line in found)
+        return any(never_taken(self.index, self._body, lambda k: self.callers.get(k, ()), key, *w) for w in ways)
 
     def _calls_often(self, site: CallSite) -> bool:
         loop, free = self._climb(site.path, site.call.region)
@@ -378,7 +377,7 @@ class Hotness:
                 not (other and hot.kind == "rollout")
                 and not self.dispatch.is_given(site)
                 and self._climb(site.path, site.call.region)[1]
-                and not (hot.depth and self._never_taken(site.path, site.call.region))
+                and not self._never_taken(hot, site.path, site.call.region)
             ):
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
-from torchperf_lint.facts.parameter_tests import UNKNOWN, may_hold, parameter_of
+from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, may_hold, parameter_of
 
 
 def options_around(index: Index, path: str, number: int) -> set[str]:
@@ -42,38 +42,66 @@ def ways_around(index: Index, path: str, number: int) -> set[tuple[str, int]]:
 def never_taken(
     index: Index,
     body_of: Callable[[str], Body | None],
+    callers: Callable[[FunctionKey], Sequence[CallSite]],
     key: FunctionKey,
-    sites: Sequence[CallSite],
     way: str,
     line: int,
 ) -> bool:
     """Whether all calls, of which there are some, give a parameter what another way is for than the one at a line."""
-    name, body = parameter_of(way), body_of(key.path) if sites else None
+    body = body_of(key.path) if callers(key) else None
     function = body.functions.get(key.index) if body is not None else None
-    if isinstance(function, ast.Module | None) or _is_bound(function, name, line):
+    if isinstance(function, ast.Module | None) or _is_bound(function, parameter_of(way), line):
         return False
-    default = _defaults(function.args).get(name)
-    return not any(_may_take(index, body_of, key, site, way, default) for site in sites)
+    given = Given(index, body_of, callers).values(key, parameter_of(way), _HOPS)
+    return not any(may_hold(way, value) for value in given)
 
 
-def _may_take(
-    index: Index,
-    body_of: Callable[[str], Body | None],
-    key: FunctionKey,
-    site: CallSite,
-    way: str,
-    default: ast.expr | None,
-) -> bool:
-    name = parameter_of(way)
-    given = _given(index, body_of, key, site)
-    if given is None:
-        return True
-    value = given.get(name, default)
-    if isinstance(value, ast.Constant):
-        return may_hold(way, value.value)
-    if value is None or _is_handed_on(index, site, value):
-        return True
-    return may_hold(way, UNKNOWN)
+_HOPS = 3
+"""How far a parameter is followed that callers hand on: `def outer(x, mode="fast"): return inner(x, mode)`."""
+
+
+class Given:
+    """What the calls of a project give to a parameter: literals, or UNKNOWN."""
+
+    def __init__(
+        self,
+        index: Index,
+        body_of: Callable[[str], Body | None],
+        callers: Callable[[FunctionKey], Sequence[CallSite]],
+    ) -> None:
+        self.index = index
+        self.body_of = body_of
+        self.callers = callers
+
+    def values(self, key: FunctionKey, name: str, hops: int) -> Iterator[object]:
+        """One for each call of a function; ANYTHING for a call that cannot be seen through."""
+        body = self.body_of(key.path)
+        function = body.functions.get(key.index) if body is not None else None
+        default = None if isinstance(function, ast.Module | None) else _defaults(function.args).get(name)
+        for site in self.callers(key):
+            given = _given(self.index, self.body_of, key, site)
+            value = given.get(name, default) if given is not None else None
+            yield from self._of(site, value, hops)
+
+    def _of(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
+        if isinstance(value, ast.Constant):
+            yield value.value
+        elif value is None or _is_parameter(self.index, site, value):
+            yield from self._handed_on(site, value, hops)
+        else:
+            yield ANYTHING if isinstance(value, ast.Attribute | ast.IfExp | ast.BoolOp) else UNKNOWN
+
+    def _handed_on(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
+        caller = FunctionKey(site.path, site.call.function)
+        body = self.body_of(site.path)
+        function = body.functions.get(caller.index) if body is not None else None
+        known = isinstance(value, ast.Name) and not isinstance(function, ast.Module | None)
+        if not known or not hops or not self.callers(caller):
+            yield ANYTHING
+        elif isinstance(value, ast.Name) and function is not None and not _is_bound(function, value.id, site.call.line):
+            yield from self.values(caller, value.id, hops - 1)
+        else:
+            yield ANYTHING
 
 
 def _is_bound(function: ast.AST, name: str, line: int) -> bool:
@@ -117,3 +145,8 @@ def _is_handed_on(index: Index, site: CallSite, value: ast.expr) -> bool:
     """Whether a value is an option of the caller itself, off by default perhaps."""
     caller = index.function(FunctionKey(site.path, site.call.function))
     return isinstance(value, ast.Name) and value.id in {p.name for p in caller.parameters if p.default}
+
+
+def _is_parameter(index: Index, site: CallSite, value: ast.expr) -> bool:
+    caller = index.function(FunctionKey(site.path, site.call.function))
+    return isinstance(value, ast.Name) and value.id in {p.name for p in caller.parameters}

@@ -108,6 +108,7 @@ class _Outliner:
                 guard = kept_after(statement, statements[index + 1 :])
             if guard is None and evaluation_follows(statement):
                 guard = guards.Guard("evaluation", "")
+            guard = guard or self.way_past(statement, context)
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
                 self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
@@ -249,6 +250,13 @@ class _Outliner:
             body = self.notes.region("evaluation", context, node.body) if trained_not else context
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.ways(node, context, body, orelse)
+
+    def way_past(self, statement: ast.stmt, context: Context) -> guards.Guard | None:
+        """What a parameter must be for the rest of a block to run: `if mode == "fast": return f(x)` comes first."""
+        if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
+            return None
+        _, fails = ways(statement.test, {p.name for p in self.out.functions[context.function].parameters})
+        return guards.Guard("way", fails) if fails else None
 
     def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
         """The blocks of an `if`, with what a parameter must be for each of them to run."""

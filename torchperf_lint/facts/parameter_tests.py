@@ -26,13 +26,8 @@ _HOLDS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
 }
 
 
-class _Unknown:
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-
-UNKNOWN = _Unknown()
-"""What a call gives that is no literal; not None, either."""
+UNKNOWN, ANYTHING = object(), object()
+"""What a call gives that is no literal: computed, and so not None; or passed on from where nobody looks."""
 
 
 def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
@@ -50,6 +45,9 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         return fails, holds
     if isinstance(test, ast.Name):
         return (test.id, f"not {test.id}") if test.id in parameters else ("", "")
+    if isinstance(test, ast.Call):
+        asked = _asked_of_text(test) in parameters
+        return (ast.unparse(test), f"not {ast.unparse(test)}") if asked else ("", "")
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
         return "", ""
     other = _OPPOSITES.get(type(test.ops[0]))
@@ -57,6 +55,14 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         return "", ""
     opposite = ast.Compare(test.left, [other()], test.comparators)
     return ast.unparse(test), ast.unparse(opposite)
+
+
+def _asked_of_text(test: ast.Call) -> str:
+    """The name of which a call asks how its text begins or ends: `mode.startswith("fast")`."""
+    asks = isinstance(test.func, ast.Attribute) and test.func.attr in ("startswith", "endswith")
+    literal = len(test.args) == 1 and isinstance(test.args[0], ast.Constant) and not test.keywords
+    of = test.func.value if isinstance(test.func, ast.Attribute) else None
+    return of.id if asks and literal and isinstance(of, ast.Name) else ""
 
 
 def parameter_of(way: str) -> str:
@@ -67,12 +73,21 @@ def parameter_of(way: str) -> str:
 def may_hold(way: str, value: object) -> bool:
     """Whether the way is taken where the parameter is `value`; also where that is not known."""
     test = ast.parse(way, mode="eval").body
+    if value is ANYTHING:
+        return True
     if isinstance(test, ast.Compare):
         wanted = ast.literal_eval(test.comparators[0])
         if value is UNKNOWN:
             return not (isinstance(test.ops[0], ast.Is) and wanted is None)
         return _HOLDS[type(test.ops[0])](value, wanted)
-    return value is UNKNOWN or bool(value) is isinstance(test, ast.Name)
+    negated = isinstance(test, ast.UnaryOp)
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    if value is UNKNOWN:
+        return True
+    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute):
+        method = getattr(value, asked.func.attr, None)
+        return method is None or bool(method(ast.literal_eval(asked.args[0]))) is not negated
+    return bool(value) is not negated
 
 
 def _is_literal(node: ast.expr) -> bool:
