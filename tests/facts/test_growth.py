@@ -137,3 +137,17 @@ def test_what_begins_empty_stands_for_a_list(begun, grows):
 def test_what_begins_empty_and_is_read_each_turn_is_no_list():
     code = "x = torch.Tensor()\nfor layer in layers:\n    x = torch.cat([x, layer(x)])"
     assert growth(code, "if b is not None:") is None
+
+
+@pytest.mark.parametrize(
+    ("head", "turn", "grows"),
+    [
+        ("while len(x) < n:", "b = prior.sample(n)", False),
+        ("while x.shape[0] < n:", "b = torch.rand(n)", False),
+        ("while have < n:", "b = np.random.uniform(n)\nhave += len(b)", False),
+        ("while have < n:", "b = torch.multinomial(p, 1)\nhave += 1", True),
+        ("while len(x) < n:", "b = model(x)", True),
+    ],
+)
+def test_rejection_sampling_takes_few_turns(head, turn, grows):
+    assert (growth(f"{turn}\nx = torch.cat([x, b])", head) is not None) is grows

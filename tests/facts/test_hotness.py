@@ -1211,3 +1211,51 @@ def test_a_step_in_a_test_is_one_of_a_check(path, hot):
             print(loss)  # <-
         """
     assert (hot_at({path: code}) is not None) is hot
+
+
+OFFERED = {
+    "pkg/ops.py": """
+        import torch
+        from pkg.parts import smooth
+
+        def filtered(x: torch.Tensor, n) -> torch.Tensor:
+            y = torch.zeros(n, device=x.device)
+            return smooth(x + y)
+        """,
+    "pkg/parts.py": """
+        def smooth(x):
+            return x - x.mean()  # <-
+        """,
+}
+LAYER = """
+    from torch import nn
+    from pkg.parts import smooth
+
+    class Layer(nn.Module):
+        def forward(self, x):
+            return smooth(x)
+    """
+
+
+def test_what_an_operation_that_nobody_calls_runs_elsewhere_is_a_guess():
+    hot = hot_at(OFFERED)
+    assert hot is not None
+    assert hot.confidence is Confidence.POSSIBLE
+
+
+def test_a_guess_comes_after_what_is_known():
+    hot = hot_at({**OFFERED, "pkg/zoo.py": LAYER})
+    assert hot is not None
+    assert hot.confidence is not Confidence.POSSIBLE
+    assert "Layer.forward" in hot.because
+
+
+def test_a_pass_that_calibrates_is_no_evaluation():
+    code = """
+        @torch.no_grad()
+        def calibrate_model(model, {loader}):
+            for images, _ in {loader}:
+                model(images.cuda())  # <-
+        """
+    assert hot_at(code.format(loader="calib_loader")) is None
+    assert hot_at(code.format(loader="loader")) is not None

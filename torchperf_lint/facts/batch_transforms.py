@@ -11,7 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.operations import no_operation
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_CALL, Role
 from torchperf_lint.facts.signatures import TENSOR_CLASS
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -25,7 +25,7 @@ _BATCH = Role("step", "is a transform of tensors, run on every batch", "every ba
 _PATCHED = Role(
     "forward",
     "is patched onto tensors as a method: transforms call it on every batch",
-    "in every call",
+    EVERY_CALL,
     Confidence.LIKELY,
 )
 

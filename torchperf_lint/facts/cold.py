@@ -27,6 +27,12 @@ _EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
 _MEASURES = pattern(r"(?:^|/)\w*(?:flops?|macs)(?:_\w+)?\.py$", re.IGNORECASE)
 """Files that count what a model computes: it runs once."""
+SETS_UP_OR_TELLS = pattern(
+    r"^__(?:init|repr|str|format)__$|^(?:to_)?(?:str|string|text|words?)$|^(?:describe|summari[sz]e|summary|print|show)(?:_|$)"
+    r"|^_?(?:create|make|build|generate|prepare)_(?:\w+_)?(?:set|dataset|data|table|vocab\w*|index)$",
+    re.IGNORECASE,
+)
+"""Functions that make what is kept, or text for people: nobody calls them in turns."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
     r"dry_?run|(?<!linear_)probe)(?:_|$)",

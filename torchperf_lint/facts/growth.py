@@ -40,6 +40,7 @@ FEW_BY_NAME = pattern(
 """What loops go over whose turns a network's layout or a configuration fixes, a handful most often."""
 
 
+_DRAWS = pattern(r"^(?:rand\w*|random\w*|r?sample\w*|uniform\w*|normal|draw\w*|propose\w*|choice)(?:\(\))?$")
 _CACHE = pattern(r"cache|past|(?:^|_)(?:kv|keys?|values?|memory|states?|history|context)(?:_|s?$)")
 
 
@@ -281,13 +282,24 @@ def _names_another(target: ast.expr, loop: Loop) -> bool:
 def _few(file: SourceFile, site: Site, loop: Loop) -> bool:
     """Whether a network's layout or a configuration, not the data, says how often a loop turns."""
     if isinstance(loop, ast.While):
-        return False
+        return _fills_up(loop)
     turns = literal_turns(loop.iter)
     if turns is not None:
         return turns <= FEW_TURNS
     if _is_hot_by_itself(file, site, loop):
         return False
     return bool(FEW_BY_NAME.search(f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}"))
+
+
+def _fills_up(loop: ast.While) -> bool:
+    """Whether a loop draws samples until enough are accepted, most of them in its first turn: rejection sampling."""
+    if not any(isinstance(n, ast.Call) and _DRAWS.search(last_part(chain(n.func))) for n in ast.walk(loop)):
+        return False
+    asked = [n for n in ast.walk(loop.test) if isinstance(n, ast.Name | ast.Attribute)]
+    if any(isinstance(n, ast.Attribute) and n.attr == "shape" for n in asked) or "len" in names_of(loop.test):
+        return True
+    counted = [s for s in ast.walk(loop) if isinstance(s, ast.AugAssign) and not isinstance(s.value, ast.Constant)]
+    return any(chain(s.target) == chain(n) for s in counted for n in asked)
 
 
 def _stands_for_a_list(file: SourceFile, site: Site, loop: Loop, target: ast.expr) -> bool:

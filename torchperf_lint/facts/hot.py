@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
 
 Story = tuple["str | tuple[str, int]", ...]
@@ -45,3 +47,11 @@ class Hot:
     """`because` in parts, so that it can be told again from another file."""
     evaluates: bool = False
     """Whether the line runs only while the module is evaluated, though what makes it hot runs in training too."""
+
+
+def of_role(function: Function, path: str, role: Role) -> Hot:
+    """Why a function of a file is hot by what it is."""
+    story: Story = (f"`{function.qualname}` (", (path, function.header_line), f") {role.because}")
+    when = f"{role.when} (`{function.qualname}`)"
+    because = told(story, path)
+    return Hot(role.kind, because, when, role.confidence, path, function.header_line, story=story)

@@ -22,7 +22,7 @@ from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.hot import Hot, Story, place, told
+from torchperf_lint.facts.hot import Hot, Story, of_role, place, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
@@ -32,10 +32,11 @@ from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.options_asked_for import never_taken, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_CALL
 from torchperf_lint.facts.roles import judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
@@ -266,17 +267,18 @@ class Hotness:
 
     @cached_property
     def _functions(self) -> dict[FunctionKey, Hot]:
-        """Loops' callees first, then roles, then what these call; last what only evaluation calls."""
+        """Loops' callees, then roles, then what these call; last what only evaluation, or perhaps nobody, calls."""
         hot: dict[FunctionKey, Hot] = {}
         queue: deque[FunctionKey] = deque()
         evaluated: deque[tuple[FunctionKey, Hot]] = deque()
+        doubted: deque[tuple[FunctionKey, Hot]] = deque()
 
         def take(found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
             for key, reason in found:
                 if key in hot or self._never_hot(key, called):
                     continue
-                if reason.evaluates:
-                    evaluated.append((key, reason))
+                if reason.evaluates or reason.confidence is Confidence.POSSIBLE:
+                    (evaluated if reason.evaluates else doubted).append((key, reason))
                     continue
                 hot[key] = reason
                 queue.append(key)
@@ -286,8 +288,8 @@ class Hotness:
         while queue:
             key = queue.popleft()
             take(self._passed_on(key, hot[key]), called=True)
-        while evaluated:
-            key, reason = evaluated.popleft()
+        while evaluated or doubted:
+            key, reason = (evaluated or doubted).popleft()
             if key not in hot:
                 hot[key] = reason
                 take(self._passed_on(key, reason), called=True)
@@ -335,7 +337,9 @@ class Hotness:
         return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
-        yield from ((key, self._from_role(key, role)) for key, role in self.dispatch.registered())
+        yield from (
+            (key, of_role(self.index.function(key), key.path, role)) for key, role in self.dispatch.registered()
+        )
         for path, outline in self.index.outlines.items():
             for index in range(1, len(outline.functions)):
                 key = FunctionKey(path, index)
@@ -346,7 +350,7 @@ class Hotness:
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:
-                    yield key, self._from_role(key, role)
+                    yield key, of_role(self.index.function(key), key.path, role)
 
     def _is_in_earnest(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a call says how often its target runs."""
@@ -355,13 +359,6 @@ class Hotness:
     def _is_guessed(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether it is not known of which class the object is that a method is called of."""
         return self.implementations.supposed(site, target) or self.namesakes.guessed(site.path, site.call)
-
-    def _from_role(self, key: FunctionKey, role: Role) -> Hot:
-        function = self.index.function(key)
-        story: Story = (f"`{function.qualname}` (", (key.path, function.header_line), f") {role.because}")
-        when = f"{role.when} (`{function.qualname}`)"
-        because = told(story, key.path)
-        return Hot(role.kind, because, when, role.confidence, key.path, function.header_line, story=story)
 
     def _passed_on(self, key: FunctionKey, hot: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
         if hot.depth >= MAX_CALL_DEPTH:
@@ -381,6 +378,8 @@ class Hotness:
             ):
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
+                if hot.when.startswith(f"{EVERY_CALL} (") and target.path != key.path:
+                    passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
                 yield target, self._supposedly(self._evaluated(passed, site), site, target)
 
     def _supposedly(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:

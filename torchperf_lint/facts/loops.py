@@ -6,8 +6,10 @@ one) or iterates a DataLoader. The innermost loop with the action is the step lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import FunctionKey, Index
@@ -20,6 +22,10 @@ from torchperf_lint.facts.training_actions import TrainingActions
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
+
+_CALIBRATES = pattern(r"^calib(?:ration)?_", re.IGNORECASE)
+"""A pass over a few batches that show a model's ranges to who quantizes it: once."""
 
 
 class Loops:
@@ -55,6 +61,8 @@ class Loops:
             return None
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, EVERY_STEP)
+        if _CALIBRATES.search(last_part(region.iterable)):
+            return None
         return (
             self._training_by_name(path, index)
             or self.of_loaders.over_loader(path, index)

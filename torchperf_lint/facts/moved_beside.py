@@ -9,7 +9,7 @@ from torchperf_lint.patterns import pattern
 
 _NO_TENSOR = pattern(
     r"dev(?:ice)?s?$|device|gpu|cuda|(?:^|_)rank$|dtype|precision$|type$|format|^(?:target|where|dest|destination|place|"
-    r"location|accelerator|args|kwargs|half|float\d*|bf?loat16|fp\d+|bf\d+)$|^[a-w]$",
+    r"location|accelerator|args|kwargs|half|int|bool|long|double|complex|float\d*|bf?loat16|fp\d+|bf\d+)$|^[a-w]$",
     re.IGNORECASE,
 )
 """Names of devices and dtypes, which `.to` takes as well."""

@@ -15,7 +15,7 @@ from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.records import Call, Function
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_CALL, Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -23,7 +23,7 @@ _OPERATION = Role(
     "forward",
     "takes tensors and gives a tensor back, and no call of it is seen in the project: who uses it does so in "
     "every step",
-    "in every call",
+    EVERY_CALL,
     Confidence.LIKELY,
 )
 _PART = _OPERATION._replace(
@@ -146,7 +146,7 @@ class Operations:
             f"is an operation on tensors, as it {self._asking(key, name)}, and "
             "no call of it is seen in the project: who uses it does so in every step"
         )
-        return Role("forward", because, "in every call", Confidence.LIKELY)
+        return Role("forward", because, EVERY_CALL, Confidence.LIKELY)
 
     def _computed(self, key: FunctionKey) -> Role | None:
         """The role of a function that computes what it gives back of a parameter that only a tensor can be."""
@@ -159,7 +159,7 @@ class Operations:
         if _QUANTIZES.search(function.name):
             return None
         because = f"computes with tensors, `{how.callee}` (line {how.line}), and no call of it is seen in the project: "
-        return Role("forward", because + "who uses it does so in every step", "in every call", Confidence.LIKELY)
+        return Role("forward", because + "who uses it does so in every step", EVERY_CALL, Confidence.LIKELY)
 
     def _operand_of(self, key: FunctionKey) -> Call | None:
         """The first operation that takes a parameter of a function for a tensor."""
@@ -225,7 +225,7 @@ class Operations:
                     f"{self._asking(part, name)}, and no call of it is seen in the project: who uses it "
                     "does so in every step"
                 )
-                return Role("forward", because, "in every call", Confidence.LIKELY)
+                return Role("forward", because, EVERY_CALL, Confidence.LIKELY)
         return None
 
     def _may_be_one(self, key: FunctionKey) -> bool:

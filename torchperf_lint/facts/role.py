@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from torchperf_lint.model import Confidence
 
+EVERY_CALL = "in every call"
+"""When an operation runs that nothing in the project calls: whoever uses the library does so in every step."""
+
 
 class Role(NamedTuple):
     """A function that is hot by what it is."""

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar, cast
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import SETS_UP_OR_TELLS
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.default_lambdas import written_in
 from torchperf_lint.facts.enclosing import Enclosing
@@ -236,8 +237,10 @@ class SourceFile:
 
     def looped_calls(self, *names: str) -> Iterator[Site]:
         """The calls with one of these names that a loop repeats, in code that is not known to be hot."""
-        hotness = self.project.hotness
+        hotness, functions = self.project.hotness, self.outline.functions
         for record in self._named(names):
+            if SETS_UP_OR_TELLS.search(functions[record.function].name):
+                continue
             if hotness.turns(self.path, record.region) and hotness.of_region(self.path, record.region) is None:
                 yield from self._site(record, None)
 

@@ -152,12 +152,18 @@ def _instead(index: HostIndex) -> str:
         made = f"make it on the device: `torch.{index.fresh.factory}(..., device={index.device})`"
         return made + (" (the device's generator gives other random numbers)" if index.fresh.random else "")
     node = index.spot.expression
-    taken = _slice(node) if isinstance(node, ast.List) else None
+    taken = _slice(node) if isinstance(node, ast.List) and not _is_paired(index) else None
     if taken is not None:
         return f"take a slice, which needs no copy: `{taken}`"
     if index.instead:
         return index.instead
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
+
+
+def _is_paired(index: HostIndex) -> bool:
+    """Whether a list stands beside another, `x[:, [0, 1], [0, 1]]`: they pick element by element, as no slices do."""
+    parent = index.spot.file.enclosing(index.spot.function).parents.get(index.spot.expression)
+    return isinstance(parent, ast.Tuple) and sum(isinstance(part, ast.List) for part in parent.elts) > 1
 
 
 def _slice(node: ast.List) -> str | None:
