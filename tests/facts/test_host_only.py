@@ -54,3 +54,37 @@ def test_copies_for_the_host(imports, inside, use, needed):
     files = texts(NET.format(imports=imports, inside=inside, use=use))
     (reading,) = copy_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
     assert (reading.read.value.confidence is Confidence.POSSIBLE) == needed
+
+
+@pytest.mark.parametrize(
+    ("imports", "use", "needed"),
+    [
+        ("from pynndescent import NNDescent", "NNDescent(a)", True),
+        ("from qiskit.circuit.library import UnitaryGate", "UnitaryGate(a, 2)", True),
+        ("from sklearn.cluster import KMeans", "KMeans(8).fit(a)", True),
+        ("from sklearn.metrics import f1_score", "f1_score(a, a)", False),
+        ("import wandb", "wandb.Histogram(a)", False),
+        ("from utils import accuracy", "accuracy(a)", False),
+        ("import torch_scatter", "torch_scatter.scatter(a)", False),
+    ],
+)
+def test_libraries_that_know_no_device(imports, use, needed):
+    files = texts(NET.format(imports=imports, inside="a", use=use))
+    (reading,) = copy_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert (reading.read.value.confidence is Confidence.POSSIBLE) == needed
+
+
+@pytest.mark.parametrize(
+    ("called", "possible"),
+    [("", True), ("\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return spread(x)\n", False)],
+)
+def test_a_copy_in_what_nobody_calls_is_possible(called, possible):
+    code = """
+def spread(x: torch.Tensor) -> torch.Tensor:
+    y = torch.zeros(4, device=x.device)
+    a = (x + y).cpu()
+    return a - a.mean()
+"""
+    files = texts(code + called)
+    (reading,) = copy_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert (reading.read.value.confidence is Confidence.POSSIBLE) == possible

@@ -7,6 +7,7 @@ sessions of other runtimes, estimators, distributions. What they are given has t
 from __future__ import annotations
 
 import ast
+import sys
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
@@ -24,6 +25,16 @@ _KEEPS = pattern(
     r"(?:meter|metric|acc|accuracy|score|scorer|loss|loss_fn|criterion|evaluator|logger|writer|buffer|memory|vis|env)s?$"
 )
 """Methods and objects that gather, show or judge what they get: an array is only how they want it."""
+_WITH_TENSORS = pattern(
+    r"^(?:torch\w*|functorch|numpy|scipy|cv2|skimage|PIL|pandas|wandb|tensorboard\w*|visdom|mlflow|comet_ml|neptune|clearml|"
+    r"swanlab|einops|opt_einsum|kornia|timm|transformers|diffusers|peft|tqdm|ignite|lightning\w*|pytorch_\w+|monai|fastai|"
+    r"jax|tensorflow|keras|evaluate|datasets|horovod|apex|deepspeed|accelerate|fairscale|fairseq\w*|mm\w+|nvidia|cupy|"
+    r"cudf|cuml|dgl|e3nn|gpytorch|botorch|pyro|xformers|triton|bitsandbytes|flash_attn|ray|matplotlib|seaborn|"
+    r"utils?|lib|src|models?|tools?|common|helpers?|core|metrics?|loss(?:es)?|data|misc|func\w*|modules?|networks?|engine|"
+    r"trainers?|eval\w*|ops|layers?|config)$|^$"
+)
+"""Libraries that take tensors, or have functions for arrays that torch has, too; or that show and log numbers;
+and names of a program's own folders, which an import may give where they are not read."""
 _HOPS = 4
 """Names through which an array is followed: `x = im.numpy()`, `x = x.transpose(0, 2)`, `net.infer(x)`."""
 
@@ -59,6 +70,14 @@ def _may_be_an_array(file: SourceFile, site: Site, base: ast.expr) -> bool:
     return file.value(base, site).kind in ("unknown", "array", "sequence")
 
 
+def _of_a_host_library(dotted: str) -> bool:
+    """Whether a call is one of a library that knows no device: `NNDescent(x)`, `UnitaryGate(matrix)`."""
+    root = dotted.partition(".")[0]
+    if dotted.startswith("sklearn."):
+        return not dotted.startswith("sklearn.metrics.")
+    return "." in dotted and not _WITH_TENSORS.search(root) and root not in sys.stdlib_module_names
+
+
 def _uses(around: Enclosing, names: set[str], after: ast.stmt) -> list[ast.Name]:
     """Where names are read behind the statement that binds them."""
     end = (after.end_lineno or after.lineno, after.end_col_offset or 0)
@@ -70,6 +89,8 @@ def _takes_arrays(file: SourceFile, site: Site, call: ast.Call, array: bool) -> 
     """Whether a call is one of an object that no torch module is: by what it does, or by getting an array in a pass."""
     if any(keyword.arg == "return_tensors" for keyword in call.keywords):
         return True  # a feature extractor of transformers
+    if _of_a_host_library(file.denotes(call.func, site) or ""):
+        return True
     callee = chain(call.func)
     if not array or not callee.startswith("self."):
         return False
