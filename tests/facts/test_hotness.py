@@ -1259,3 +1259,34 @@ def test_a_pass_that_calibrates_is_no_evaluation():
         """
     assert hot_at(code.format(loader="calib_loader")) is None
     assert hot_at(code.format(loader="loader")) is not None
+
+
+@pytest.mark.parametrize(
+    ("test", "body", "otherwise"),
+    [("0", False, True), ("False", False, True), ("True", True, False), ("1", True, False)],
+)
+def test_a_branch_that_is_written_off_is_cold(test, body, otherwise):
+    code = """
+        class Net(nn.Module):
+            def forward(self, x):
+                if {test}:
+                    print(x)  {first}
+                else:
+                    print(x.mean())  {second}
+                return x
+        """
+    assert (hot_at(code.format(test=test, first="# <-", second="")) is not None) is body
+    assert (hot_at(code.format(test=test, first="", second="# <-")) is not None) is otherwise
+
+
+@pytest.mark.parametrize(("path", "hot"), [("pkg/layer_memory_tracking.py", False), ("pkg/features.py", True)])
+def test_hooks_that_measure_a_model_are_taken_off_again(path, hot):
+    code = """
+        class Watcher:
+            def watch(self, model):
+                model.register_forward_hook(self.note)
+
+            def note(self, module, given, out):
+                print(out)  # <-
+        """
+    assert (hot_at({path: code}) is not None) is hot

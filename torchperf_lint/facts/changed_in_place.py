@@ -18,13 +18,15 @@ def changed_in_place(site: Site) -> bool:
 
 
 def changed(node: ast.AST) -> Iterator[ast.expr]:
-    """What a node changes in place: `x[i] = y`, `x.y = z`, `x += y`, `x.add_(y)`."""
+    """What a node changes in place: `x[i] = y`, `x.y = z`, `x += y`, `x.add_(y)`, `torch.add(y, z, out=x)`."""
     if isinstance(node, ast.AugAssign):
         yield node.target
     elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
         yield node.value
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
         yield node.func.value
+    elif isinstance(node, ast.Call):
+        yield from (keyword.value for keyword in node.keywords if keyword.arg == "out")
 
 
 def base_of(node: ast.expr | None) -> str | None:

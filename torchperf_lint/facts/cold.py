@@ -33,6 +33,10 @@ SETS_UP_OR_TELLS = pattern(
     re.IGNORECASE,
 )
 """Functions that make what is kept, or text for people: nobody calls them in turns."""
+MEASURES_MODULES = pattern(
+    r"profil|debug|flops|benchmark|(?:memory|mem|layer)_?(?:track|usage|monitor)|summary|inspect", re.IGNORECASE
+)
+"""Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|demo|sanity|"
     r"dry_?run|(?<!linear_)probe)(?:_|$)",

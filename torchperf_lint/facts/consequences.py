@@ -137,6 +137,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
         return DECIDES
     if isinstance(parent, ast.Assert):
         return RAISES
+    if isinstance(parent, ast.Yield):
+        return DECIDES  # who draws from a generator goes on with what it has got
     if isinstance(parent, ast.IfExp) and parent.test is node:
         return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:

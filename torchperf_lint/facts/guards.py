@@ -39,7 +39,7 @@ _CADENCE_NAME = pattern(
     re.IGNORECASE,
 )
 _DEBUG_NAME = pattern(
-    r"^_?(?:debug\w*|is_debug|verbose|verbosity|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
+    r"^_?(?:debug\w*|is_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
     r"do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
@@ -68,6 +68,8 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
     negated = False
+    if isinstance(test, ast.Constant):
+        return Guard("raise", short(words(test)), otherwise=bool(test.value))
     waits = _waits_for_a_count(test)
     if waits is not None:
         return Guard("cadence", short(words(test)), otherwise=waits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_CALL, Role
 from torchperf_lint.model import Confidence
 
 Story = tuple["str | tuple[str, int]", ...]
@@ -55,3 +55,8 @@ def of_role(function: Function, path: str, role: Role) -> Hot:
     when = f"{role.when} (`{function.qualname}`)"
     because = told(story, path)
     return Hot(role.kind, because, when, role.confidence, path, function.header_line, story=story)
+
+
+def is_offered(hot: Hot, callee: str = "") -> bool:
+    """Whether it is a guess how often code runs: what a library offers and nothing in it calls; no call of `self`."""
+    return hot.when.startswith(f"{EVERY_CALL} (") and not callee.startswith("self.")

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.cold import NOT_TRAINING_NAME, evaluates_all, is_cold
+from torchperf_lint.facts.cold import MEASURES_MODULES, NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
 from torchperf_lint.facts.delayed_steps import DelayedSteps
 from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.hot import Hot, Story, of_role, place, told
+from torchperf_lint.facts.hot import Hot, Story, is_offered, of_role, place, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
@@ -32,7 +32,6 @@ from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.options_asked_for import never_taken, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.role import EVERY_CALL
 from torchperf_lint.facts.roles import judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
@@ -297,7 +296,8 @@ class Hotness:
 
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
         if key in self.dispatch.hooked:
-            return bool(NOT_TRAINING_NAME.search(self.index.function(key).name))
+            told = f"{key.path.rpartition('/')[2]} {self.index.function(key).qualname}"
+            return bool(MEASURES_MODULES.search(told) or NOT_TRAINING_NAME.search(self.index.function(key).name))
         cold = is_cold(self.index, key, called, self.loops.training.trains(key, 1) is not None)
         return cold and not (called and makes_beginnings(self.index, self.callers, key))
 
@@ -378,7 +378,7 @@ class Hotness:
             ):
                 story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
                 passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
-                if hot.when.startswith(f"{EVERY_CALL} (") and target.path != key.path:
+                if target.path != key.path and is_offered(hot, site.call.callee):
                     passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
                 yield target, self._supposedly(self._evaluated(passed, site), site, target)
 

@@ -70,7 +70,7 @@ def later(place: Place, written: str) -> str:
     """What to write instead of reading a number at once, `written` being the tensor."""
     then = kept_as(place)
     if then == RETURNED:
-        return f"return `{written}.detach()`: whoever shows it reads it, under `if step % n == 0:`"
+        return f"return `{written}.detach()`: who needs the number reads it, who shows it under `if step % n == 0:`"
     if then == USED:
         return (
             f"keep `{written}` a tensor in what follows, or take the number from what the host knows already: shapes, "

@@ -80,7 +80,7 @@ class Given:
         default = None if isinstance(function, ast.Module | None) else _defaults(function.args).get(name)
         for site in self.callers(key):
             given = _given(self.index, self.body_of, key, site)
-            value = given.get(name, default) if given is not None else None
+            value = given.get(name, None if None in given else default)
             yield from self._of(site, value, hops)
 
     def _of(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
@@ -120,7 +120,7 @@ def _defaults(args: ast.arguments) -> dict[str, ast.expr]:
 def passes(index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite, name: str) -> bool:
     """Whether a call gives a parameter something that is no literal, nor an option that is off by default itself."""
     given = _given(index, body_of, key, site)
-    value = given.get(name) if given is not None else None
+    value = given.get(name)
     if value is None or isinstance(value, ast.Constant):
         return False
     return not _is_handed_on(index, site, value)
@@ -128,17 +128,17 @@ def passes(index: Index, body_of: Callable[[str], Body | None], key: FunctionKey
 
 def _given(
     index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite
-) -> dict[str, ast.expr] | None:
-    """What a call gives each parameter; None where that cannot be seen: `f(*args)`, `f(**options)`."""
+) -> dict[str | None, ast.expr]:
+    """What a call gives each parameter; under None what may give any: `f(*args)`, `f(**options)`."""
     body = body_of(site.path)
     call = body.node_of(site.call) if body is not None else None
-    if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
-        return None
-    if any(k.arg is None for k in call.keywords):
-        return None
+    if not isinstance(call, ast.Call):
+        return {None: ast.Constant(None)}
     function = index.function(key)
     names = [p.name for p in function.parameters][function.bound :]
-    return {str(k.arg): k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
+    stars = [a for a in call.args if isinstance(a, ast.Starred)]
+    given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+    return given | ({None: stars[0]} if stars else dict(zip(names, call.args, strict=False)))
 
 
 def _is_handed_on(index: Index, site: CallSite, value: ast.expr) -> bool:

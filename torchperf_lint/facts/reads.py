@@ -22,12 +22,11 @@ from torchperf_lint.facts.handed_back import (
 )
 from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.host_scripts import stays_on_host
-from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.hot import Hot, is_offered
 from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
-from torchperf_lint.facts.role import EVERY_CALL
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -280,8 +279,7 @@ def _as_needed(file: SourceFile, reading: Reading) -> Reading:
     read = reading.read
     acts = read.repeated is None and is_an_action(reading.site)
     had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
-    offered = read.hot.when.startswith(f"{EVERY_CALL} (")  # only a guess says how often, and for what
-    given = read.repeated is None and (offered or is_an_array_result(reading.site))
+    given = read.repeated is None and (is_offered(read.hot) or is_an_array_result(reading.site))
     if not acts and (had or not (given or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))

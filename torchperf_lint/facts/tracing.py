@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.changed_in_place import base_of
 from torchperf_lint.facts.held import in_place
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.syntax import names_of, nodes_of
@@ -107,6 +108,8 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
             if trains or (in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
         elif any(chain(argument) in roots for argument in _given_for_effect(node)):
+            return True
+        if isinstance(node, ast.Call) and any(k.arg == "out" and base_of(k.value) in names for k in node.keywords):
             return True
     return False
 
