@@ -89,6 +89,7 @@ def test_the_same_numbers_are_read_once(code, whole):
         "k = 0\nfor name in names:\n    k = place(name, k)\n    out.append(x[k].item())",
         "k = 0\nfor name in names:\n    k += len(name)\n    out.append(x[k].item())",
         "x = x.cpu()\nfor i in range(n):\n    out.append(x[i].item())",
+        "for i in range(n):\n    torch.add(y, 1, out=x[i])\n    out.append(x[i].item())",
     ],
 )
 def test_other_loops_repeat_nothing(code):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.device_attributes import is_host_attribute
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.spread_devices import spread_device, spreads
@@ -61,8 +62,8 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
     if _DTYPE_NAME.search(name):
         return None
     if value.kind in ("unknown", "plain", "object") and _DEVICE_NAME.search(name):
-        assigned = _assigned_string(values, node, frame)
-        return assigned if assigned is not None else DEVICE
+        on_host = is_host_attribute(values, node, frame) or _assigned_string(values, node, frame) == HOST
+        return HOST if on_host else DEVICE
     return None
 
 
