@@ -1290,3 +1290,24 @@ def test_hooks_that_measure_a_model_are_taken_off_again(path, hot):
                 print(out)  # <-
         """
     assert (hot_at({path: code}) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("path", "hot"), [("demo/gradio_drag.py", False), ("pkg/gradio_app.py", False), ("pkg/run.py", True)]
+)
+def test_what_a_demonstration_calls_in_its_loop_is_for_people(path, hot):
+    shown = """
+        def picture(x):
+            return x.cpu()  # <-
+        """
+    loop = """
+        from pkg.shown import picture
+
+        def drag(model, x, optimizer):
+            while True:
+                loss = model(x)
+                loss.backward()
+                optimizer.step()
+                picture(x)
+        """
+    assert (hot_at({"pkg/shown.py": shown, path: loop}) is not None) is hot

@@ -21,6 +21,7 @@ _SHOWS = pattern(
     r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo)\.py$"
 )
 """Files of tests and examples."""
+_DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
 _TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
 _SCRIPT = pattern(
     r"(?:^|/|_)(?:train\w*|main|run|test|eval\w*|infer\w*|predict\w*|sample|generate|finetune|fit|cli|app|demo|bench\w*)"
@@ -89,6 +90,11 @@ class Demonstrations:
         if _SHOWS.search(site.path) and not _SHOWS.search(target.path):
             return True
         return site.call.function == 0 and self._is_of_networks(site.path)
+
+    @staticmethod
+    def is_for_people(path: str, shown: str) -> bool:
+        """Whether a file shows another one's code to people, who wait for each click longer than for the device."""
+        return bool(_DEMOS.search(path)) and not _DEMOS.search(shown)
 
     @staticmethod
     def is_a_test(path: str) -> bool:
