@@ -1311,3 +1311,64 @@ def test_what_a_demonstration_calls_in_its_loop_is_for_people(path, hot):
                 picture(x)
         """
     assert (hot_at({"pkg/shown.py": shown, path: loop}) is not None) is hot
+
+
+@pytest.mark.parametrize(("path", "hot"), [("pkg/transforms/split.py", False), ("pkg/layers/split.py", True)])
+def test_what_transforms_items_runs_once_an_item(path, hot):
+    code = """
+        class Split:
+            def __call__(self, x):
+                return self.forward(x)
+
+            def forward(self, x):
+                return x.mean()  # <-
+        """
+    assert (hot_at({path: code}) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "hot"),
+    [
+        ("pkg/datasets/pascal.py", "process", False),
+        ("pkg/datasets/pascal.py", "scores", True),
+        ("pkg/pascal.py", "process", True),
+    ],
+)
+def test_the_files_of_a_data_set_are_made_once(path, name, hot):
+    code = f"""
+        class Pascal:
+            @torch.no_grad()
+            def {name}(self, model, loader):
+                for image in loader:
+                    model(image.cuda())  # <-
+        """
+    assert (hot_at({path: code}) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("given", "hot"), [("same.mean().item()", False), ("float(same.mean())", False), ("same", True)]
+)
+def test_a_number_is_the_result_of_the_whole(given, hot):
+    code = f"""
+        def homophily(edges, y):
+            kept = torch.ones(4, device=y.device)
+            same = kept * y  # <-
+            return {given}
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "evaluates"), [("forward_inference", True), ("simple_test", True), ("forward_train", False)]
+)
+def test_what_forward_hands_on_to_where_it_does_not_train(name, evaluates):
+    hot = hot_at(f"""
+        class Editor(nn.Module):
+            def forward(self, x, mode):
+                return self.{name}(x)
+
+            def {name}(self, x):
+                return x.mean()  # <-
+        """)
+    assert hot is not None
+    assert hot.evaluates is evaluates

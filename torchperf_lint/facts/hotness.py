@@ -32,7 +32,7 @@ from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.options_asked_for import never_taken, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.roles import judges, role_of
+from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
@@ -391,7 +391,8 @@ class Hotness:
     def _evaluated(self, hot: Hot, site: CallSite, target: FunctionKey | None = None) -> Hot:
         """The reason of what is called at a site: in a branch that only evaluation takes, or to judge a model."""
         around = self._kinds_around(site.path, site.call.region)
-        judged = "evaluation" in around or (target is not None and judges(self.index, target))
+        judged = "evaluation" in around or is_evaluation_pass(site.call.callee)
+        judged = judged or (target is not None and judges(self.index, target))
         return replace(hot, evaluates=True) if judged and not hot.evaluates else hot
 
     def loop_at(self, path: str, index: int) -> Loop | None:

@@ -27,6 +27,9 @@ from torchperf_lint.patterns import pattern
 _CALIBRATES = pattern(r"^calib(?:ration)?_", re.IGNORECASE)
 """A pass over a few batches that show a model's ranges to who quantizes it: once."""
 
+_OF_DATA = pattern(r"(?:^|/)datasets?/")
+_PREPARES = pattern(r"^_?(?:(?:pre)?process|download|prepare|convert|extract)(?:_\w+)?$")
+
 
 class Loops:
     """Classifies the loops of a project on demand; answers are kept."""
@@ -52,6 +55,10 @@ class Loops:
             self._known[key] = self._classify(path, index)
         return self._known[key]
 
+    def _prepares_data(self, path: str, function: int) -> bool:
+        """Whether a function makes the files of a data set, which it does once: `process` of a class in `datasets/`."""
+        return bool(_OF_DATA.search(path) and _PREPARES.search(self.index.outlines[path].functions[function].name))
+
     def _classify(self, path: str, index: int) -> Loop | None:
         region = self.index.outlines[path].regions[index]
         if region.kind != "loop" or (region.turns is not None and region.turns <= FEW_TURNS):
@@ -61,7 +68,7 @@ class Loops:
             return None
         if trained:
             return Loop("step", trained, Confidence.CERTAIN, region.head, EVERY_STEP)
-        if _CALIBRATES.search(last_part(region.iterable)):
+        if _CALIBRATES.search(last_part(region.iterable)) or self._prepares_data(path, region.function):
             return None
         return (
             self._training_by_name(path, index)

@@ -59,7 +59,7 @@ _REGISTERS = pattern(r"(?:^|[._])(?:register\w*|dispatch|overload|implements\w*)
 _REFERENCE = pattern(r"(?:^|_)(?:ref|reference|torch_impl)(?:_|$)")
 """Plain versions that kernels are compared with."""
 _MEASURES = pattern(r"(?:^|/)\w*(?:metric|eval)\w*(?:/|\.py$)")
-_TRANSFORMS = pattern(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
+ON_ITEMS = pattern(r"(?:^|/)(?:\w+_)?(?:transforms?|augmentations?|datasets?)(?:/|\.py$)")
 _TRANSFORM = pattern(r"Transforms?$|Augment(?:ation|er)?s?$")
 """Files and classes of what is done to the items of a data set, on the host; modules that do it to batches are hot
 as modules are."""
@@ -126,6 +126,7 @@ _NUMBER = pattern(
     r"^(?:None|True|False|self)$"
 )
 """Values that are no tensors, as chains."""
+_READ = pattern(r"(?:^|\.)(?:item|float|int)\(\)$")
 _TENSORS = ("Tensor", "TensorType", "TensorLike")
 
 
@@ -137,6 +138,8 @@ class Operations:
 
     def role(self, key: FunctionKey) -> Role | None:
         """The role of a function that nothing in the project calls, or None."""
+        if self._gives_numbers(key):
+            return None  # a number is the result of the whole
         name = self._tensor_asked(key) if key in self._asked and self._may_be_one(key) else None
         if name is None and self._is_documented(key) and self._may_be_one(key):
             return _DOCUMENTED
@@ -181,6 +184,11 @@ class Operations:
                 if call.function and method in _OF_TENSORS:
                     found.setdefault(FunctionKey(path, call.function), []).append((name, call))
         return {key: sorted(calls, key=lambda pair: pair[1].line) for key, calls in found.items()}
+
+    def _gives_numbers(self, key: FunctionKey) -> bool:
+        """Whether all that a function gives back are numbers that it has read: `return ratio.item()`."""
+        given = [value for function, value in self.index.outlines[key.path].returns if function == key.index]
+        return key not in self._gives and any(_READ.search(value) for value in given)
 
     @cached_property
     def _gives(self) -> set[FunctionKey]:
@@ -250,7 +258,7 @@ class Operations:
 
     def _leaves(self, key: FunctionKey) -> bool:
         """Whether what a function makes is for people or files, or of samples, which augmentations get on the host."""
-        if _TRANSFORMS.search(key.path):
+        if ON_ITEMS.search(key.path):
             return True
         return any(call.callee.endswith((".cpu", ".numpy")) for call in self.index.calls_in(key))
 
@@ -314,7 +322,7 @@ def no_operation(key: FunctionKey, function: Function) -> bool:
 def _of_items(key: FunctionKey, function: Function) -> bool:
     """Whether a method is what a data set calls for each item, in its workers: `transforms.ColorJitter.__call__`."""
     called = function.class_index >= 0 and function.name == "__call__"
-    return called and bool(_TRANSFORMS.search(key.path) or _TRANSFORM.search(function.qualname.partition(".")[0]))
+    return called and bool(ON_ITEMS.search(key.path) or _TRANSFORM.search(function.qualname.partition(".")[0]))
 
 
 def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:

@@ -8,6 +8,7 @@ from torchperf_lint.facts.agents import acting_role
 from torchperf_lint.facts.averaged_models import AVERAGED, averages_a_model
 from torchperf_lint.facts.batch_transforms import transform_role
 from torchperf_lint.facts.called_objects import LOSS, call_role
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.export_stubs import stands_in_for_an_operator
 from torchperf_lint.facts.framework_hooks import (
     DECODING,
@@ -21,7 +22,7 @@ from torchperf_lint.facts.guidance import guiding_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, goes_through_loaders, is_meter
-from torchperf_lint.facts.operations import PLAIN_BASES, annotated_operation, measures, part_of_a_pass
+from torchperf_lint.facts.operations import ON_ITEMS, PLAIN_BASES, annotated_operation, measures, part_of_a_pass
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
@@ -85,6 +86,8 @@ _OF_BATCHES = pattern(r"\.(?:(?:Cumulative)?Iteration|Regression)Metric$")
 """MONAI's metrics, which compute the scores of each batch, to be aggregated at the end."""
 _SCORES = frozenset({"_compute_tensor", "_compute_metric"})
 """What they leave to their subclasses."""
+_IN_EVALUATION = pattern(r"^_?forward_(?:test|inference|infer|predict\w*|eval\w*)$|^(?:simple|aug)_test$")
+"""What a `forward` hands on to where it does not train."""
 _DENOISING = frozenset({"step", "scale_model_input"})
 
 
@@ -94,6 +97,11 @@ def judges(index: Index, key: FunctionKey) -> bool:
     if not without_grad(function):
         return False
     return any(call.callee.endswith(".eval") for call in index.calls_in(key))
+
+
+def is_evaluation_pass(callee: str) -> bool:
+    """Whether a call is what a `forward` hands on to where it does not train, by its name."""
+    return bool(_IN_EVALUATION.search(last_part(callee)))
 
 
 def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role | None:
@@ -148,7 +156,8 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
             return None if goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:
             return _FUNCTION if not stands_in_for_an_operator(index, cls) else None
-        return _FORWARD_OF_CALLABLE if _is_called_as_forward(index, cls) or _is_derived(index, cls) else None
+        runs = _is_called_as_forward(index, cls) or _is_derived(index, cls)
+        return _FORWARD_OF_CALLABLE if runs and not ON_ITEMS.search(cls.path) else None
     if name == "backward" and "torch.autograd.Function" in bases:
         return _FUNCTION
     if name == "step" and any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
