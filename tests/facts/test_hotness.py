@@ -1372,3 +1372,36 @@ def test_what_forward_hands_on_to_where_it_does_not_train(name, evaluates):
         """)
     assert hot is not None
     assert hot.evaluates is evaluates
+
+
+ELSEWHERE = """
+    def gpu(x):
+        return x.roll(1)
+
+    def cpu(x):
+        return x.mean()  # <-
+
+    class Shift(nn.Module):
+        def forward(self, x):
+            {bound}
+            return shift(x)
+    """
+
+
+@pytest.mark.parametrize(
+    ("bound", "hot"),
+    [
+        ("shift = gpu if x.device.type == 'cuda' else cpu", False),
+        ("shift = cpu if not x.is_cuda else gpu", False),
+        ("shift = gpu if x.ndim > 1 else cpu", True),
+        ("shift = cpu if x.is_cuda else gpu", True),
+        (
+            "if torch.cuda.is_available() and x.is_cuda:\n                shift = gpu\n"
+            "            else:\n                shift = cpu",
+            False,
+        ),
+        ("if x.ndim:\n                shift = gpu\n            else:\n                shift = cpu", True),
+    ],
+)
+def test_the_function_for_other_devices_is_cold(bound, hot):
+    assert (hot_at(ELSEWHERE.format(bound=bound)) is not None) is hot

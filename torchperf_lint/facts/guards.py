@@ -232,6 +232,11 @@ _ELSEWHERE_NAME = pattern(
 
 def _says_cuda(test: ast.expr) -> bool:
     """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        others = [part for part in test.values if not _says_cuda(part)]
+        return len(others) < len(test.values) and all(
+            isinstance(part, ast.Call) and name_of(part.func).endswith("is_available") for part in others
+        )
     if isinstance(test, ast.Name | ast.Attribute):
         return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
@@ -245,6 +250,15 @@ def _says_cuda(test: ast.expr) -> bool:
     if isinstance(other, ast.Attribute):
         return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
+
+
+def on_cuda(choice: ast.IfExp) -> ast.expr | None:
+    """What a choice by the device is on CUDA: `f_gpu` of `f_gpu if x.is_cuda else f_cpu`; None for other choices."""
+    negated = isinstance(choice.test, ast.UnaryOp) and isinstance(choice.test.op, ast.Not)
+    test = choice.test.operand if isinstance(choice.test, ast.UnaryOp) and negated else choice.test
+    if not _says_cuda(test):
+        return None
+    return choice.orelse if negated != _is_negative(test) else choice.body
 
 
 def _is_negative(test: ast.expr) -> bool:

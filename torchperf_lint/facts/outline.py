@@ -339,7 +339,10 @@ class _Outliner:
 
     def assign(self, node: ast.Assign, context: Context) -> None:
         self.flag(node, context)
-        value = bound_functions(node.value) or chain(node.value)
+        chosen = guards.on_cuda(node.value) if isinstance(node.value, ast.IfExp) else None
+        value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
+        if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
+            value = "?"  # the function for other devices
         parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:
             if isinstance(target, ast.Tuple | ast.List):
