@@ -90,8 +90,10 @@ class CpuCopyInHotLoop(SourceRule):
             found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
         return torch.cat(found)
     ```
-    An agent that hands its action to an environment needs it on the host, and so does an algorithm that runs there
-    only, as `scipy.optimize.linear_sum_assignment`: such a copy is only `possible`.
+    An agent that hands its action to an environment needs it on the host, and so do an algorithm that runs there
+    only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, and who asks a public method for an
+    array (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in the
+    project calls.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety
