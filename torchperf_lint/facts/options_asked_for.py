@@ -49,8 +49,7 @@ def never_taken(
 ) -> bool:
     """Whether all calls, of which there are some, give a parameter what another way is for than the one at a line."""
     body = body_of(key.path) if callers(key) else None
-    function = body.functions.get(key.index) if body is not None else None
-    if isinstance(function, ast.Module | None) or _is_bound(function, parameter_of(way), line):
+    if body is None or _is_bound(body, key.index, parameter_of(way), line):
         return False
     given = Given(index, body_of, callers).values(key, parameter_of(way), _HOPS)
     return not any(may_hold(way, value) for value in given)
@@ -94,20 +93,16 @@ class Given:
     def _handed_on(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
         caller = FunctionKey(site.path, site.call.function)
         body = self.body_of(site.path)
-        function = body.functions.get(caller.index) if body is not None else None
-        known = isinstance(value, ast.Name) and not isinstance(function, ast.Module | None)
-        if not known or not hops or not self.callers(caller):
+        if body is None or not isinstance(value, ast.Name) or not hops or not self.callers(caller):
             yield ANYTHING
-        elif isinstance(value, ast.Name) and function is not None and not _is_bound(function, value.id, site.call.line):
-            yield from self.values(caller, value.id, hops - 1)
-        else:
-            yield ANYTHING
+            return
+        bound = _is_bound(body, caller.index, value.id, site.call.line)
+        yield from [ANYTHING] if bound else self.values(caller, value.id, hops - 1)
 
 
-def _is_bound(function: ast.AST, name: str, line: int) -> bool:
+def _is_bound(body: Body, function: int, name: str, line: int) -> bool:
     """Whether a function gives a name another value before a line: `mode = mode or "fast"`."""
-    names = (n for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return any(n.id == name and n.lineno < line for n in names)
+    return any(d.at[0] < line and d.within is None for d in body.definitions(function).get(name, ()))
 
 
 def _defaults(args: ast.arguments) -> dict[str, ast.expr]:

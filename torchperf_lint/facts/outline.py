@@ -17,13 +17,14 @@ from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
+from torchperf_lint.facts.flags import Flags
 from torchperf_lint.facts.imported import bind_imports
 from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.once import drops, set_up_once
-from torchperf_lint.facts.parameter_tests import ways
+from torchperf_lint.facts.parameter_tests import way_past, ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
     annotation_chain,
@@ -62,14 +63,14 @@ class _Outliner:
         self.expressions = Expressions(self.notes).read
         self.blocks: list[_Block] = []
         self.off_by_default: dict[int, frozenset[str]] = {}
+        self.parameters: dict[int, frozenset[str]] = {}
         self.on_by_default: dict[int, dict[str, object]] = {}
         self.bodies: dict[int, list[ast.stmt]] = {}
         self.returned: list[tuple[int, int, str]] = []
         self.iterators: dict[tuple[int, str], str] = {}
         self.counters: dict[int, frozenset[str]] = {}
         """Function that runs every step -> the variables of its own loops."""
-        self.flags: dict[tuple[int, str], bool] = {}
-        """(function, name) -> whether all that was bound to it above is a test of a cadence: `now = i % 10 == 0`."""
+        self.flags = Flags()
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -108,7 +109,8 @@ class _Outliner:
                 guard = kept_after(statement, statements[index + 1 :])
             if guard is None and evaluation_follows(statement):
                 guard = guards.Guard("evaluation", "")
-            guard = guard or self.way_past(statement, context)
+            if guard is None and (past := way_past(statement, self.parameters_of(context))):
+                guard = guards.Guard("way", past)
             if guard and index + 1 < len(statements):
                 rest = statements[index + 1 :]
                 self.blocks.append(_Block(rest, self.notes.region(guard.kind, context, rest, guard.text), inner=False))
@@ -226,7 +228,8 @@ class _Outliner:
 
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
-        guard = guards.guard(node.test) or self.of_flag(node.test, context) or self.of_first_turns(node, context)
+        guard = guards.guard(node.test) or self.flags.of(node.test, context.function)
+        guard = guard or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
         if guard is not None and guard.kind == "debug":
@@ -251,43 +254,22 @@ class _Outliner:
             orelse = self.notes.region("evaluation", context, node.orelse) if otherwise_not and node.orelse else context
         self.ways(node, context, body, orelse)
 
-    def way_past(self, statement: ast.stmt, context: Context) -> guards.Guard | None:
-        """What a parameter must be for the rest of a block to run: `if mode == "fast": return f(x)` comes first."""
-        if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
-            return None
-        _, fails = ways(statement.test, {p.name for p in self.out.functions[context.function].parameters})
-        return guards.Guard("way", fails) if fails else None
+    def parameters_of(self, context: Context) -> frozenset[str]:
+        """The names of the parameters of the function around."""
+        number = context.function
+        if number not in self.parameters:
+            self.parameters[number] = frozenset(p.name for p in self.out.functions[number].parameters)
+        return self.parameters[number]
 
     def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
         """The blocks of an `if`, with what a parameter must be for each of them to run."""
-        parameters = {p.name for p in self.out.functions[context.function].parameters}
-        holds, fails = ways(node.test, parameters)
+        holds, fails = ways(node.test, self.parameters_of(context))
         if holds and body is context:
             body = self.notes.region("way", context, node.body, holds)
         if fails and orelse is context and node.orelse:
             orelse = self.notes.region("way", context, node.orelse, fails)
         self.inner_block(node.body, body)
         self.inner_block(node.orelse, orelse)
-
-    def of_flag(self, test: ast.expr, context: Context) -> guards.Guard | None:
-        """`save = step % 100 == 0`, and then `if save:`, `if save and rank == 0:` or `if save or last:`."""
-        parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        told = [isinstance(part, ast.Name) and self.flags.get((context.function, part.id)) for part in parts]
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-            rare = any(told) and all(f or guards.is_cadence(part) for f, part in zip(told, parts, strict=True))
-        else:
-            rare = any(told)
-        return guards.Guard("cadence", conditions.short(conditions.words(test))) if rare else None
-
-    def flag(self, node: ast.Assign, context: Context) -> None:
-        """Keep whether an assignment binds a name to a test of a cadence."""
-        if isinstance(node.value, ast.Constant) and not node.value.value:
-            return  # `save = False` before the loop
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                key = context.function, target.id
-                tests = isinstance(node.value, ast.Compare | ast.BoolOp)
-                self.flags[key] = tests and guards.is_cadence(node.value) and self.flags.get(key, True)
 
     def of_first_turns(self, node: ast.If, context: Context) -> guards.Guard | None:
         body = self.bodies.get(context.function)
@@ -338,7 +320,7 @@ class _Outliner:
             self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
     def assign(self, node: ast.Assign, context: Context) -> None:
-        self.flag(node, context)
+        self.flags.note(node, context.function)
         chosen = guards.on_cuda(node.value) if isinstance(node.value, ast.IfExp) else None
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):

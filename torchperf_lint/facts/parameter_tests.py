@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection
+from functools import lru_cache
 
 _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
@@ -57,6 +58,13 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
     return ast.unparse(test), ast.unparse(opposite)
 
 
+def way_past(statement: ast.stmt, parameters: Collection[str]) -> str:
+    """What a parameter must be for the rest of a block to run: `if mode == "fast": return f(x)` comes first."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[-1], ast.Return):
+        return ""
+    return ways(statement.test, parameters)[1]
+
+
 def _asked_of_text(test: ast.Call) -> str:
     """The name of which a call asks how its text begins or ends: `mode.startswith("fast")`."""
     asks = isinstance(test.func, ast.Attribute) and test.func.attr in ("startswith", "endswith")
@@ -65,14 +73,19 @@ def _asked_of_text(test: ast.Call) -> str:
     return of.id if asks and literal and isinstance(of, ast.Name) else ""
 
 
+@lru_cache(maxsize=1024)
+def _parsed(way: str) -> ast.expr:
+    return ast.parse(way, mode="eval").body
+
+
 def parameter_of(way: str) -> str:
     """The parameter that a way through a function depends on."""
-    return next(node.id for node in ast.walk(ast.parse(way)) if isinstance(node, ast.Name))
+    return next(node.id for node in ast.walk(_parsed(way)) if isinstance(node, ast.Name))
 
 
 def may_hold(way: str, value: object) -> bool:
     """Whether the way is taken where the parameter is `value`; also where that is not known."""
-    test = ast.parse(way, mode="eval").body
+    test = _parsed(way)
     if value is ANYTHING:
         return True
     if isinstance(test, ast.Compare):
