@@ -42,6 +42,7 @@ from torchperf_lint.facts import (
     signatures,
     states,
     syntax,
+    torch_versions,
 )
 from torchperf_lint.facts.hotness import Reach
 from torchperf_lint.facts.records import Outline
@@ -194,6 +195,7 @@ def _made_by() -> str:
         shape_hints,
         signatures,
         syntax,
+        torch_versions,
     )
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])

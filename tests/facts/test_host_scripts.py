@@ -33,6 +33,10 @@ for state in states:
         (SCRIPT.replace("loss.backward()", "print(loss)"), False),
         ("from tools import Memory\n" + SCRIPT, False),
         ("from gym import Memory\n" + SCRIPT, True),
+        ("def risks(model, x):\n    return model(x).detach().numpy()\n", True),
+        ("def risks(model, x):\n    return model(x).detach().numpy() if x.ndim else x.cpu()\n", False),
+        ("def risks(model, x):\n    return model(x.cuda()).data.numpy()\n", False),
+        ("def risks(model, x):\n    return model(x).numpy()\n", False),
     ],
 )
 def test_a_program_of_its_own_that_names_no_device(text, expected):

@@ -1405,3 +1405,32 @@ ELSEWHERE = """
 )
 def test_the_function_for_other_devices_is_cold(bound, hot):
     assert (hot_at(ELSEWHERE.format(bound=bound)) is not None) is hot
+
+
+def test_the_branch_for_old_versions_is_cold():
+    code = """
+        class Loss(nn.Module):
+            def forward(self, x):
+                if digit_version(torch.__version__) > digit_version("1.6.0"):
+                    loss = x.mean()  {new}
+                else:
+                    loss = x.sum()  {old}
+                return loss
+        """
+    assert hot_at(code.format(new="# <-", old="")) is not None
+    assert hot_at(code.format(new="", old="# <-")) is None
+
+
+@pytest.mark.parametrize(("test", "hot"), [("i % LOG_EVERY == 0", False), ("i % 2 == 0", True), ("i == 1", True)])
+def test_a_cadence_in_a_step_with_a_loop_of_its_own(test, hot):
+    code = f"""
+        class Trainer:
+            def train_step(self, x, turns):
+                for i in range(turns):
+                    loss = self.model(x)
+                    loss.backward()
+                    self.optimizer.step()
+                    if {test}:
+                        print(loss)  # <-
+        """
+    assert (hot_at(code) is not None) is hot

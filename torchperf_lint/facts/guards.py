@@ -16,6 +16,7 @@ from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, n
 from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
+from torchperf_lint.facts.torch_versions import runs_with_old_torch
 from torchperf_lint.patterns import pattern
 
 
@@ -73,6 +74,9 @@ def guard(test: ast.expr) -> Guard | None:
     waits = _waits_for_a_count(test)
     if waits is not None:
         return Guard("cadence", short(words(test)), otherwise=waits)
+    old = runs_with_old_torch(test)
+    if old is not None:
+        return Guard("elsewhere", short(words(test)), otherwise=not old)
     if is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -312,7 +316,9 @@ def only_counts(test: ast.expr, counters: frozenset[str]) -> bool:
     """Whether a test compares a counter of one of some loops with a number, and asks nothing else."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
         return False
-    left = test.left.left if isinstance(test.left, ast.BinOp) else test.left
+    left = test.left
+    if isinstance(left, ast.BinOp) and isinstance(left.right, ast.Constant):  # `i % 2`, and no `i % log_every`
+        left = left.left
     return isinstance(left, ast.Name) and left.id in counters
 
 

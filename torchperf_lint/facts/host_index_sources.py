@@ -56,7 +56,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return _attribute(spot, index) or _list(spot, index)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
-    if isinstance(index, ast.Name) and _counts_turns(spot, index):
+    if isinstance(index, ast.Name) and (_counts_turns(spot, index) or _holds_slices(spot, index)):
         return None
     loaded = loaded_index(spot, index)
     if loaded is not None:
@@ -89,6 +89,12 @@ def _counts_turns(spot: Spot, name: ast.Name) -> bool:
     turns = (d.value for d in reaching or () if d.how == "loop" and not d.index)
     counted = [value for value in turns if value is not None and _gives_numbers(spot, value)]
     return bool(reaching) and len(counted) == len(reaching or ())
+
+
+def _holds_slices(spot: Spot, name: ast.Name) -> bool:
+    """`at = [slice(0, n) for n in sizes]`, `at = [slice(None)] * 3`: a list of slices gives a view."""
+    calls = (part for value in _bound(spot, name) for part in ast.walk(value) if isinstance(part, ast.Call))
+    return any(chain(call.func) == "slice" for call in calls)
 
 
 def _gives_numbers(spot: Spot, iterated: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Programs in one file that train what they define and never speak of a device: all of it stays on the host.
+"""Files that never speak of a device, and programs in one file that train what they define: all stays on the host.
 
 In a folder of such scripts others may move to the device what they train; that says nothing of this one.
 """
@@ -14,18 +14,28 @@ _ELSEWHERE = pattern(
     r"cuda|device|\.to\(|accelerat|gpu|\bmps\b|\bxpu\b|\bxla\b|lightning|trainer|set_default|fabric|ignite|deepspeed",
     re.IGNORECASE,
 )
+_ON_HOST = pattern(r"\.(?:detach\(\)|data)\.numpy\(\)")
+"""What raises for a tensor on a device: whoever writes it without a word of devices runs on the host."""
+_COPIES = pattern(r"\.cpu\(|force=True")
 _OPTIMIZER = pattern(r"\b(?:optim\.\w+|adam\.Adam|Adam\w*|SGD|RMSprop|Adagrad|Adadelta)\(")
 _NETWORK = pattern(r"\bnn\.(?:Module|Sequential|Linear)\b|\bModule\)")
 
 
 def stays_on_host(file: SourceFile) -> bool:
-    """Whether a file is a program that trains its own network, uses nothing of the project, and names no device."""
+    """Whether a file names no device, and takes arrays of what it computes without a copy, or is a program of its own.
+
+    Such a program trains its own network and uses nothing of the project.
+    """
     return file.once(_judged)
 
 
 def _judged(file: SourceFile) -> bool:
     text = file.text
-    if ".backward(" not in text or _ELSEWHERE.search(text):
+    if _ELSEWHERE.search(text):
+        return False
+    if _ON_HOST.search(text) and not _COPIES.search(text):
+        return True
+    if ".backward(" not in text:
         return False
     if not _OPTIMIZER.search(text) or not _NETWORK.search(text):
         return False

@@ -56,7 +56,9 @@ TENSOR_NAMESPACES = tuple(
 PLAIN_METHODS = frozenset(
     "size dim ndimension numel nelement stride storage_offset element_size data_ptr is_contiguous "
     "is_floating_point is_complex is_pinned get_device type_as_string backward register_hook requires_grad_ "
-    "untyped_storage storage equal allclose is_shared has_names __len__ is_set_to is_signed retain_grad".split()
+    "untyped_storage storage equal allclose is_shared has_names __len__ is_set_to is_signed retain_grad "
+    "q_scale q_zero_point q_per_channel_axis qscheme is_coalesced sparse_dim dense_dim is_inference "
+    "is_conj is_neg".split()
 ) - {"requires_grad_"}
 PLAIN_ATTRIBUTES = frozenset(
     "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names "
