@@ -1434,3 +1434,15 @@ def test_a_cadence_in_a_step_with_a_loop_of_its_own(test, hot):
                         print(loss)  # <-
         """
     assert (hot_at(code) is not None) is hot
+
+
+def test_what_runs_where_memory_is_short_is_cold():
+    code = """
+        @torch.no_grad()
+        def infer(model, loader, memory_threshold):
+            for x in loader:
+                model(x.cuda())
+                if used() > memory_threshold:
+                    gc.collect()  # <-
+        """
+    assert hot_at(code) is None

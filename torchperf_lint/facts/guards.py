@@ -46,7 +46,7 @@ _DEBUG_NAME = pattern(
 )
 _MEMORY_NAME = pattern(
     r"offload|(?:^|_)on_cpu$|low_?v?ram|cpu_cache|save_memory|low_mem|memory_efficient|(?:empty|clear|free)_?\w*cache|"
-    r"memory_(?:allocated|reserved|usage|info|stats)|mem_get_info|virtual_memory",
+    r"memory_(?:allocated|reserved|usage|info|stats|threshold|limit)|mem_get_info|virtual_memory",
     re.IGNORECASE,
 )
 _OUT_OF_MEMORY = pattern(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
