@@ -205,3 +205,17 @@ def test_a_part_of_a_batch_is_a_tensor_where_whole_ones_are_objects(loop, copy, 
     lines[-1] += f"  {MARK}" if part and library == "transformers" else ""
     head = f"from tqdm import tqdm\nfrom {library} import things\n"
     check(head + step(loop, "\n".join(lines), "loader = DataLoader(data, num_workers=2)"))
+
+
+@pytest.mark.parametrize(
+    ("taken", "copied"),
+    [
+        ("x = next(iter(data))", True),
+        ("x = next(iter(data.values()))", False),
+        ("existing_model = next(iter(data))\nx = existing_model", False),
+    ],
+)
+def test_one_of_several_models_is_no_batch(taken, copied):
+    name = "existing_model" if "model" in taken else "x"
+    seen, _ = copies(step("for _ in range(steps):", f"{taken}\ny = {name}.to(device)"))
+    assert bool(seen) is copied

@@ -123,3 +123,21 @@ def test_a_loop_that_gathers_gradients_is_part_of_a_step(inside, after, hot):
                 {after or "pass"}
         """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "hot"), [("get_grad", False, False), ("get_grad", True, True), ("fit_one", False, True)]
+)
+def test_who_asks_for_gradients_trains_nothing(name, steps, hot):
+    code = f"""
+        class Wrapper:
+            def {name}(self, text):
+                loss = self.loss(self.model(text))
+                loss.backward()
+                {"self.optimizer.step()" if steps else "pass"}
+                return self.hooked[0].cpu()  # <-
+
+        def attack(wrapper, texts):
+            return wrapper.{name}(texts)
+        """
+    assert (hot_at(code) is not None) is hot

@@ -60,6 +60,8 @@ class Doing:
             return combines_losses(self.index, key)
         if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
             return None
+        if _ASKS_FOR_GRADIENTS.search(name) and not self._steps_in(self.index.calls_in(key)):
+            return None  # an attack, or who explains an answer, asks for them
         if self._makes_an_optimizer(key):
             return None  # its one step shows, or tries, that it runs
         if self._goes_through_batches(key) or self._hands_on_to_such(key):
@@ -120,6 +122,11 @@ class Doing:
         return Role("eval", because, "with every input", Confidence.LIKELY)
 
 
+_ASKS_FOR_GRADIENTS = pattern(
+    r"(?:^|_)(?:get|compute|calc(?:ulate)?|loss|class|input)_(?:\w+_)?(?:grads?|gradients?)$|^(?:grads?|gradients?)$"
+    r"|saliency|(?:^|_)(?:attribut(?:e|ions?)|explain|relevance)(?:_|$)",
+    re.IGNORECASE,
+)
 _STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
 """What an optimizer, or the scaler of its gradients, does once a step."""
 _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")

@@ -31,7 +31,7 @@ _JUDGES = pattern(r"(?:^|_)(?:val|valid|validate|validation|eval|evaluate|evalua
 _TIMESTEPS = pattern(r"timesteps(?:_tensor)?(?:\[\])?$", re.IGNORECASE)
 _INPUTS = pattern(
     r"(?:^|[._])(?:texts?|sentences?|sents|samples|images|imgs|inputs|prompts|chunks|paths|files|utterances|wavs|audios|"
-    r"clips|frames|crops|file_?(?:list|names|paths)|(?:image|img|wav|audio|video)_list|class_?names|queries|passages|documents|docs|examples|requests)(?:\(\))?$",
+    r"clips|frames|crops|(?:\w+_)?sequences|file_?(?:list|names|paths)|(?:image|img|wav|audio|video)_list|class_?names|queries|passages|documents|docs|examples|requests)(?:\(\))?$",
     re.IGNORECASE,
 )
 """What is put into a model one after the other, by its name; a decoder turns over steps, times and lengths."""

@@ -49,6 +49,8 @@ def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body
     """What the turn of a hot loop takes in under a name and moves to the device; unknown for everything else."""
     if d.value is None or d.within is not None or not _is_moved(values, name, frame, body):
         return UNKNOWN
+    if MODEL_NAME.search(f"_{name}") or _is_any_of_a_dict(d.value):
+        return UNKNOWN  # one of several models, or of the tensors of one
     there = frame.back(body.at(d.value), d.end)
     if d.how == "loop":
         taken = _is_turn_of_step(values, name, d, frame) and values.of(d.value, there).kind != "object"
@@ -59,6 +61,15 @@ def taken_and_moved(values: Values, name: str, d: Definition, frame: Frame, body
         return UNKNOWN
     because = f"what a step takes in (line {d.at[0]}) and moves to the device"
     return Value("batch", HOST, because, Confidence.LIKELY)
+
+
+def _is_any_of_a_dict(node: ast.expr) -> bool:
+    """`next(iter(self.models.values()))`."""
+    if not isinstance(node, ast.Call) or chain(node.func) != "next" or not node.args:
+        return False
+    inner = node.args[0]
+    of = inner.args[0] if isinstance(inner, ast.Call) and chain(inner.func) == "iter" and inner.args else inner
+    return isinstance(of, ast.Call) and last_part(chain(of.func)) in ("values", "items", "keys")
 
 
 def given_and_moved(values: Values, name: str, frame: Frame, body: Body) -> Value:
