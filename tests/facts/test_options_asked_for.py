@@ -128,7 +128,7 @@ def train(loader, model, optimizer, mode):
 
 @pytest.mark.parametrize(
     ("call", "hot"),
-    [("outer(batch)", False), ("outer(batch, 'slow')", True), ("outer(batch, mode)", True), ("inner(batch)", True)],
+    [("outer(batch)", False), ("outer(batch, 'slow')", True), ("outer(batch, mode)", True), ("inner(batch)", False)],
 )
 def test_what_comes_after_a_way_out_is_another_way(call, hot):
     assert (hot_at(HANDED_ON.format(call=call)) is not None) is hot
@@ -148,3 +148,28 @@ def test_a_way_of_a_function_that_its_users_call_is_not_cold():
                 return self.forward(x)
     """
     assert hot_at(code) is not None
+
+
+def test_calls_of_cold_code_count_only_where_no_other_does():
+    cold = "\n\ndef export_onnx(x):\n    return scaled(x, None, 'slow')\n"
+    assert hot_at(WAYS.format(call="scaled(batch)") + cold) is None
+    assert hot_at(WAYS.format(call="scaled(batch, method='slow')") + cold) is not None
+
+
+@pytest.mark.parametrize(("made", "hot"), [("(size, size)", False), ("find(size)", True)])
+def test_what_is_given_and_made_a_tuple_is_there_as_before(made, hot):
+    code = f"""
+        def cropped(x, size=None):
+            if not isinstance(size, tuple):
+                size = {made}
+            if size is None:
+                size = x.max().item()  # <-
+            return x[:size]
+
+        def train(loader, model, optimizer):
+            for batch in loader:
+                loss = model(cropped(batch, batch.shape[0]))
+                loss.backward()
+                optimizer.step()
+        """
+    assert (hot_at(code) is not None) is hot

@@ -29,7 +29,7 @@ from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
-from torchperf_lint.facts.options_asked_for import never_taken, options_around, passes, ways_around
+from torchperf_lint.facts.options_asked_for import Counts, Given, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
@@ -113,7 +113,7 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None or self._never_taken(found, path, index):
+        if found is None or self._never_taken(found, path, index, self._calls_often):
             return None
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self._asked_for(path, index)
@@ -127,11 +127,11 @@ class Hotness:
         hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
         return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
 
-    def _never_taken(self, hot: Hot, path: str, index: int) -> bool:
+    def _never_taken(self, hot: Hot, path: str, index: int, counts: Counts = lambda site: True) -> bool:
         """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`."""
         ways = ways_around(self.index, path, index) if hot.depth else ()
         key = FunctionKey(path, self.index.outlines[path].regions[index].function)
-        return any(never_taken(self.index, self._body, lambda k: self.callers.get(k, ()), key, *w) for w in ways)
+        return any(Given(self.index, self._body, self.callers, counts).never_takes(key, *way) for way in ways)
 
     def _calls_often(self, site: CallSite) -> bool:
         loop, free = self._climb(site.path, site.call.region)

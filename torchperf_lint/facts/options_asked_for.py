@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
@@ -39,45 +39,44 @@ def ways_around(index: Index, path: str, number: int) -> set[tuple[str, int]]:
     return found
 
 
-def never_taken(
-    index: Index,
-    body_of: Callable[[str], Body | None],
-    callers: Callable[[FunctionKey], Sequence[CallSite]],
-    key: FunctionKey,
-    way: str,
-    line: int,
-) -> bool:
-    """Whether all calls, of which there are some, give a parameter what another way is for than the one at a line."""
-    body = body_of(key.path) if callers(key) else None
-    if body is None or _is_bound(body, key.index, parameter_of(way), line):
-        return False
-    given = Given(index, body_of, callers).values(key, parameter_of(way), _HOPS)
-    return not any(may_hold(way, value) for value in given)
-
-
+Counts = Callable[[CallSite], bool]
+"""Whether a call counts: one from hot code."""
 _HOPS = 3
 """How far a parameter is followed that callers hand on: `def outer(x, mode="fast"): return inner(x, mode)`."""
 
 
 class Given:
-    """What the calls of a project give to a parameter: literals, or UNKNOWN."""
+    """What the calls of a project give to parameters: literals, or UNKNOWN; of all calls where none counts."""
 
     def __init__(
         self,
         index: Index,
         body_of: Callable[[str], Body | None],
-        callers: Callable[[FunctionKey], Sequence[CallSite]],
+        callers: Mapping[FunctionKey, Sequence[CallSite]],
+        counts: Counts = lambda site: True,
     ) -> None:
         self.index = index
         self.body_of = body_of
         self.callers = callers
+        self.counts = counts
+
+    def never_takes(self, key: FunctionKey, way: str, line: int) -> bool:
+        """Whether all calls, of which there are some, give a parameter what is for another way than that at a line."""
+        body = self.body_of(key.path) if self.callers.get(key) else None
+        if body is None or _is_bound(body, key.index, parameter_of(way), line, way.endswith(" is None")):
+            return False
+        return not any(may_hold(way, value) for value in self.values(key, parameter_of(way), _HOPS))
+
+    def _calls(self, key: FunctionKey) -> Sequence[CallSite]:
+        sites = self.callers.get(key, ())
+        return [site for site in sites if self.counts(site)] or sites
 
     def values(self, key: FunctionKey, name: str, hops: int) -> Iterator[object]:
         """One for each call of a function; ANYTHING for a call that cannot be seen through."""
         body = self.body_of(key.path)
         function = body.functions.get(key.index) if body is not None else None
         default = None if isinstance(function, ast.Module | None) else _defaults(function.args).get(name)
-        for site in self.callers(key):
+        for site in self._calls(key):
             given = _given(self.index, self.body_of, key, site)
             value = given.get(name, None if None in given else default)
             yield from self._of(site, value, hops)
@@ -88,21 +87,25 @@ class Given:
         elif value is None or _is_parameter(self.index, site, value):
             yield from self._handed_on(site, value, hops)
         else:
-            yield ANYTHING if isinstance(value, ast.Attribute | ast.IfExp | ast.BoolOp) else UNKNOWN
+            yield ANYTHING if isinstance(value, ast.IfExp | ast.BoolOp) else UNKNOWN
 
     def _handed_on(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
         caller = FunctionKey(site.path, site.call.function)
         body = self.body_of(site.path)
-        if body is None or not isinstance(value, ast.Name) or not hops or not self.callers(caller):
+        if body is None or not isinstance(value, ast.Name) or not hops or not self.callers.get(caller):
             yield ANYTHING
             return
         bound = _is_bound(body, caller.index, value.id, site.call.line)
         yield from [ANYTHING] if bound else self.values(caller, value.id, hops - 1)
 
 
-def _is_bound(body: Body, function: int, name: str, line: int) -> bool:
-    """Whether a function gives a name another value before a line: `mode = mode or "fast"`."""
-    return any(d.at[0] < line and d.within is None for d in body.definitions(function).get(name, ()))
+def _is_bound(body: Body, function: int, name: str, line: int, to_none: bool = False) -> bool:
+    """Whether a function gives a name another value before a line: `mode = mode or "fast"`.
+
+    `to_none`: one that may be None; what is given and made a tuple is there as before.
+    """
+    before = [d for d in body.definitions(function).get(name, ()) if d.at[0] < line and d.within is None]
+    return any(not to_none or not isinstance(d.value, ast.Tuple | ast.List | ast.BinOp) for d in before)
 
 
 def _defaults(args: ast.arguments) -> dict[str, ast.expr]:
