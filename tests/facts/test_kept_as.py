@@ -45,6 +45,7 @@ def reading(use: str):
         ("value = loss.item()\nother = 2 * value\nstats['x'] = other", RECORDED),
         ("pool(x, loss.item())", USED),
         ("return {'loss': loss.item()}", RETURNED),
+        ("yield loss.item()", RETURNED),
         ("value = loss.item()\nreturn value, x", RETURNED),
     ],
 )

@@ -104,7 +104,7 @@ class Demonstrations:
     @staticmethod
     def tests(path: str, tested: str) -> bool:
         """Whether a file holds tests of another, whose tensors are small ones on the host."""
-        return bool(_TESTS.search(path)) and not _TESTS.search(tested)
+        return Demonstrations.is_a_test(path) and not Demonstrations.is_a_test(tested)
 
     def _is_of_networks(self, path: str) -> bool:
         """Whether a file defines modules, no functions that train them: what it does itself is a trial of them."""

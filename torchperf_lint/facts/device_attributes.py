@@ -30,13 +30,7 @@ def is_host_attribute(values: Values, node: ast.expr, frame: Frame) -> bool:
 
 def _family(values: Values, own: Thing) -> Iterator[Thing]:
     yield from (cls for cls in values.index.ancestry(own) if cls.kind != "external")
-    queue, seen = [own], {(own.path, own.index)}
-    while queue:
-        cls = queue.pop()
-        below = [c for c in values.index.subclasses.get((cls.path, cls.index), ()) if (c.path, c.index) not in seen]
-        seen.update((c.path, c.index) for c in below)
-        queue += below
-        yield from below
+    yield from values.index.below(own)
 
 
 def _set_in(values: Values, cls: Thing, name: str) -> Iterator[ast.expr]:

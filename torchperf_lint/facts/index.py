@@ -288,6 +288,17 @@ class Index:
                     below.setdefault((base.path, base.index), []).append(Thing("class", path, index))
         return {key: tuple(found) for key, found in below.items()}
 
+    def below(self, cls: Thing) -> Iterator[Thing]:
+        """The project's classes that derive from one, however far, each once."""
+        queue, seen = [cls], {(cls.path, cls.index)}
+        while queue:
+            current = queue.pop()
+            for found in self.subclasses.get((current.path, current.index), ()):
+                if (found.path, found.index) not in seen:
+                    seen.add((found.path, found.index))
+                    queue.append(found)
+                    yield found
+
     def overrides(self, key: FunctionKey) -> list[FunctionKey]:
         """The method and those that override it in subclasses: what a call through a base may run."""
         if key not in self._overrides:

@@ -37,10 +37,10 @@ def _kept(place: Place, node: ast.AST, hops: int) -> str:
     for parent in place.file.enclosing(place.function).ancestors(node):
         if isinstance(parent, ast.BinOp):
             added |= {chain(side) for side in (parent.left, parent.right) if side is not node}
-        if isinstance(parent, ast.AugAssign | ast.JoinedStr | ast.Yield | ast.Expr):
-            return RECORDED
-        if isinstance(parent, ast.Return):
+        if isinstance(parent, ast.Return | ast.Yield):
             return RETURNED
+        if isinstance(parent, ast.AugAssign | ast.JoinedStr | ast.Expr):
+            return RECORDED
         if isinstance(parent, ast.Assign | ast.AnnAssign):
             return _bound(place, parent, added, hops)
         if isinstance(parent, ast.Call) and parent.func is not node and chain(parent.func) not in _SAME:

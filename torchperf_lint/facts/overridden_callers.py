@@ -35,15 +35,7 @@ def runs_for(index: Index, path: str, call: Call, target: FunctionKey) -> bool:
 
 def _together(index: Index, own: Thing, other: Thing) -> bool:
     """Whether an object may be of both classes: one is a base of the other, or both are of a third."""
-    queue, seen = [own], {own}
-    while queue:
-        cls = queue.pop()
-        if other in index.ancestry(cls):
-            return True
-        below = [c for c in index.subclasses.get((cls.path, cls.index), ()) if c not in seen]
-        seen.update(below)
-        queue += below
-    return False
+    return any(other in index.ancestry(cls) for cls in (own, *index.below(own)))
 
 
 def _passes_on(index: Index, key: FunctionKey) -> bool:

@@ -22,6 +22,7 @@ _CLOCKS = frozenset(
     "timer tic toc".split()
 )
 _MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapshot)$|^reset_(?:max|peak)_memory")
+_MEASURED = pattern(r"^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
 _MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
 _TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch", re.IGNORECASE)
@@ -73,7 +74,7 @@ def times_each_step(file: SourceFile, site: Site) -> bool:
         return False
     callees = [last_part(callee) for callee in _callees(file, site)]
     # The allocator counts on the host: what it has handed out by now needs no wait.
-    others = [name for name in callees if name.startswith("reset_") or name in _CAPTURE or name == "elapsed_time"]
+    others = [name for name in callees if _MEASURED.match(name) or name in _CAPTURE or name == "elapsed_time"]
     steps = any(callee.endswith((".step", "scaler")) for callee in _callees(file, site))
     return steps and not others and not any(_copies_to_host(file, site, call) for call in _calls(file, site))
 
