@@ -17,6 +17,7 @@ from torchperf_lint.patterns import pattern
 _TEXTS = ("str", "repr", "format", "ascii")
 _LOGGED = ("info", "log")
 _LOGGER = pattern(r"^_?(?:\w+_)?log(?:ger|ging)?$|^loguru$", re.IGNORECASE)
+_BY_NAME = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 _FOR_TROUBLE = pattern(
     r"^(?:warn|warning|error|critical|exception|fatal|fail|rank_zero_warn|\w*(?:Error|Exception|Warning))$"
 )
@@ -33,7 +34,7 @@ class Formatted(NamedTuple):
 def formatted(file: SourceFile) -> Iterator[Formatted]:
     """The hot places that make text of values, for any other purpose than to complain."""
     for found in (*_by_calls(file), *_by_operators(file)):
-        if found.values and not _complains(found.place):
+        if found.values and not _complains(found.place) and not _names_something(found.place):
             yield found
 
 
@@ -55,19 +56,36 @@ def _by_calls(file: SourceFile) -> Iterator[Formatted]:
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
     for spot in hot_nodes(file, ast.JoinedStr, ast.BinOp):
         node = spot.expression
-        if isinstance(node, ast.JoinedStr) and not _names_something(file, spot):
+        if isinstance(node, ast.JoinedStr):
             yield Formatted(spot, tuple(part.value for part in node.values if isinstance(part, ast.FormattedValue)))
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_format(node.left):
             given = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
             yield Formatted(spot, _spread(given))
 
 
-def _names_something(file: SourceFile, spot: Place) -> bool:
-    """Whether a text is the name of an attribute, or of an entry in a dict that is made: no tensor is called so."""
-    parent = file.enclosing(spot.function).parents.get(spot.expression)
+def _names_something(place: Place) -> bool:
+    """Whether a text is the name of an attribute, or of an entry in a dict that is made: no tensor is called so.
+
+    Also `mask = "{}_mask".format(split)`, where all that is done with it is to ask for what is called so.
+    """
+    around = place.file.enclosing(place.function)
+    parent = around.parents.get(place.expression)
     if isinstance(parent, ast.DictComp):
-        return parent.key is spot.expression
-    return isinstance(parent, ast.Call) and chain(parent.func) in ("getattr", "hasattr", "setattr", "delattr")
+        return parent.key is place.expression
+    body = place.file.project.body(place.file.path)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name) and body is not None:
+        uses = body.reads(place.function, parent.targets[0].id)
+        return bool(uses) and all(_asks_by(around.parents.get(use), use) for use in uses)
+    return isinstance(parent, ast.Call) and chain(parent.func) in _BY_NAME
+
+
+def _asks_by(parent: ast.AST | None, name: ast.expr) -> bool:
+    """`batch[mask]`, `getattr(batch, mask)`, `mask in batch`."""
+    if isinstance(parent, ast.Subscript):
+        return parent.slice is name
+    if isinstance(parent, ast.Compare):
+        return isinstance(parent.ops[0], ast.In | ast.NotIn) and parent.left is name
+    return isinstance(parent, ast.Call) and chain(parent.func) in _BY_NAME
 
 
 def _spread(values: Iterable[ast.expr]) -> tuple[ast.expr, ...]:

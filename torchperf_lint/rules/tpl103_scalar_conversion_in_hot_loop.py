@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
@@ -122,7 +123,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 instead=one_copy(file, read)
                 or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
-                or later(site, file.brief(converted)),
+                or later(site, _tight(file, converted)),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -135,6 +136,12 @@ class ScalarConversionInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _tight(file: SourceFile, node: ast.expr) -> str:
+    """An expression as something whose method may be called: `(a - b)`, `x[0]`."""
+    plain = isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return file.brief(node) if plain else f"({file.brief(node)})"
 
 
 def _lists_for_the_host(site: Site, read: Read) -> bool:
