@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.environments import steps_an_environment
-from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result
+from torchperf_lint.facts.in_sight import steps_in_sight
+from torchperf_lint.facts.reads import Read, Reading, copies_in_loops, copy_readings, is_the_result, uploaded_before
 from torchperf_lint.facts.round_trips import RoundTrip, round_trip
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Severity
+from torchperf_lint.model import Confidence, Severity
 
 
 class HostCopy(NamedTuple):
@@ -26,11 +28,23 @@ def host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
 
 def _host_copies(file: SourceFile) -> tuple[HostCopy, ...]:
     return tuple(
-        # What a loop copies bit by bit needs one copy before it, wherever the bits go.
-        HostCopy(reading, round_trip(file, reading.site) if reading.read.repeated is None else None)
+        _asked_for(file, reading)
         for reading in (*copy_readings(file), *copies_in_loops(file))
         if not is_the_result(file, reading.site, reading.read)
     )
+
+
+def _asked_for(file: SourceFile, reading: Reading) -> HostCopy:
+    """A copy with its way back; what a step far from it makes hot may be what that step has asked for."""
+    site, read = reading.site, reading.read
+    if read.repeated is not None:
+        return HostCopy(reading, None)  # what a loop copies bit by bit needs one copy before it, wherever the bits go
+    trip = round_trip(file, site)
+    seen = trip is not None or uploaded_before(file, site) is not None or copied_before(file, site) is not None
+    if seen or steps_in_sight(site, read.hot):
+        return HostCopy(reading, trip)
+    weaker = read._replace(value=read.value.weaker(Confidence.POSSIBLE), severity=Severity.INFO)
+    return HostCopy(reading._replace(read=weaker), None)
 
 
 def copy_severity(file: SourceFile, read: Read) -> Severity:

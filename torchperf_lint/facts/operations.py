@@ -15,7 +15,7 @@ from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
 from torchperf_lint.facts.records import Call, Function
-from torchperf_lint.facts.role import EVERY_CALL, Role
+from torchperf_lint.facts.role import EVERY_CALL, EVERY_PASS, Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -29,7 +29,7 @@ _OPERATION = Role(
 _PART = _OPERATION._replace(
     because="is a method of a module that takes a tensor and gives one back, and no call of it is seen in the "
     "project: the passes of its base class do",
-    when="in every pass",
+    when=EVERY_PASS,
 )
 _DOCUMENTED = _OPERATION._replace(
     because="takes a tensor and gives one back, as its docstring says, and no call of it is seen in the project: who "

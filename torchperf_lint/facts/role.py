@@ -8,6 +8,8 @@ from torchperf_lint.model import Confidence
 
 EVERY_CALL = "in every call"
 """When an operation runs that nothing in the project calls: whoever uses the library does so in every step."""
+EVERY_PASS = "in every pass"
+"""When a hook or an autograd function runs, and what the passes of a base class call."""
 
 
 class Role(NamedTuple):

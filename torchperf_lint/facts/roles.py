@@ -24,7 +24,7 @@ from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
 from torchperf_lint.facts.meters import METER_METHODS, goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import ON_ITEMS, PLAIN_BASES, annotated_operation, measures, part_of_a_pass
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EVERY_PASS, Role
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.wrapped_models import wraps_a_model
 from torchperf_lint.model import Confidence
@@ -48,9 +48,7 @@ _WRAPPER = Role(
     "in every call of the model",
     Confidence.LIKELY,
 )
-_FUNCTION = Role(
-    "forward", "is an autograd function, run in every pass through it", "in every pass", Confidence.CERTAIN
-)
+_FUNCTION = Role("forward", "is an autograd function, run in every pass through it", EVERY_PASS, Confidence.CERTAIN)
 _OPTIMIZER = Role(
     "update", "is an optimizer's `step`, run every training step", "every optimizer step", Confidence.CERTAIN
 )
