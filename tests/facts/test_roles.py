@@ -350,6 +350,12 @@ def test_a_meter_is_known_by_its_methods(other, hot):
     assert (hot_at(METER.format(other=other)) is not None) is hot
 
 
+def test_a_mapping_has_update_and_values_and_measures_nothing():
+    mapping = METER.format(other="values") + "    def keys(self):\n        return self.names\n"
+    assert hot_at(METER.format(other="values")) is not None
+    assert hot_at(mapping) is None
+
+
 def test_a_meter_by_name_may_call_its_update_add():
     assert hot_at(METER.replace("IoU", "ConfusionMeter").replace("update", "add").format(other="reset")) is not None
 

@@ -1,4 +1,4 @@
-"""Whether what makes code hot stands in sight of it: in its file, or in a class above or below its own.
+"""Whether what makes code hot stands in sight of it: in its file, in a class above or below its own, or one call away.
 
 Who is called from afar cannot know what the caller does with a result: an estimator whose `loss_gradient` hands out an
 array is stepped by attacks that never see a tensor.
@@ -20,8 +20,9 @@ def steps_in_sight(place: Place, hot: Hot) -> bool:
     """Whether a step, a forward pass or an evaluation that stands in sight of a place makes its code hot."""
     if hot.when.startswith(_GUESSED):
         return False
-    path = place.file.path
-    return hot.path == path or _of_one_family(place.file.project.index, path, place.function, hot)
+    path, index = place.file.path, place.file.project.index
+    helps = hot.depth <= 1 and index.class_of(path, place.function) is None  # a function that the loop itself calls
+    return hot.path == path or helps or _of_one_family(index, path, place.function, hot)
 
 
 def _of_one_family(index: Index, path: str, function: int, hot: Hot) -> bool:

@@ -16,6 +16,8 @@ METER_METHODS = frozenset(
 """Methods that take a batch; `_compute_tensor` is what MONAI's metrics leave to their subclasses."""
 _MEASURED = pattern(r"^(?:compute|result|results|value|values|average|summary|get_\w*(?:metric|score|value|result)s?)$")
 """Methods that give what a meter has gathered."""
+_MAPPING = frozenset({"keys", "items", "setdefault"})
+"""What dictionaries have: their `update` and `values` measure nothing."""
 ONCE_PER_EPOCH = frozenset({"compute", "result", "results", "reset", "summary", "summarize", "finalize", "completed"})
 """Methods that give, or drop, all that was gathered."""
 
@@ -25,7 +27,9 @@ def is_meter(index: Index, cls: Thing) -> bool:
     if any(_METER_CLASS.search(name) for name in index.class_names(cls)):
         return True
     methods = index.record(cls).methods
-    return "update" in methods and "forward" not in methods and any(_MEASURED.search(name) for name in methods)
+    if "update" not in methods or "forward" in methods or _MAPPING & methods.keys():
+        return False
+    return any(_MEASURED.search(name) for name in methods)
 
 
 def goes_through_loaders(index: Index, cls: Thing) -> bool:

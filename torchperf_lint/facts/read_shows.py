@@ -52,8 +52,6 @@ def shown_by_read(file: SourceFile, site: Site, operand: ast.expr) -> Value | No
     if asked not in _ASKED:
         return None
     value = file.value(operand, site)
-    if value.kind == "tensor" and value.on_device and value.confidence is Confidence.POSSIBLE:
-        return value._replace(confidence=Confidence.LIKELY)  # a test lets nothing but tensors get here
     if asked == "cpu" and hot.kind not in ("step", "update"):
         return None  # a forward pass or sampler hands containers to the host as well, and parks what it needs later
     return _unknown(file, site, operand, asked) if value.kind == "unknown" else None

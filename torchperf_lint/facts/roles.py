@@ -121,7 +121,7 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
         return told or (annotated_operation(index, key) if not called else None)
     if engine_role(function) is not None:
         return engine_role(function)
-    if not called and _LOSS_NAME.search(function.name) and function.parent == 0 and not without_grad(function):
+    if not called and _is_loss_by_name(function.name) and function.parent == 0 and not without_grad(function):
         return LOSS if index.outlines[key.path].imports_from("torch") else None
     if function.name in ("collate_fn", "collate"):
         return _DATA
@@ -132,15 +132,19 @@ def role_of(index: Index, types: Types, key: FunctionKey, called: bool) -> Role 
 
 def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function) -> bool:
     """`training_losses(self, model, x, t)`: a method by the name of a loss that is given something to compute it of."""
-    named = _LOSS_NAME.search(function.name) and not _TELLS_LOSSES.search(function.name)
-    given = len(function.parameters) > function.bound
-    return bool(named) and given and not without_grad(function) and index.outlines[key.path].imports_from("torch")
+    if not _is_loss_by_name(function.name) or len(function.parameters) <= function.bound or without_grad(function):
+        return False
+    return index.outlines[key.path].imports_from("torch")
+
+
+def _is_loss_by_name(name: str) -> bool:
+    return bool(_LOSS_NAME.search(name)) and not _TELLS_LOSSES.search(name)
 
 
 _TELLS_LOSSES = pattern(
     r"^_?(?:log|print|save|plot|show|draw|record|track|update|add|append|load|write|display|report|format|set|reset|init|"
     r"average|mean|reduce|aggregate|epoch|val|valid|validation|eval|evaluate|test|estimate|best|last|current|make|build|"
-    r"create|configure|register|get_(?:current|avg|average|mean|last|best))(?:_|$)"
+    r"create|configure|register|check|is|has|assert|validate|verify|get_(?:current|avg|average|mean|last|best))(?:_|$)"
 )
 """Methods that show, keep or make losses, or compute those of a whole data set."""
 

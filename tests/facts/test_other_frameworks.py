@@ -1,0 +1,30 @@
+"""A file that computes with another framework than torch is no business of ours."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import texts
+
+from torchperf_lint.facts.other_frameworks import computes_without_torch
+from torchperf_lint.facts.project import Project
+
+
+@pytest.mark.parametrize(
+    ("imports", "without"),
+    [
+        ("import jax\nimport jax.numpy as jnp\n", True),
+        ("import flax.linen as nn\nfrom common import save\n", True),
+        ("import tensorflow as tf\n", True),
+        ("import jax\nimport torch\n", False),
+        ("from torch import nn\nimport tensorflow as tf\n", False),
+        ("import numpy as np\n", False),
+        ("", False),
+    ],
+)
+def test_what_a_file_imports(imports, without):
+    project = Project.of_texts({"a.py": imports + "x = 1\n"})
+    assert computes_without_torch(project.index.outlines["a.py"]) is without
+
+
+def test_snippets_import_torch():
+    assert not computes_without_torch(Project.of_texts(texts("x = 1")).index.outlines["a.py"])
