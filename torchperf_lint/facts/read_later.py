@@ -71,9 +71,12 @@ def only_shown(place: Place, written: str) -> bool:
     done = _done_by_callers(place.file.project, key, follow.places)
     if done == {RECORDED}:
         return True
-    if follow.whole or _promises_a_size(follow) or (USED in done and "loss" not in written.lower()):
+    if follow.whole or _promises_a_size(follow):
         return False
-    return _SHOWN.search(written.lower()) is not None or _under_a_name(place)
+    if _under_a_name(place):
+        return True
+    lowered = written.lower()
+    return _SHOWN.search(lowered) is not None and (USED not in done or "loss" in lowered)
 
 
 def _promises_a_size(follow: Following) -> bool:
