@@ -8,8 +8,9 @@ loss = loss.item()                               # a number, for the log
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import asks_about, decides_by
 from torchperf_lint.facts.records import Position
@@ -69,8 +70,14 @@ def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
         if isinstance(statement, ast.For):
             if any(d.how == "loop" and d.at[0] == statement.target.lineno for d in found):
                 yield read
-        elif any(d.end == ends for d in found):
+        elif any(d.end == ends and not _is_replaced(d, found, at) for d in found):
             yield read
+
+
+def _is_replaced(definition: Definition, found: Sequence[Definition], at: Position) -> bool:
+    """Whether whoever passes a definition passes a later one, too, before coming to a place, in this turn or the next."""
+    later = (d for d in found if d.at > definition.at and d.how != "augmented" and (d.at < at) == (definition.at < at))
+    return any(definition.block[: len(d.block)] == d.block for d in later)
 
 
 def _tests_after(place: Place, assignment: ast.Assign) -> dict[ast.AST, Position]:
