@@ -75,7 +75,7 @@ def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
 
 
 def _is_replaced(definition: Definition, found: Sequence[Definition], at: Position) -> bool:
-    """Whether whoever passes a definition passes a later one, too, before coming to a place, in this turn or the next."""
+    """Whether who passes a definition passes a later one, too, before a place, in this turn or the next."""
     later = (d for d in found if d.at > definition.at and d.how != "augmented" and (d.at < at) == (definition.at < at))
     return any(definition.block[: len(d.block)] == d.block for d in later)
 
