@@ -53,7 +53,7 @@ def told(tmp_path, text, code):
         ("last = losses[:, [-2]]", "TPL111", "`-2:-1`"),
         ("first = losses[:, [2]]", "TPL111", "`2:3`"),
         ("some = losses[:, [1, 2, 3]]", "TPL111", "`1:4`"),
-        ("some = losses[:, [0, 1], [0, 1]]", "TPL111", "a buffer of the module"),
+        ("some = losses[:, [0, 1], [0, 1]]", "TPL111", "buffers of the module: they pick element by element"),
         ("some = losses[:, [-2, -1]]", "TPL111", "`-2:`"),
         ("some = losses[:, [0, 2]]", "TPL111", "a buffer of the module"),
         ("some = losses[:, [1, 0]]", "TPL111", "a buffer of the module"),

@@ -7,7 +7,7 @@ import ast
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, setting
+from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE, setting
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
@@ -41,6 +41,7 @@ def told(parameter, body="answer = 1"):
         ("weights: torch.Tensor", None),
         ("color: str", None),
         ("knots: list[float] | torch.Tensor", None),
+        ("sizes_by_name: dict[str, list[float]]", None),
     ],
 )
 def test_by_name_and_annotation(parameter, kind):
@@ -76,7 +77,7 @@ def f(x: torch.Tensor, sigma):
 """
 
 
-@pytest.mark.parametrize(("first", "second", "kind"), [("sigma", "0", CONFIGURED), ("x", "sigma", None)])
+@pytest.mark.parametrize(("first", "second", "kind"), [("sigma", "0", GIVEN), ("x", "sigma", None)])
 def test_what_is_left_where_numbers_were_dealt_with(first, second, kind):
     text = IMPORTS + HANDED.format(first=first, second=second)
     project = Project.of_texts({"a.py": text})

@@ -347,3 +347,23 @@ def test_a_number_is_looked_up_or_joins_a_tensor(line, then, expected):
                 {then}
     """
     assert consequence_in(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        ("x = x / 2; largest = x.max().item()", DECIDES),
+        ("largest = x.max().item(); largest = self.shrink(x)", RECORDS),
+        ("x = x / 2; seen = x.max().item()", RECORDS),
+    ],
+)
+def test_a_loop_asks_after_each_turn_whether_to_go_on(turn, expected):
+    source = f"""\
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        largest = 1e3
+        while largest > 10:
+            {turn}
+        return x
+"""
+    assert consequence_in(source) == expected

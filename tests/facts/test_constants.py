@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import pytest
 from snippets import IMPORTS
 
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.multiplied_lists import repeats_one_number
 from torchperf_lint.facts.project import Project
@@ -119,6 +119,10 @@ def test_of_an_expression(expression, kind):
         ("k = [n]\nk = sorted(k)\nanswer = k", None),
         ("k = 3\nk = k * 2\nanswer = k", LITERAL),
         ("for k in range(9):\n    answer = k", LITERAL),
+        ("k = np.zeros((2, 3))\nfor i in range(2):\n    k[i, 0] = i\nanswer = k", LITERAL),
+        ("k = np.zeros((2, 3))\nfor i in range(2):\n    k[i, rows[i]] = 1\nanswer = k", None),
+        ("k = np.zeros((2, 3))\nfor i in range(2):\n    if n:\n        k[i][0] = 1\nanswer = k", None),
+        ("k = np.zeros((2, 3))\nfor i in range(2):\n    k[i][i] = n\nanswer = k", None),
     ],
 )
 def test_of_a_name(body, kind):
@@ -190,6 +194,57 @@ def helper(level=1.0):
 def test_a_constant_of_the_module_that_is_bound_again_is_none():
     assert asked("answer = LATER") == LITERAL  # imported or set elsewhere, by its name
     assert asked("answer = later") is None
+
+
+BOXES = """
+class Boxes:
+    def __init__(self, cfg, image_size=None):
+        self.image_size = image_size
+        self.rows = [image_size[0] // 8, image_size[1] // 8]
+
+    def table(self):
+        answer = self.rows
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return Boxes(self.cfg, image_size={size}).table(), self.run(x)
+
+{other}
+"""
+
+
+def test_an_object_that_each_step_makes_holds_what_follows_from_shapes():
+    assert _answer(IMPORTS + BOXES.format(size="x.shape[2:]", other=""), "table") == SHAPE
+    once = BOXES.format(size="x", other="BOXES = Boxes(CFG, (8, 8))").replace("Boxes(self.cfg, image_size=x)", "BOXES")
+    assert _answer(IMPORTS + once, "table") == CONFIGURED
+
+
+HANDED_ON = """
+def helper({parameter}):
+    if isinstance(sigma, tuple):
+        answer = sigma
+    return sigma
+
+def outer(sigma):
+    return helper(sigma)
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor, n):
+        return outer({given})
+"""
+
+
+@pytest.mark.parametrize(("given", "kind"), [("x", None), ("n", GIVEN), ("(1, 2)", LITERAL)])
+def test_a_branch_for_numbers_where_every_caller_hands_on_tensors(given, kind):
+    assert _answer(IMPORTS + HANDED_ON.format(parameter="sigma", given=given), "helper") == kind
+
+
+def test_a_setting_by_its_name_is_what_callers_give():
+    unseen = IMPORTS + "def helper(x: torch.Tensor, sigma, knots=(1, 2), metas=None):\n    answer = {name}\n"
+    assert _answer(unseen.format(name="sigma"), "helper") == GIVEN
+    assert _answer(unseen.format(name="knots"), "helper") == GIVEN
+    assert _answer(unseen.format(name="[1, x.shape[0], sigma]"), "helper") == GIVEN
+    assert _answer(unseen.format(name="metas"), "helper") is None
 
 
 IMAGES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, kept_as, later
+from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, kept_as
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import item_readings
 from torchperf_lint.facts.source import SourceFile
@@ -47,19 +47,14 @@ def reading(use: str):
         ("return {'loss': loss.item()}", RETURNED),
         ("yield loss.item()", RETURNED),
         ("value = loss.item()\nreturn value, x", RETURNED),
+        ("n = int(loss.item())\npool_log_ratio(x, n)", USED),
+        ("self.log_values(loss.item())", RECORDED),
+        ("while total < 9:\n    total += loss.item()", USED),
+        ("group = optimizer.param_groups[0]\ngroup['lr'] = loss.item()", USED),
+        ("stats['size'] = int(loss.item())\nreturn stats", RETURNED),
+        ("stats['loss'] = loss.item()\nreturn stats", RECORDED),
+        ("return not loss.item()", USED),
     ],
 )
 def test_kept_as(use: str, then: str):
     assert kept_as(reading(use)) == then
-
-
-@pytest.mark.parametrize(
-    ("use", "word"),
-    [
-        ("total += loss.item()", "after the loop"),
-        ("return loss.item()", "return `loss.detach()`"),
-        ("pool(x, loss.item())", "what the host knows already"),
-    ],
-)
-def test_what_to_write_instead(use: str, word: str):
-    assert word in later(reading(use), "loss")

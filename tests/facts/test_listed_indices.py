@@ -9,6 +9,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.host_indices import host_indices
+from torchperf_lint.facts.listed_indices import as_index
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 
@@ -59,3 +60,17 @@ def test_what_need_not_be_a_list(body, indices):
 )
 def test_what_has_to(body):
     assert told(body) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "index"),
+    [
+        ("x", "x"),
+        ("x.nonzero().T", "x.nonzero(as_tuple=True)"),
+        ("x.nonzero().t()", "x.nonzero(as_tuple=True)"),
+        ("pairs.T", "tuple(pairs.T)"),
+        ("x.nonzero()", "x.nonzero()"),
+    ],
+)
+def test_rows_of_a_transposed_tensor_each_pick_along_a_dimension(read, index):
+    assert as_index(ast.parse(read, mode="eval").body) == index

@@ -27,7 +27,9 @@ CONFIGURED = "configured"
 """Set by a constructor and nowhere else, or handed on as a setting."""
 SHAPE = "shape"
 """Follows from the shapes of tensors, which the host knows without asking the device."""
-_ORDER = (LITERAL, CONFIGURED, SHAPE)
+GIVEN = "given"
+"""Handed on by callers that nobody sees, as a setting by its name or annotation: steps most often give it alike."""
+_ORDER = (LITERAL, CONFIGURED, SHAPE, GIVEN)
 
 _OF_SHAPES = pattern(r"(?:^|_)(?:shapes?|sizes?|grids?|resolutions?|t?hw)(?:_list)?$")
 """Parameters that hand on the shapes of inputs, as lists of numbers."""
@@ -47,7 +49,7 @@ _OF_VOCABULARY = pattern(r"(?:^|_)(?:eos|bos|pad|sep|cls|mask|unk|start|stop)_(?
 _DATA = pattern(
     r"(?:^|_)(?:ids?|idx|index|indices|indexes|lengths?|lens?|labels?|targets?|scores?|logits?|probs?|counts?|tokens?|"
     r"positions?|times?|timesteps?|timestamps?|steps?|t|durations?|points?|box(?:es)?|coords?|data|inputs?|outputs?|x|"
-    r"y|batch|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|"
+    r"y|batch|metas?|infos?|(?:sample|example|pixel|instance|token)_weights?|samples?|features?|offsets?|shifts?|values?|rewards?|"
     r"actions?|states?|observations?|obs|frames?|prompts?|angles?)$",
     re.IGNORECASE,
 )
@@ -63,6 +65,8 @@ _TABLE = pattern(
 )
 """Tables of settings, by their names."""
 _TESTED_NUMBERS = pattern(r"\b(?:int|float|Number|list|tuple|List|Tuple|Sequence)\b")
+_TABLES = frozenset({"dict", "Dict", "Mapping"})
+"""Words of an annotation that say what is known of each sample: `metas: list[dict]`."""
 _OTHER = pattern(r"\b(?:Tensor|Parameter|ndarray|str|dict)\b")
 
 
@@ -77,7 +81,7 @@ def unpacks_settings(call: ast.Call) -> bool:
 
 
 def loosest(kinds: Sequence[str]) -> str:
-    """Of LITERAL, CONFIGURED and SHAPE: what is made of several: the kind furthest from a literal."""
+    """Of LITERAL, CONFIGURED, SHAPE and GIVEN: what is made of several: the kind furthest from a literal."""
     return max(kinds, key=_ORDER.index)
 
 
@@ -96,7 +100,7 @@ def setting(body: Body, function: int, name: str, at: Position, once: bool = Fal
     chosen = _OF_VOCABULARY.search(name)
     if (_DATA.search(name) and not chosen) or (tested is not None and tested.holds and _OTHER.search(tested.classes)):
         return None
-    if words is not None and "str" in words and not words & SEQUENCES:
+    if words is not None and (words & _TABLES or ("str" in words and not words & SEQUENCES)):
         return None
     unsaid = words is None and not once  # a constructor may be given a tensor to keep
     if (chosen or _SETTINGS.search(name)) and (unsaid or (words is not None and words & (SEQUENCES | NUMBERS))):

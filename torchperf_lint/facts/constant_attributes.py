@@ -12,7 +12,7 @@ from torchperf_lint.facts.bound_alike import BINDS
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration, loosest
-from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction
+from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction, is_made_in_steps
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.value import Frame
@@ -139,7 +139,10 @@ def _set_once(look: Look, own: Thing, name: str) -> str | None:
             if is_none(value):
                 continue  # not there yet
             found.append(_set_in_constructor(look, cls.path, function, value))
-    return CONFIGURED if all(found) and (found or is_field(look.values, own, name)) else None
+    if not all(found) or not (found or is_field(look.values, own, name)):
+        return None
+    sized = SHAPE in found and is_made_in_steps(look.values, own)
+    return SHAPE if sized else CONFIGURED  # `Boxes(image_size=x.shape[2:])`
 
 
 def _set_in_constructor(look: Look, path: str, function: int, value: ast.expr) -> str | None:

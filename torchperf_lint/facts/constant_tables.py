@@ -44,7 +44,7 @@ class Table(NamedTuple):
     name: str
     kernels: int
     kind: str
-    """LITERAL, CONFIGURED or SHAPE: what it depends on."""
+    """LITERAL, CONFIGURED, SHAPE or GIVEN: what it depends on."""
     value: Value
 
 

@@ -19,6 +19,7 @@ from torchperf_lint.facts.bound_alike import (
 )
 from torchperf_lint.facts.configured import (
     CONFIGURED,
+    GIVEN,
     LITERAL,
     SHAPE,
     holds_others,
@@ -36,6 +37,7 @@ from torchperf_lint.facts.hints import are_numbers, default_of, numeric_paramete
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.put_into import places, put_below, written_into
 from torchperf_lint.facts.records import Function, Position
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import Frame
@@ -51,7 +53,7 @@ _KEEP_NUMBERS = frozenset({"append", "extend", "remove", "sort", "reverse", "pop
 
 
 def constancy(values: Values, node: ast.expr, frame: Frame, used: Position | None = None) -> str | None:
-    """LITERAL, CONFIGURED or SHAPE for a number, or a list of them, that no step changes; None where one may.
+    """LITERAL, CONFIGURED, SHAPE or GIVEN for numbers that no step changes, as far as is seen; None where one may.
 
     `used`: where the numbers are used in the end, if that is not where they stand.
     """
@@ -123,7 +125,7 @@ class Look:
         return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | asked, self.place)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
-        """What an expression is, LITERAL, CONFIGURED or SHAPE; None where a step may change it."""
+        """What an expression is, LITERAL, CONFIGURED, SHAPE or GIVEN; None where a step may change it."""
         if depth > _MAX_DEPTH:
             return None
         if isinstance(node, ast.Constant):
@@ -224,7 +226,7 @@ class Look:
         handed = setting(body, function, name, self.frame.at)
         promised = instead or handed or self.promised(function, name)
         if not callers or len(callers) > _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
-            return handed if callers else promised
+            return _unseen(handed if callers else promised)
         record = self.values.index.function(key)
         found = []
         for site in callers:
@@ -237,7 +239,9 @@ class Look:
         tested = body.narrowing(function, name, self.frame.at)
         if tested is not None and not tested.holds and "Tensor" in tested.classes and not set(kinds) - {_TENSOR}:
             return None  # the branch for what is no tensor: no caller is known to take it
-        return handed if tested is not None or _TENSOR not in found else None
+        if set(found) == {_TENSOR} and tested is not None and tested.holds:
+            return None  # the branch for numbers: every caller gives a tensor
+        return _unseen(handed) if tested is not None or _TENSOR not in found else None
 
     def promised(self, function: int, name: str) -> str | None:
         """CONFIGURED for a parameter whose default is numbers, written out or in a table of the module."""
@@ -261,7 +265,21 @@ class Look:
             return default if not any(isinstance(a, ast.Starred) for a in node.args) else None
         frame = self.frame.hop(site.path, call.function, (call.line, call.column))
         kind = self.elsewhere(frame, self.tests).of(argument, 0)
-        return kind or (_TENSOR if self.values.of(argument, frame).kind in ("tensor", "batch", "array") else None)
+        if kind is None and self.values.of(argument, frame).kind in ("tensor", "batch", "array"):
+            return _TENSOR
+        return kind or (_TENSOR if self.elsewhere(frame).hands_on_tensors(argument) else None)
+
+    def hands_on_tensors(self, node: ast.expr) -> bool:
+        """Whether an argument is a parameter of the function it stands in, and every caller of that gives a tensor."""
+        key = FunctionKey(self.frame.path, self.frame.function)
+        record, body = self.values.index.function(key), self.values.body(self.frame.path)
+        if body is None or not isinstance(node, ast.Name) or all(p.name != node.id for p in record.parameters):
+            return False
+        callers = self.values.hotness.callers.get(key, ())
+        if not 0 < len(callers) <= _MAX_CALLERS or self.frame.hops > _MAX_HOPS:
+            return False
+        bound = body.reaching(self.frame.function, node.id, self.frame.at)
+        return not bound and all(self.given(site, record, node.id, None) == _TENSOR for site in callers)
 
     def defined(self, name: str, reaching: list[Definition], scope: int, body: Body, depth: int) -> str | None:
         """What all bindings of a name are, and all that is put into it: `rows = []`, then `rows.append(i)`."""
@@ -271,13 +289,14 @@ class Look:
         stored = body.stored_items(scope, name)
         if "extend" in changes:
             stored = [*stored, *given_to(body, scope, name, "extend")]
+        stored = [*stored, *put_below(body, scope, name)]
         around = self.around(body, scope)
         if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:
             return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
-        if not bound_alike(reaching, around):
+        if not bound_alike(reaching, around) or (stored and not self.places_alike(body, scope, name, reaching, depth)):
             return None
         filled = [*(body.at(value) for value in (*stored, *removed)), *(d.at for d in reaching if d.how == "augmented")]
         if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
@@ -305,9 +324,22 @@ class Look:
         turned = (n is not None and inner.inside(tests=True, at=body.at(n)).of(n, depth + 1) for n in over)
         return all(turned)
 
+    def places_alike(self, body: Body, scope: int, name: str, reaching: list[Definition], depth: int) -> bool:
+        """Whether what is put into an array is put where no step chooses: not `one_hot[i, tokens[i]] = 1`."""
+        inner = self.within(scope, frozenset(d.at for d in reaching))
+        if not any(self.values.of(value, inner.frame).kind == "array" for value in sources(reaching)):
+            return True
+        where = [place for target, _ in written_into(body, scope, name) for place in places(target)]
+        return all(inner.inside(tests=True, at=body.at(place)).of(place, depth + 1) is not None for place in where)
+
     def is_tensor(self, node: ast.expr, likely: bool = False) -> bool:
         """Whether an expression is a tensor. `likely`: what is unknown counts, as it has what tensors have."""
         return self.values.of(node, self.frame).kind in ("tensor", "batch", "unknown" if likely else "tensor")
+
+
+def _unseen(kind: str | None) -> str | None:
+    """What a parameter says of itself, where the calls are not seen, or not what they give."""
+    return GIVEN if kind == CONFIGURED else kind
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:

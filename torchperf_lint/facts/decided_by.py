@@ -8,11 +8,14 @@ loss = loss.item()                               # a number, for the log
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import asks_about, decides_by
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import nodes_of
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
@@ -60,14 +63,29 @@ def _reads(place: Place, statement: ast.stmt, name: str) -> Iterator[ast.Name]:
     body = place.file.project.body(place.file.path)
     assert body is not None
     ends = body.at(statement, end=True)
+    tests = _tests_after(place, statement) if isinstance(statement, ast.Assign) else {}
     for read in body.reads(place.function, name):
-        at = body.at(read)
+        at = tests.get(read, body.at(read))
         found = body.reaching(place.function, name, at) or ()
         if isinstance(statement, ast.For):
             if any(d.how == "loop" and d.at[0] == statement.target.lineno for d in found):
                 yield read
-        elif any(d.end == ends for d in found):
+        elif any(d.end == ends and not _is_replaced(d, found, at) for d in found):
             yield read
+
+
+def _is_replaced(definition: Definition, found: Sequence[Definition], at: Position) -> bool:
+    """Whether who passes a definition passes a later one, too, before a place, in this turn or the next."""
+    later = (d for d in found if d.at > definition.at and d.how != "augmented" and (d.at < at) == (definition.at < at))
+    return any(definition.block[: len(d.block)] == d.block for d in later)
+
+
+def _tests_after(place: Place, assignment: ast.Assign) -> dict[ast.AST, Position]:
+    """What the loops around an assignment ask after each turn, `while largest > 10:`, by where their bodies end."""
+    body = place.file.project.body(place.file.path)
+    loops = [o for o in place.file.enclosing(place.function).around(assignment) if isinstance(o, ast.While)]
+    assert body is not None
+    return {part: body.at(loop, end=True) for loop in loops for part in nodes_of(loop.test)}
 
 
 def _use(place: Place, read: ast.Name, decisive: frozenset[str], indices: bool) -> bool | list[tuple[ast.stmt, str]]:

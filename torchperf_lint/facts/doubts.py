@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.carried import carried
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
@@ -18,6 +19,28 @@ from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 from torchperf_lint.patterns import pattern
 
 _MEMORY = pattern(r"memory|\bOOM\b|\bRAM\b", re.IGNORECASE)
+_ARITHMETIC = frozenset(
+    "type clamp_min clamp_max clamp clip lerp addcmul addcdiv erf sign trunc fmod remainder minimum maximum dot mv "
+    "outer cross inverse det trace diagonal diag_embed index_put index_copy index_add index_fill scatter_reduce "
+    "argwhere copy fill zero uniform normal masked_scatter logical_xor isclose expm1 tan asin acos atan atan2 sinh "
+    "cosh xlogy mode quantile new".split()
+)
+"""Methods of tensors that the other tables leave out; in place, `fill_`, they count as well."""
+_METHODS = (
+    VIEWS
+    | _ARITHMETIC
+    | api.ARRAY_METHODS
+    | api.TENSOR_ONLY_METHODS
+    | api.TAKE_A_TENSOR
+    | api.DERIVING
+    | api.PLAIN_METHODS
+    | api.SCATTERING
+    | api.SEQUENCE_METHODS
+    | api.PAIR_METHODS
+)
+"""Methods of tensors, lists and texts."""
+_SPARSE = frozenset("is_sparse is_sparse_csr to_sparse to_sparse_coo to_sparse_csr coalesce is_coalesced".split())
+"""What sparse tensors are asked, and how others become such."""
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = pattern(
@@ -52,6 +75,8 @@ class _Doubts:
             return f"`{few}` tells of a handful of turns"
         if self._spares_memory():
             return "turns that spare memory"
+        if self._is_sparse():
+            return "sparse tensors, which broadcast little"
         return (
             Raggedness(self.turn).why()
             or self._recursion()
@@ -70,6 +95,13 @@ class _Doubts:
             return True
         parts = [p for s in self.turn.indexed for p in (s.slice.elts if isinstance(s.slice, ast.Tuple) else [])]
         return any(is_none(part) for part in parts)
+
+    def _is_sparse(self) -> bool:
+        """Whether the function makes what turns work on sparse, or asks whether it is."""
+        file, function = self.turn.file, self.turn.place.function
+        body = file.project.body(file.path)
+        named = self._bounds() | {node.id for node in self.turn.nodes if isinstance(node, ast.Name)}
+        return body is not None and any(use in _SPARSE for name in named for use, _ in body.uses(function, name))
 
     def _recursion(self) -> str | None:
         """A name that a turn reads before it sets it: the next turn needs this one's."""
@@ -161,8 +193,13 @@ def _is_light(file: SourceFile, key: FunctionKey) -> bool:
             return False
         thing = file.project.types.thing(key.path, key.index, call.callee)
         if thing is None:
-            if call.callee.startswith("self.") or "." not in call.callee:
+            if call.callee.startswith("self.") or "." not in call.callee or _is_opaque(call.callee):
                 return False
         elif thing.kind != "external" or not thing.dotted.startswith(("torch.", "builtins.", "math.")):
             return False
     return file.project.index.function(key).name != "forward"
+
+
+def _is_opaque(callee: str) -> bool:
+    """Whether a call of a function's is one of nobody knows what: `operator.adjoint`, which no tensor has."""
+    return last_part(callee).removesuffix("_") not in _METHODS

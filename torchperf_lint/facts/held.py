@@ -102,6 +102,15 @@ def _is_made_in_cold_code(values: Values, own: Thing) -> bool:
     return bool(made) and not any(values.hotness.of_region(site.path, site.call.region) for site in made)
 
 
+def is_made_in_steps(values: Values, own: Thing) -> bool:
+    """Whether hot code makes objects of a class, which are no modules: what they hold is as old as the step."""
+    constructor = values.index.record(own).methods.get("__init__")
+    if constructor is None or values.types.is_module_class(own):
+        return False
+    sites = values.hotness.callers.get(FunctionKey(own.path, constructor), ())
+    return any(values.hotness.of_region(site.path, site.call.region) for site in sites)
+
+
 def _attribute(node: ast.expr) -> ast.Attribute | None:
     """The attribute of `self` that an expression is, or is an item of that no sample chooses."""
     while isinstance(node, ast.Subscript):

@@ -69,7 +69,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, REPEATED, COUNTED, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, COUNTED, NUMBER or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""

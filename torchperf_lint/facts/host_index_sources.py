@@ -17,11 +17,11 @@ from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
-from torchperf_lint.facts.listed_indices import read_back, used_several_times
+from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
 from torchperf_lint.facts.ndarrays import is_array
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
-from torchperf_lint.facts.written_into import written_into
 from torchperf_lint.model import Confidence
 
 _LINES = frozenset({"range", "arange", "randperm"})
@@ -65,7 +65,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     if read is not None:
         return Source(
             f"`{ast.unparse(index)}`, which was read from the device, becomes a tensor in host memory",
-            f"index with the tensor itself, which is on the device: `{ast.unparse(read)}`",
+            f"index with the tensor itself, which is on the device: `{as_index(read)}`",
             evident=False,
         )
     if used_several_times(spot, index):

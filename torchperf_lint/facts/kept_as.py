@@ -1,4 +1,4 @@
-"""What becomes of a number that was read from the device and that nothing decides by: who may read it later instead.
+"""What becomes of a number that was read from the device: who may read it later instead.
 
 total += loss.item()                       # recorded: a tensor can be added up as well, and read in the end
 return {"loss": loss.item()}               # returned: the caller may read it when it logs
@@ -8,15 +8,20 @@ self.pool(x, size=lengths.max().item())    # used at once: a later read is too l
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Sequence
 
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
 RECORDED, RETURNED, USED = "recorded", "returned", "used"
 _RECORDS = pattern(
-    r"(?:^|[._])(?:append|extend|add|update|log|info|debug|print|record|track|store|observe|push|write|report|put|set_\w+|"
-    r"add_\w+|log_\w+|write_\w+|update_\w+|format|join|setdefault|insert)(?:\(\))?$"
+    r"(?:^|[._])(?:append|extend|add|update|log|info|debug|print|record|track|store|observe|push|write|report|put|"
+    r"format|join|setdefault|insert)(?:\(\))?$"
+    r"|(?:^|\.)_*(?:set|add|log|write|update)_\w+(?:\(\))?$"
     r"|(?:^|[._])(?:meter|metric|logger|writer|stats?|history|tracker)s?(?:\(\)|\[\])?$"
 )
 """What keeps, adds up or shows numbers."""
@@ -24,61 +29,107 @@ _SAME = frozenset(
     "float int round abs bool str max min sum len dict list tuple np.mean np.sum np.sqrt math.sqrt".split()
 )
 """What gives a number for a number: it is recorded, returned or used as that is."""
+_SETTINGS = pattern(r"^(?:self\.)?(?:param_)?(?:group|state|defaults)s?(?:\[\])*$")
+"""What an optimizer takes its next step by: nothing is only kept there."""
 _HOPS = 3
 
 
 def kept_as(place: Place) -> str:
     """What a number that is read becomes; USED where any of its uses is none of the others."""
-    return _kept(place, place.expression, _HOPS)
+    follow = following(place)
+    return USED if follow is None else follow.kept(place.expression)
 
 
-def _kept(place: Place, node: ast.AST, hops: int) -> str:
-    added: set[str] = set()
-    for parent in place.file.enclosing(place.function).ancestors(node):
-        if isinstance(parent, ast.BinOp):
-            added |= {chain(side) for side in (parent.left, parent.right) if side is not node}
-        if isinstance(parent, ast.Return | ast.Yield):
-            return RETURNED
-        if isinstance(parent, ast.AugAssign | ast.JoinedStr | ast.Expr):
-            return RECORDED
-        if isinstance(parent, ast.Assign | ast.AnnAssign):
-            return _bound(place, parent, added, hops)
-        if isinstance(parent, ast.Call) and parent.func is not node and chain(parent.func) not in _SAME:
-            return RECORDED if _RECORDS.search(chain(parent.func)) else USED
-        if isinstance(parent, ast.Subscript | ast.stmt | ast.Compare):
-            return USED
-        node = parent
-    return USED
-
-
-def _bound(place: Place, assignment: ast.Assign | ast.AnnAssign, added: set[str], hops: int) -> str:
-    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
-    if any(isinstance(target, ast.Subscript | ast.Attribute) for target in targets):
-        return RECORDED
-    names = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-    if names & added:
-        return RECORDED  # `total = total + loss.item()`
+def following(place: Place) -> Following | None:
+    """What follows numbers through the function around a place; None where its text is not known."""
     body = place.file.project.body(place.file.path)
-    if body is None or not hops:
+    return Following(body, place.function, place.file.enclosing(place.function)) if body is not None else None
+
+
+class Following:
+    """Follows numbers through one function."""
+
+    def __init__(self, body: Body, function: int, around: Enclosing) -> None:
+        self.body = body
+        self.function = function
+        self.around = around
+        self.places: set[int | None] = set()
+        """Where what was followed stands in the tuples that the function returns; None for all that is returned."""
+        self.whole = False
+        """Whether it was made a whole number on its way, as sizes and places are."""
+
+    def kept(self, node: ast.AST, hops: int = _HOPS) -> str:
+        """What a number becomes; USED where any of its uses is none of the others."""
+        added: set[str] = set()
+        self.whole = self.whole or (isinstance(node, ast.Call) and chain(node.func) == "int")
+        for parent in self.around.ancestors(node):
+            if isinstance(parent, ast.BinOp):
+                added |= {chain(side) for side in (parent.left, parent.right) if side is not node}
+            if isinstance(parent, ast.Return | ast.Yield):
+                self.places.add(_place_in(parent, node))
+                return RETURNED
+            if isinstance(parent, ast.AugAssign):
+                return USED if chain(parent.target) in self._tested(parent) else RECORDED
+            if isinstance(parent, ast.JoinedStr | ast.Expr):
+                return RECORDED
+            if isinstance(parent, ast.Assign | ast.AnnAssign):
+                return self._bound(parent, added, hops)
+            if isinstance(parent, ast.Call) and parent.func is not node and chain(parent.func) not in _SAME:
+                return RECORDED if _RECORDS.search(chain(parent.func)) else USED
+            if isinstance(parent, ast.Subscript | ast.stmt | ast.Compare) or _asks(parent, node):
+                return USED
+            self.whole = self.whole or (isinstance(parent, ast.Call) and chain(parent.func) == "int")
+            if not isinstance(parent, ast.Tuple):
+                node = parent
         return USED
-    after = [n for name in names for n in body.reads(place.function, name) if n.lineno > assignment.lineno]
-    found = {_kept(place, use, hops - 1) for use in after}
-    return next((word for word in (USED, RETURNED) if word in found), RECORDED)
+
+    def of_names(self, names: Iterable[str], assignment: ast.stmt, hops: int = _HOPS) -> str:
+        """What becomes of the numbers that a statement gives some names."""
+        tested = {id(part) for loop in self._loops(assignment) for part in ast.walk(loop.test)}
+        found = set()
+        for name in names:
+            for use in self.body.reads(self.function, name):
+                if use.lineno > assignment.lineno or id(use) in tested:
+                    found.add(self.kept(use, hops))
+        return next((word for word in (USED, RETURNED) if word in found), RECORDED)
+
+    def _bound(self, assignment: ast.Assign | ast.AnnAssign, added: set[str], hops: int) -> str:
+        targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+        if any(isinstance(target, ast.Subscript | ast.Attribute) for target in targets):
+            return self._put(targets)
+        names = {name for target in targets for name in names_of(target)}
+        if names & added:
+            return RECORDED  # `total = total + loss.item()`
+        return self.of_names(sorted(names), assignment, hops - 1) if hops else USED
+
+    def _put(self, targets: Sequence[ast.expr]) -> str:
+        """`stats["loss"] = loss.item()` is recorded; `sizes["n"] = int(n)` of what is returned, too, is a size."""
+        held = [target.value for target in targets if isinstance(target, ast.Subscript)]
+        if any(_SETTINGS.search(chain(container)) for container in held):
+            return USED
+        returned = {chain(node) for node in self.body.returns(self.function)}
+        if self.whole and any(chain(container) in returned for container in held):
+            self.places.add(None)
+            return RETURNED
+        return RECORDED
+
+    def _loops(self, node: ast.AST) -> list[ast.While]:
+        return [outer for outer in self.around.around(node) if isinstance(outer, ast.While)]
+
+    def _tested(self, node: ast.AST) -> set[str]:
+        """What the loops around a place go on by."""
+        return {chain(part) for loop in self._loops(node) for part in ast.walk(loop.test)}
 
 
-def later(place: Place, written: str) -> str:
-    """What to write instead of reading a number at once, `written` being the tensor."""
-    then = kept_as(place)
-    if then == RETURNED:
-        return f"return `{written}.detach()`: who needs the number reads it, who shows it under `if step % n == 0:`"
-    if then == USED:
-        return (
-            f"keep `{written}` a tensor in what follows, or take the number from what the host knows already: shapes, "
-            "the loader, settings"
-        )
-    if place.hot is not None and place.hot.kind == "forward":
-        return f"keep `{written}.detach()`, and read it where it is shown, under `if step % n == 0:`"
-    return (
-        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
-        "or read it under `if step % n == 0:`"
-    )
+def _place_in(returning: ast.Return | ast.Yield, node: ast.AST) -> int | None:
+    value = returning.value
+    if not isinstance(value, ast.Tuple):
+        return None
+    return next((number for number, part in enumerate(value.elts) if part is node), None)
+
+
+def _asks(parent: ast.AST, node: ast.AST) -> bool:
+    """Whether a number is asked whether it is zero."""
+    if isinstance(parent, ast.UnaryOp):
+        return isinstance(parent.op, ast.Not)
+    return isinstance(parent, ast.IfExp) and parent.test is node

@@ -44,6 +44,19 @@ def read_back(spot: Spot, index: ast.expr) -> ast.expr | None:
     return node if known else None
 
 
+def as_index(read: ast.expr) -> str:
+    """A tensor as the index that a list of its rows was: each row of a transposed one picks along its own dimension."""
+    whole = read.value if isinstance(read, ast.Attribute) and read.attr == "T" else None
+    if isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) and read.func.attr == "t" and not read.args:
+        whole = read.func.value
+    if whole is None:
+        return ast.unparse(read)
+    found = whole.func if isinstance(whole, ast.Call) and not whole.args and not whole.keywords else None
+    if isinstance(found, ast.Attribute) and found.attr == "nonzero":
+        return f"{ast.unparse(found)}(as_tuple=True)"
+    return f"tuple({ast.unparse(read)})"
+
+
 def used_several_times(spot: Spot, index: ast.expr) -> bool:
     """Whether a list of numbers, of the host's own, indexes more than one thing that may be on the device."""
     if not _is_list(spot, index):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL
+from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.constants import Look
@@ -65,7 +65,7 @@ def _takes_sides(look: Look, node: ast.expr) -> bool:
     parts = _leaves(node)
     sides = [_is_side(look, part, _MAX_STEPS) for part in parts]
     others = (part for part, side in zip(parts, sides, strict=True) if not side)
-    return any(sides) and all(look.of(part, 1) in (LITERAL, CONFIGURED) for part in others)
+    return any(sides) and all(look.of(part, 1) in (LITERAL, CONFIGURED, GIVEN) for part in others)
 
 
 def _leaves(node: ast.expr) -> list[ast.expr]:

@@ -8,8 +8,8 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_literal
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.selections import Selection, key_of
-from torchperf_lint.facts.written_into import written_into
 
 _HOPS = 3
 ELEMENTWISE = frozenset(

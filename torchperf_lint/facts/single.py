@@ -9,6 +9,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.documented_tensors import is_documented_tensor
+from torchperf_lint.facts.joined_tensors import is_joined
 from torchperf_lint.facts.schedules import is_schedule
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.patterns import pattern
@@ -50,7 +51,8 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
         return True
     body = file.project.body(file.path)
     written = chain(node)
-    if body is None or "?" in written or not isinstance(node, ast.Name | ast.Attribute):
+    named = isinstance(node, ast.Name | ast.Attribute) and "?" not in written
+    if body is None or not named or is_joined(file, place, node, body):
         return False
     if _is_used_as_one(file, place, node, body):
         return True

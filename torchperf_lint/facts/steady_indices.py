@@ -13,19 +13,19 @@ import ast
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.computed import Source as Origin
 from torchperf_lint.facts.computed import computed_on_host
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import constant_upload, made_on_host
 from torchperf_lint.facts.host_index_sources import Source
 from torchperf_lint.facts.index_uses import name_below
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
-from torchperf_lint.facts.written_into import written_into
 from torchperf_lint.model import Confidence
 
 _KEPT = "keep it on the device: a buffer of the module, or one for each device, under `functools.cache`"
-_STEADY = frozenset({LITERAL, CONFIGURED, SHAPE})
+_STEADY = frozenset({LITERAL, CONFIGURED, SHAPE, GIVEN})
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
 _LATE = (10**9, 1)
 

@@ -15,10 +15,10 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.held import builds, changed_in, set_from_outside
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.selections import Selection
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
-from torchperf_lint.facts.written_into import written_into
 
 _HOPS = 6
 _MADE = frozenset("eye ones zeros arange ones_like zeros_like".split())

@@ -5,30 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.constants import same_choice
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
-
-
-def written_into(body: Body, function: int, name: str) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """(the subscript, what is put there) for each `name[...] = value` of a function, `name[0][i] += value` too."""
-    if not body.definitions(function).get(name):
-        return
-    node = body.functions.get(function)
-    for statement in effects.statements(node.body) if node is not None else ():
-        if isinstance(statement, ast.Assign):
-            targets = statement.targets
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
-        else:
-            continue
-        for target in targets:
-            if isinstance(target, ast.Subscript) and _bottom(target) == name:
-                yield target, statement.value
 
 
 def written_before(
@@ -65,12 +48,6 @@ def is_cut(values: Values, index: ast.expr, frame: Frame) -> bool:
         elif not isinstance(part, ast.Constant):
             return False
     return True
-
-
-def _bottom(node: ast.expr) -> str:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def steady_place(values: Values, target: ast.expr, frame: Frame, used: Position) -> bool:

@@ -10,9 +10,9 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.chosen_numbers import only_computes
 from torchperf_lint.facts.consequences import INSTEAD, consequence
-from torchperf_lint.facts.kept_as import later
 from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.model import Finding, Verdict

@@ -9,8 +9,8 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
-from torchperf_lint.facts.kept_as import later
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import (
     Read,
     cause,

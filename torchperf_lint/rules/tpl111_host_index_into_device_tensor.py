@@ -157,6 +157,8 @@ def _instead(index: HostIndex) -> str:
         return f"take a slice, which needs no copy: `{taken}`"
     if index.instead:
         return index.instead
+    if _is_paired(index):
+        return "keep both lists on the device, as buffers of the module: they pick element by element, as no slices do"
     return "keep it on the device: a buffer of the module, or slices and `torch.stack` of what they give"
 
 

@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.kept_as import USED, kept_as
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile
@@ -123,7 +124,7 @@ class SeveralReadsInOneStep(SourceRule):
             first.site,
             message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
             f"{first.read.hot.when}",
-            instead=_instead(operands),
+            instead=_instead(operands) + _when(cluster, operands),
             value=first.read.value,
             hot=first.read.hot,
             severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
@@ -166,6 +167,11 @@ def _instead(operands: list[str]) -> str:
         return f"read it once and keep the number: `value = {short(operands[0])}.item()`"
     names = ", ".join("abcdefghijklmnopqrstuvwxyz"[: len(operands)])
     return (
-        f"compute first, then read in one copy: `{names} = torch.stack([{', '.join(map(short, operands))}]).tolist()`, "
-        "best under `if step % n == 0:`"
+        f"compute first, then read in one copy: `{names} = torch.stack([{', '.join(map(short, operands))}]).tolist()`"
     )
+
+
+def _when(cluster: Cluster, operands: list[str]) -> str:
+    """When that is early enough, where none of the numbers is needed at once."""
+    needed = len(operands) == 1 or any(kept_as(reading.site) == USED for reading in cluster)
+    return "" if needed else ", best under `if step % n == 0:`"

@@ -11,7 +11,7 @@ from torchperf_lint.facts import filled
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.changed_in_place import changed_in_place
 from torchperf_lint.facts.computed import computed_upload
-from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
+from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import COUNTED, NUMBER, READ_BACK, REPEATED, Upload, upload_at
@@ -29,6 +29,7 @@ _WHAT = {
     LITERAL: ("the same numbers", "literals"),
     CONFIGURED: ("numbers that no step changes", "what was set before the first step"),
     SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
+    GIVEN: ("numbers that its callers give it", "an argument"),
     COUNTED: ("numbers that a factory counts out", "a range"),
     NUMBER: ("one number", "a number of the host"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
@@ -199,14 +200,14 @@ _CALLS = (
 
 def _copied(site: Site, upload: Upload) -> str:
     """What to add to the advice where what is to be kept is changed afterwards."""
-    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, REPEATED, READ_BACK, SHAPE)
+    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, REPEATED, READ_BACK, SHAPE, GIVEN)
     return "; use a `.clone()` of it here, which is changed in place" if kept and changed_in_place(site) else ""
 
 
 def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     filled = f"`torch.full({'()' if upload.scalar else '(n,)'}, number, device={upload.device})`, filled on the device"
     if upload.kind == NUMBER and not upload.scalar:
-        return f"`torch.full((1,), number, device={upload.device})`, filled on the device"
+        return f"`torch.full(({_ones(upload)}), number, device={upload.device})`, filled on the device"
     if upload.kind == COUNTED:
         return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
     if upload.scalar:
@@ -216,8 +217,15 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     if upload.kind == READ_BACK:
         parts = repeated(upload.made.args[0]) if upload.made.args else None
         return f"repeat it on the device: `{ast.unparse(parts[0]) if parts else 't'}.expand(n)`"
-    if upload.kind == SHAPE:
+    if upload.kind == SHAPE and _is_short(upload):
         return f"make it on the device: stack `torch.full((), n, device={upload.device})`, or keep one for each shape"
+    if upload.kind == SHAPE:
+        return "keep one for each shape and device: a function of the sizes under `functools.cache`"
+    if upload.kind == GIVEN:
+        return (
+            "compute with the numbers themselves where arithmetic takes them, or have the caller hand over a tensor "
+            "that is on the device already"
+        )
     index = file.project.index
     own = index.class_of(file.path, site.record.function)
     if own is not None and file.project.types.is_module_class(own):
@@ -225,3 +233,17 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     if site.hot is not None and site.hot.loop is not None and not site.hot.depth:
         return f"make it once, before the loop: `torch.tensor(..., device={upload.device})`"
     return "make it once for each device: a buffer of the module that calls this, or a function under `functools.cache`"
+
+
+def _ones(upload: Upload) -> str:
+    """The shape of one number in as many lists as are written: `1,` of `[n]`, `1, 1` of `[[n]]`."""
+    data, depth = upload.made.args[0] if upload.made.args else None, 0
+    while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
+        data, depth = data.elts[0], depth + 1
+    return "1, " * (depth - 1) + "1" if depth > 1 else "1,"
+
+
+def _is_short(upload: Upload) -> bool:
+    """Whether what is uploaded is written out where it is made, or is one number."""
+    data = upload.made.args[0] if upload.made.args else None
+    return not upload.path and isinstance(data, ast.List | ast.Tuple | ast.Attribute | ast.Subscript | ast.Call)

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.configured import SHAPE
+from torchperf_lint.facts.configured import GIVEN, SHAPE
 from torchperf_lint.facts.constant_tables import Table, constant_tables
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_VARY = {SHAPE: "shapes", GIVEN: "arguments"}
+"""What a table depends on that a step may change."""
 
 
 class ConstantRebuiltInForward(SourceRule):
@@ -97,9 +100,9 @@ class ConstantRebuiltInForward(SourceRule):
     def _found(self, file: SourceFile, table: Table) -> Finding:
         hot, statement = table.spot.hot, table.spot.expression
         assert isinstance(statement, ast.Assign)
-        shaped = table.kind == SHAPE
-        depends = "shapes" if shaped else "what was set before the first step"
-        keep = "keep it as long as the shapes are the same" if shaped else "make it once, and hold it as a buffer"
+        shaped = table.kind in _VARY
+        depends = _VARY.get(table.kind, "what was set before the first step")
+        keep = f"keep it as long as the {depends} are the same" if shaped else "make it once, and hold it as a buffer"
         more = (
             ""
             if shaped

@@ -1,0 +1,137 @@
+"""What to write instead of reading a number from the device at once, by what becomes of it.
+
+def as_number(t):                 n = as_number(lengths.max())
+    return t.item()               out = x.new_zeros(n, width)
+
+What a function returns is only as good later as its callers make it: they are followed, one call far.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, Following, following, kept_as
+from torchperf_lint.facts.passed import call_at
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.patterns import pattern
+
+_CALLERS = 8
+"""Calls of a function that are followed."""
+_SHOWN = pattern(
+    r"loss|err(?:or)?s?\b|acc(?:uracy)?(?:\b|_)|entropy|reward|norm\b|score|metric|correct|(?:^|_)(?:kl|mse|mae|nll|psnr|iou)(?:\b|_)"
+)
+"""Words for what is computed to be shown."""
+_HOST_WORDS = frozenset({"int", "bool"})
+_OF_SEVERAL = frozenset({"items", "values"})
+"""Methods of dicts, whose values may lie anywhere."""
+
+
+def later(place: Place, written: str) -> str:
+    """What to write instead of reading a number at once, `written` being the tensor."""
+    then = kept_as(place)
+    together = _together(place, written) if then != RECORDED else None
+    if together is not None:
+        return together
+    if then == RETURNED:
+        return _returned(place, written)
+    if then == USED:
+        return (
+            f"keep `{written}` a tensor in what follows, or take the number from what the host knows already: shapes, "
+            "the loader, settings"
+        )
+    if place.hot is not None and place.hot.kind == "forward":
+        return f"keep `{written}.detach()`, and read it where it is shown, under `if step % n == 0:`"
+    return (
+        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
+        "or read it under `if step % n == 0:`"
+    )
+
+
+def _returned(place: Place, written: str) -> str:
+    if only_shown(place, written):
+        return f"return `{written}.detach()`: who needs the number reads it, who shows it under `if step % n == 0:`"
+    return (
+        f"return `{written}.detach()` where the callers' arithmetic takes a tensor, else take the number from what the "
+        "host knows already: shapes, the loader, settings"
+    )
+
+
+def only_shown(place: Place, written: str) -> bool:
+    """Whether a number that is returned is for the record, as far as its callers, its type and its name tell."""
+    follow = following(place)
+    if follow is None:
+        return False
+    follow.kept(place.expression)
+    key = FunctionKey(place.file.path, place.function)
+    done = _done_by_callers(place.file.project, key, follow.places)
+    if done == {RECORDED}:
+        return True
+    if follow.whole or _promises_a_size(follow):
+        return False
+    if _under_a_name(place):
+        return True
+    lowered = written.lower()
+    return _SHOWN.search(lowered) is not None and (USED not in done or "loss" in lowered)
+
+
+def _promises_a_size(follow: Following) -> bool:
+    """Whether the annotation of a function promises what tensors are none of: `-> int`, `-> tuple[int, Tensor]`."""
+    node = follow.body.functions.get(follow.function)
+    hint = node.returns if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    return hint is not None and bool(names_of(hint) & _HOST_WORDS)
+
+
+def _under_a_name(place: Place) -> bool:
+    """`return {"kl": kl.item()}`: what has a key of its own is a statistic."""
+    return any(isinstance(node, ast.Dict) for node in place.file.enclosing(place.function).ancestors(place.expression))
+
+
+def _done_by_callers(project: Project, key: FunctionKey, places: set[int | None]) -> set[str]:
+    """What the calls of a function do with what it returns at some places of its tuples; empty where none is seen."""
+    found = set()
+    for site in project.hotness.callers.get(key, ())[:_CALLERS]:
+        found |= {_done_by(project, site, place) for place in places}
+    return found
+
+
+def _done_by(project: Project, site: CallSite, place: int | None) -> str:
+    """What one call does with what it gets; RETURNED as well where that cannot be told."""
+    call, body = call_at(project.values, site), project.body(site.path)
+    top = body.functions.get(site.call.function) if body is not None else None
+    if call is None or body is None or not isinstance(top, ast.FunctionDef | ast.AsyncFunctionDef):
+        return RETURNED
+    follow = Following(body, site.call.function, Enclosing(top))
+    if place is None:
+        return follow.kept(call)
+    parent = follow.around.parents.get(call)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    if not isinstance(target, ast.Tuple | ast.List) or place >= len(target.elts):
+        return RETURNED
+    assert isinstance(parent, ast.Assign)
+    part = target.elts[place]
+    return follow.of_names([part.id], parent) if isinstance(part, ast.Name) else RECORDED
+
+
+def _together(place: Place, written: str) -> str | None:
+    """`[t.item() for t in parts]`, whose numbers one copy brings; None for any other read."""
+    node = place.expression
+    if not isinstance(node, ast.Call) or last_part(chain(node.func)) == "tolist":
+        return None
+    mentioned = names_of(node)
+    for parent in place.file.enclosing(place.function).ancestors(node):
+        if not isinstance(parent, ast.ListComp | ast.GeneratorExp):
+            continue
+        made = parent.generators[0]
+        walked = made.iter.func if isinstance(made.iter, ast.Call) else None
+        if len(parent.generators) > 1 or not names_of(made.target) & mentioned:
+            return None
+        if made.ifs or (isinstance(walked, ast.Attribute) and walked.attr in _OF_SEVERAL):
+            return None
+        turns = f"for {ast.unparse(made.target)} in {place.file.brief(made.iter)}"
+        return f"read all of them in one copy: `torch.stack([{written} {turns}]).tolist()`"
+    return None
