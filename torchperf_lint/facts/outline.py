@@ -24,7 +24,7 @@ from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, 
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.once import drops, set_up_once
-from torchperf_lint.facts.parameter_tests import way_past, ways
+from torchperf_lint.facts.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
     annotation_chain,
@@ -206,6 +206,7 @@ class _Outliner:
         self.notes.items(node.target, node.iter, context)
         detail = conditions.short(f"for {conditions.words(node.target)} in {conditions.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
+        self.parameters[context.function] = self.parameters_of(context) | {named_freely(node)}
         self.inner_block(node.orelse, context)
 
     def while_(self, node: ast.While, context: Context) -> None:
@@ -256,16 +257,15 @@ class _Outliner:
 
     def parameters_of(self, context: Context) -> frozenset[str]:
         """The names of the parameters of the function around."""
-        number = context.function
-        if number not in self.parameters:
-            self.parameters[number] = frozenset(p.name for p in self.out.functions[number].parameters)
-        return self.parameters[number]
+        if context.function not in self.parameters:
+            self.parameters[context.function] = frozenset(p.name for p in self.out.functions[context.function].parameters)
+        return self.parameters[context.function]
 
     def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
         """The blocks of an `if`, with what a parameter must be for each of them to run."""
         holds, fails = ways(node.test, self.parameters_of(context))
-        if holds and body is context:
-            body = self.notes.region("way", context, node.body, holds)
+        if holds and (body is context or self.out.regions[body.region].kind == "optional"):
+            body = self.notes.region("way", body, node.body, holds)
         if fails and orelse is context and node.orelse:
             orelse = self.notes.region("way", context, node.orelse, fails)
         self.inner_block(node.body, body)
