@@ -31,7 +31,7 @@ _OF_TENSORS = frozenset(
 _FACTORIES = frozenset(
     "zeros ones full empty rand randn randint randperm arange linspace eye tensor as_tensor from_numpy cat stack where "
     "zeros_like ones_like full_like empty_like rand_like randn_like softmax log_softmax sigmoid tanh relu matmul bmm "
-    "einsum exp log sqrt abs clamp gather cross_entropy mse_loss l1_loss nll_loss interpolate one_hot pad normalize".split()
+    "einsum exp log sqrt abs clamp gather cross_entropy mse_loss l1_loss nll_loss interpolate one_hot pad".split()
 )
 _TORCH = frozenset({"torch", "th", "F", "torch.nn.functional", "nn.functional"})
 _NUMBERS = frozenset({"float", "int", "len", "time.time", "time.perf_counter", "time.monotonic", "round", "bool"})
@@ -45,7 +45,8 @@ def kind_of(body: Body, function: int, value: ast.expr, at: Position, hops: int 
     if literal is not None:
         return literal
     if isinstance(value, ast.Constant):
-        return {str: TEXT}.get(type(value.value), NUMBER if isinstance(value.value, int | float) else None)
+        number = NUMBER if isinstance(value.value, int | float) else None
+        return TEXT if isinstance(value.value, str) else number
     if isinstance(value, ast.Call):
         return _of_call(value)
     if isinstance(value, ast.Subscript):  # `optimizer.param_groups[0]["lr"]`

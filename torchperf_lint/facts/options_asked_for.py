@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from torchperf_lint.facts.argument_kinds import kind_of
 from torchperf_lint.facts.bodies import Body
@@ -44,6 +45,15 @@ def ways_around(index: Index, path: str, number: int) -> set[tuple[str, int]]:
 
 Counts = Callable[[CallSite], bool]
 """Whether a call counts: one from hot code."""
+
+
+class Callers(Protocol):
+    """Function -> its calls, as far as they are of interest."""
+
+    def get(self, key: FunctionKey, default: Sequence[CallSite], /) -> Sequence[CallSite]:
+        """The calls of a function."""
+
+
 _HOPS = 3
 """How far a parameter is followed that callers hand on: `def outer(x, mode="fast"): return inner(x, mode)`."""
 
@@ -55,7 +65,7 @@ class Given:
         self,
         index: Index,
         body_of: Callable[[str], Body | None],
-        callers: Mapping[FunctionKey, Sequence[CallSite]],
+        callers: Callers,
         counts: Counts = lambda site: True,
     ) -> None:
         self.index = index
@@ -65,7 +75,7 @@ class Given:
 
     def never_takes(self, key: FunctionKey, way: str, line: int) -> bool:
         """Whether all calls, of which there are some, give a parameter what is for another way than that at a line."""
-        body = self.body_of(key.path) if self.callers.get(key) else None
+        body = self.body_of(key.path) if self.callers.get(key, ()) else None
         name = parameter_of(way)
         looped = name not in {p.name for p in self.index.function(key).parameters}
         if body is None or _is_bound(body, key.index, name, line, way.endswith(" is None"), looped):
@@ -90,12 +100,11 @@ class Given:
             yield from self._of(site, value, hops)
 
     def _named_freely(self, key: FunctionKey, function: object, name: str) -> Iterator[object]:
-        """What calls give beyond the parameters with a name, one of which `name` is: `for k, name in kwargs.items()`."""
-        rest = function.args.kwarg if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        """What calls give beyond the named parameters, each of which `name` is: `for k, name in kwargs.items()`."""
         body = self.body_of(key.path)
         bound = body.definitions(key.index).get(name, ()) if body is not None else ()
         loops = sum(definition.how == "loop" for definition in bound)
-        if rest is None or loops != 1 or not any(_goes_through(node, rest.arg, name) for node in nodes_of(function)):
+        if loops != 1 or not isinstance(function, ast.FunctionDef) or not _goes_through(function, name):
             yield ANYTHING
             return
         named = {p.name for p in self.index.function(key).parameters}
@@ -129,7 +138,7 @@ class Given:
             yield kind
         elif _is_filled(body, caller.index, value.id, site.call.line):
             yield UNKNOWN
-        elif not hops or not self.callers.get(caller) or _is_bound(body, caller.index, value.id, site.call.line):
+        elif not hops or not self.callers.get(caller, ()) or _is_bound(body, caller.index, value.id, site.call.line):
             yield ANYTHING
         else:
             yield from self.values(caller, value.id, hops - 1)
@@ -138,12 +147,12 @@ class Given:
 def _is_filled(body: Body, function: int, name: str, line: int) -> bool:
     """Whether a function gives a parameter a value where it was called without: `if mask is None: mask = ones(n)`."""
     before = [d for d in body.definitions(function).get(name, ()) if d.at[0] < line and d.within is None]
-    if not before or any(isinstance(d.value, ast.Constant | ast.Name | ast.Attribute | ast.IfExp | None) for d in before):
+    unsure = ast.Constant | ast.Name | ast.Attribute | ast.IfExp | None
+    if not before or any(isinstance(d.value, unsure) for d in before):
         return False
-    node = body.functions[function]
     return any(
         isinstance(s, ast.If) and s.lineno < line and ast.unparse(s.test) == f"{name} is None" and _sets(s.body, name)
-        for s in (node.body if not isinstance(node, ast.Lambda) else ())
+        for s in body.functions[function].body
     )
 
 
@@ -153,9 +162,11 @@ def _sets(statements: Sequence[ast.stmt], name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in targets)
 
 
-def _goes_through(node: ast.AST, rest: str, name: str) -> bool:
-    """Whether a node is the loop that gives a name each value of `**rest`."""
-    return isinstance(node, ast.For) and named_freely(node) == name and chain(node.iter) == f"{rest}.items()"
+def _goes_through(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function has a loop that gives a name each value of its `**kwargs`."""
+    over = f"{function.args.kwarg.arg}.items()" if function.args.kwarg is not None else ""
+    loops = (node for node in nodes_of(function) if isinstance(node, ast.For))
+    return any(named_freely(loop) == name and chain(loop.iter) == over for loop in loops)
 
 
 def _is_bound(body: Body, function: int, name: str, line: int, to_none: bool = False, looped: bool = False) -> bool:

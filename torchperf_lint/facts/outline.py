@@ -257,9 +257,9 @@ class _Outliner:
 
     def parameters_of(self, context: Context) -> frozenset[str]:
         """The names of the parameters of the function around."""
-        if context.function not in self.parameters:
-            self.parameters[context.function] = frozenset(p.name for p in self.out.functions[context.function].parameters)
-        return self.parameters[context.function]
+        if (number := context.function) not in self.parameters:
+            self.parameters[number] = frozenset(p.name for p in self.out.functions[number].parameters)
+        return self.parameters[number]
 
     def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
         """The blocks of an `if`, with what a parameter must be for each of them to run."""
