@@ -36,6 +36,7 @@ _FACTORIES = frozenset(
 _TORCH = frozenset({"torch", "th", "F", "torch.nn.functional", "nn.functional"})
 _NUMBERS = frozenset({"float", "int", "len", "time.time", "time.perf_counter", "time.monotonic", "round", "bool"})
 _BUILT = {"list": LIST, "sorted": LIST, "tuple": TUPLE, "dict": MAPPING, "set": SET, "str": TEXT, "repr": TEXT}
+_HINTS = {"Tensor": TENSOR, "int": NUMBER, "float": NUMBER, "bool": NUMBER, "str": TEXT}
 _HOPS = 3
 
 
@@ -93,7 +94,7 @@ def _of_name(body: Body, function: int, name: str, at: Position, hops: int) -> K
 
 
 def _annotated(body: Body, function: int, name: str) -> Kind | None:
-    """The kind of a parameter that is annotated as a tensor and is not left out by default."""
+    """The kind of a parameter that is annotated by one and has no default."""
     node = body.functions.get(function)
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
@@ -101,4 +102,4 @@ def _annotated(body: Body, function: int, name: str) -> Kind | None:
     needed = places[: len(places) - len(node.args.defaults)]
     needed += [a for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is None]
     hints = [last_part(chain(a.annotation)) for a in needed if a.arg == name and a.annotation is not None]
-    return TENSOR if hints == ["Tensor"] else None
+    return _HINTS.get(hints[0]) if len(hints) == 1 else None

@@ -39,6 +39,8 @@ from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
+MANY_CALLS = 6
+"""From so many calls on most chains told of what does not happen (judged: 1 right, 4 wrong, 2 of little use)."""
 
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
@@ -314,10 +316,10 @@ class Hotness:
                 if hot.kind == "step" and evaluates_all(self.index, target):
                     continue
                 reason = self._evaluated(self._through(hot, site, target), site, target)
-                found.append((target, self._supposedly(reason, site, target)))
-        # Training loops explain more than evaluation loops; then the order of files.
-        found.sort(key=lambda pair: pair[1].kind != "step")
-        yield from found
+                found.append((target, self._supposedly(reason, site, target), self._is_guessed(site, target)))
+        # Training loops explain more than evaluation loops, sure calls more than guesses; then the order of files.
+        found.sort(key=lambda each: (each[1].kind != "step", each[2]))
+        yield from ((target, hot) for target, hot, _ in found)
 
     def _is_hook_by_name(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a method that is found by its name as text says by that name how often it runs."""
@@ -332,6 +334,8 @@ class Hotness:
         passed = through_call(hot, name, (site.path, site.call.line), target.path)
         if target.path != site.path and is_offered(hot, site.call.callee):
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
+        if passed.depth >= MANY_CALLS:
+            passed = replace(passed, confidence=Confidence.POSSIBLE)
         return self._supposedly(self._evaluated(passed, site), site, target)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
@@ -344,7 +348,7 @@ class Hotness:
                 called = any(self._is_in_earnest(site, key) for site in self.callers.get(key, ()))
                 role = role_of(self.index, self.types, key, called)
                 if role is None and not self.demonstrations.is_a_test(path):
-                    role = self.doing.called_or_not(key)
+                    role = self.doing.called_or_not(key, self.callers.get(key, ()))
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:

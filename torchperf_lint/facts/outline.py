@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_flags import ClassFlags
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
@@ -71,6 +72,7 @@ class _Outliner:
         self.counters: dict[int, frozenset[str]] = {}
         """Function that runs every step -> the variables of its own loops."""
         self.flags = Flags()
+        self.class_flags = ClassFlags()
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -153,7 +155,7 @@ class _Outliner:
         out.functions.append(
             Function(
                 node.name,
-                self.qualname(node.name, context),
+                self.notes.qualname(node.name, context),
                 first,
                 node.end_lineno or first,
                 context.function,
@@ -187,18 +189,14 @@ class _Outliner:
             self.expressions(expression, context)
         index = len(out.classes)
         bases = tuple(chain(base) for base in node.bases)
-        out.classes.append(Class(node.name, self.qualname(node.name, context), node.lineno, context.function, bases))
+        out.classes.append(
+            Class(node.name, self.notes.qualname(node.name, context), node.lineno, context.function, bases)
+        )
         if context.function == 0 and context.class_index < 0:
             out.tops[node.name] = ("class", index)
+        self.class_flags.note(index, node)
         inside = self.notes.region("class", context, node.body)
         self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
-
-    def qualname(self, name: str, context: Context) -> str:
-        if context.class_index >= 0:
-            return f"{self.out.classes[context.class_index].qualname}.{name}"
-        if context.function > 0:
-            return f"{self.out.functions[context.function].qualname}.{name}"
-        return name
 
     def for_(self, node: ast.For | ast.AsyncFor, context: Context) -> None:
         self.expressions(node.target, context)
@@ -230,6 +228,7 @@ class _Outliner:
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
         guard = guards.guard(node.test) or self.flags.of(node.test, context.function)
+        guard = guard or self.class_flags.of(node.test, self.out.functions[context.function].class_index)
         guard = guard or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
@@ -320,7 +319,7 @@ class _Outliner:
             self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
     def assign(self, node: ast.Assign, context: Context) -> None:
-        self.flags.note(node, context.function)
+        self.flags.note(node.targets, node.value, context.function)
         chosen = guards.on_cuda(node.value) if isinstance(node.value, ast.IfExp) else None
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
@@ -359,6 +358,7 @@ class _Outliner:
             field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
             self.out.bindings.append(Binding(context.function, field, told, node.lineno))
         if node.value is not None:
+            self.flags.note([node.target], node.value, context.function)
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 
