@@ -1446,3 +1446,12 @@ def test_what_runs_where_memory_is_short_is_cold():
                     gc.collect()  # <-
         """
     assert hot_at(code) is None
+
+
+@pytest.mark.parametrize(("calls", "sure"), [(5, True), (6, False)])
+def test_a_long_chain_of_calls_is_possible_only(calls, sure):
+    chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n\n\n" for n in range(1, calls))
+    model = "class Net(nn.Module):\n    def forward(self, x):\n        return f1(x)\n\n\n"
+    hot = hot_at(f"{model}{chain}def f{calls}(x):\n    return x.max().item()  # <-\n")
+    assert hot is not None
+    assert (hot.confidence is not Confidence.POSSIBLE) is sure

@@ -118,7 +118,8 @@ class Hotness:
         if found is None or self.paths.never(found, path, index, self._calls_often):
             return None
         if self.paths.not_by(found, path, index, self.functions):
-            found = next(self._other_ways(FunctionKey(path, function), index), found)
+            others = self._other_ways(FunctionKey(path, function), index)
+            found = min(others, key=lambda hot: hot.depth, default=found)
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around

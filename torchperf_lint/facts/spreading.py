@@ -42,12 +42,13 @@ class Spreading:
         self._evaluated: deque[tuple[FunctionKey, Hot]] = deque()
         self._doubted: deque[tuple[FunctionKey, Hot]] = deque()
         self._waiting: dict[FunctionKey, set[tuple[CallSite, FunctionKey]]] = {}
+        self._passed: set[FunctionKey] = set()
 
     def take(self, found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
         """Keep functions with their reasons; a function's first reason is its own."""
         for key, reason in found:
             if key in self.hot:
-                if key in self._waiting:
+                if key in self._waiting or key not in self._passed:
                     self._queue.append((key, reason))
             elif not self.ways.never_hot(key, called):
                 guessed = self._doubted if reason.confidence is Confidence.POSSIBLE else None
@@ -68,6 +69,7 @@ class Spreading:
 
     def _pass_on(self, key: FunctionKey, reason: Hot) -> None:
         if self.hot.setdefault(key, reason) is reason:
+            self._passed.add(key)
             self.take(self._reached(key, reason), called=True)
         elif key in self._waiting:
             self.take(self._reached_now(key, reason), called=True)
