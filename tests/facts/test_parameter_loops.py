@@ -155,7 +155,8 @@ def test_a_helper_that_blends(update, turn, expected):
 
 
 @pytest.mark.parametrize(
-    ("given", "optional"), [("ema=average", [False]), ("average", [False]), ("ema=None", []), ("", []), ("*rest", [True])]
+    ("given", "optional"),
+    [("ema=average", [False]), ("average", [False]), ("ema=None", []), ("", []), ("*rest", [True])],
 )
 def test_an_option_that_callers_pass(given, optional):
     text = f"""\

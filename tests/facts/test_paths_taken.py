@@ -69,9 +69,3 @@ def test_a_branch_is_told_of_the_caller_that_takes_it():
     hot = hot_at(INSIDE)
     assert hot is not None
     assert "by `Second.forward`" in hot.because
-
-
-def test_a_loop_is_named_before_a_function_for_a_branch():
-    hot = hot_at(INSIDE + "\n\ndef run(model: Second, loader):\n    for x in loader:\n        wave(model(x), 'int')\n")
-    assert hot is not None
-    assert "in the loop" in hot.because

@@ -40,7 +40,7 @@ from torchperf_lint.model import Confidence
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 MANY_CALLS = 6
-"""From so many calls on most chains told of what does not happen (judged: 1 right, 4 wrong, 2 of little use)."""
+"""From so many calls on a loop is too far away to be why a line runs (judged: none right, 4 wrong, 2 doubtful)."""
 
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
@@ -335,7 +335,7 @@ class Hotness:
         passed = through_call(hot, name, (site.path, site.call.line), target.path)
         if target.path != site.path and is_offered(hot, site.call.callee):
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
-        if passed.depth >= MANY_CALLS:
+        if passed.depth >= MANY_CALLS and passed.loop is not None:
             passed = replace(passed, confidence=Confidence.POSSIBLE)
         return self._supposedly(self._evaluated(passed, site), site, target)
 
