@@ -16,6 +16,7 @@ from torchperf_lint import __version__
 from torchperf_lint.facts import (
     anomalies,
     chains,
+    class_flags,
     complaints,
     conditions,
     documented,
@@ -185,6 +186,7 @@ def _made_by() -> str:
         reached_lengths,
         once,
         chains,
+        class_flags,
         complaints,
         documented,
         first_turns,

@@ -1446,3 +1446,19 @@ def test_what_runs_where_memory_is_short_is_cold():
                     gc.collect()  # <-
         """
     assert hot_at(code) is None
+
+
+@pytest.mark.parametrize(("calls", "sure"), [(5, True), (6, False)])
+def test_a_loop_that_many_calls_away_is_possible_only(calls, sure):
+    chain = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n\n\n" for n in range(1, calls))
+    loop = (
+        "def train(loader, optimizer):\n    for x in loader:\n        f1(x).backward()\n        optimizer.step()\n\n\n"
+    )
+    last = f"def f{calls}(x):\n    return x.max().item()  # <-\n"
+    hot = hot_at(f"{loop}{chain}{last}")
+    assert hot is not None
+    assert (hot.confidence is not Confidence.POSSIBLE) is sure
+    module = "class Net(nn.Module):\n    def forward(self, x):\n        return f1(x)\n\n\n"
+    of_module = hot_at(f"{module}{chain}{last}")
+    assert of_module is not None
+    assert of_module.confidence is not Confidence.POSSIBLE

@@ -26,8 +26,6 @@ CODE = """
 @pytest.mark.parametrize(
     ("call", "optional"),
     [
-        ("loss_of(model, x, y)", True),
-        ("loss_of(model, x, y, None)", True),
         ("loss_of(model, x, y, mask=mask)", True),
         ("loss_of(model, x, y, mask=y > 0)", False),
         ("loss_of(model, x, y, y > 0)", False),
@@ -37,6 +35,11 @@ def test_an_option_that_hot_code_passes_is_no_option(call, optional):
     hot = hot_at(CODE.format(call=call))
     assert hot is not None
     assert hot.optional is optional
+
+
+@pytest.mark.parametrize("call", ["loss_of(model, x, y)", "loss_of(model, x, y, None)"])
+def test_an_option_that_only_cold_code_passes_is_off_in_hot_code(call):
+    assert hot_at(CODE.format(call=call)) is None
 
 
 LEFT_OUT = """
@@ -171,5 +174,102 @@ def test_what_is_given_and_made_a_tuple_is_there_as_before(made, hot):
                 loss = model(cropped(batch, batch.shape[0]))
                 loss.backward()
                 optimizer.step()
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+KINDS = """
+def scaled(x, size):
+    if isinstance(size, {cls}):
+        size = x.max().item()  # <-
+    return x / size
+
+
+def inner(x, size):
+    return scaled(x, size)
+
+
+def train(loader, model, optimizer, size):
+    for batch in loader:
+        loss = model(batch)
+        part = batch[0].unsqueeze(0)
+        mean = loss.item() / 2
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("cls", "call", "hot"),
+    [
+        ("tuple", "scaled(batch, part)", False),
+        ("tuple", "inner(batch, part)", False),
+        ("tuple", "inner(batch, (3, 4))", True),
+        ("(list, tuple)", "scaled(batch, [3, 4])", True),
+        ("dict", "scaled(batch, [3, 4])", False),
+        ("dict", "scaled(batch, size)", True),
+        ("Sizes", "scaled(batch, part)", True),
+        ("torch.Tensor", "scaled(batch, mean)", False),
+        ("torch.Tensor", "scaled(batch, loss.item())", False),
+        ("torch.Tensor", "scaled(batch, part)", True),
+        ("torch.Tensor", "scaled(batch, batch['size'])", True),
+        ("torch.Tensor", "scaled(batch, 4)", False),
+        ("(int, float)", "scaled(batch, 4)", True),
+    ],
+)
+def test_a_branch_for_a_kind_that_no_call_gives_is_cold(cls, call, hot):
+    assert (hot_at(KINDS.format(cls=cls, call=call)) is not None) is hot
+
+
+METER = """
+import torch
+
+
+class Meters:
+    def note(self, **values):
+        for name, v in values.items():
+            if isinstance(v, torch.Tensor):
+                v = v.item()  # <-
+            self.sums[name] += v
+
+
+def train(loader, model, optimizer, meters: Meters):
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+        optimizer.step()
+        meters.note({given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "hot"),
+    [
+        ("loss=loss.item(), lr=optimizer.param_groups[0]['lr']", False),
+        ("loss=loss.item(), norm=loss", True),
+        ("loss=loss", True),
+        ("**loss", True),
+    ],
+)
+def test_named_values_that_are_all_numbers_are_no_tensors(given, hot):
+    assert (hot_at(METER.format(given=given)) is not None) is hot
+
+
+@pytest.mark.parametrize(("filled", "hot"), [("x.new_ones(3)", False), ("other", True), ("None", True)])
+def test_what_the_caller_fills_in_itself_is_not_left_out(filled, hot):
+    code = f"""
+        import torch
+
+        class Net(torch.nn.Module):
+            def forward(self, x, mask=None, other=None):
+                if mask is None:
+                    mask = {filled}
+                return self.embed(x, mask)
+
+            def embed(self, x, mask=None):
+                if mask is None:
+                    mask = x.max().item()  # <-
+                return x * mask
         """
     assert (hot_at(code) is not None) is hot

@@ -141,3 +141,33 @@ def test_who_asks_for_gradients_trains_nothing(name, steps, hot):
             return wrapper.{name}(texts)
         """
     assert (hot_at(code) is not None) is hot
+
+
+NATURAL = """
+class Natural:
+    def update(self, data):
+        {first}
+        for batch in DataLoader(data):
+            self.critic_optimizer.zero_grad()
+            self.critic_loss(batch).backward()
+            self.critic_optimizer.step()
+            {inside}
+
+    def update_actor(self, data):
+        loss = self.actor_loss(data)
+        loss.backward()
+        self.actor_optimizer.step()
+        print(loss)  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "inside", "hot"),
+    [
+        ("self.update_actor(data)", "pass", False),
+        ("pass", "self.update_actor(batch)", True),
+        ("pass", "pass", True),
+    ],
+)
+def test_a_step_of_all_data_beside_the_loop_of_batches_is_no_training_step(first, inside, hot):
+    assert (hot_at(NATURAL.format(first=first, inside=inside)) is not None) is hot

@@ -157,7 +157,7 @@ def test_returns_keep_chains():
         ("assert False\na\nb", [("raise", 2, 3)]),
         ("assert False", []),
         ("assert x\na", []),
-        ("def f(p=None):\n    if p is not None:\n        a", [("optional", 3, 3)]),
+        ("def f(p=None):\n    if p is not None:\n        a", [("optional", 3, 3), ("way", 3, 3)]),
         ("if not self.ready:\n    self.ready = f()", [("once", 2, 2)]),
         ("match x:\n    case 1:\n        a", []),
         ("match self.state:\n    case State.STEP:\n        a", []),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
 from torchperf_lint.facts.clipping import clipping_role
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.fed import fed_role
-from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.of_batches import batch_role
 from torchperf_lint.facts.operations import Operations
@@ -40,9 +40,25 @@ class Doing:
         self.loops = loops
         self.operations = Operations(index)
 
-    def called_or_not(self, key: FunctionKey) -> Role | None:
-        """What holds though callers are known: a training step, a run of the own module."""
-        return self._steps_itself(key) or self._runs_itself(key) or fed_role(self.index, key)
+    def called_or_not(self, key: FunctionKey, sites: Sequence[CallSite] = ()) -> Role | None:
+        """What holds though callers are known, at `sites`: a training step, a run of the own module."""
+        steps = None if self._is_beside_the_batches(sites) else self._steps_itself(key)
+        return steps or self._runs_itself(key) or fed_role(self.index, key)
+
+    def _is_beside_the_batches(self, sites: Sequence[CallSite]) -> bool:
+        """Whether a function is only called outside any loop, by such as have a loop of batches besides: once for all.
+
+        `self.update_actor(everything)`, and then the critic learns batch by batch.
+        """
+        callers = {FunctionKey(site.path, site.call.function) for site in sites}
+        plain = not any(self._is_in_a_loop(site) for site in sites)
+        return bool(callers) and plain and all(map(self._goes_through_batches, callers))
+
+    def _is_in_a_loop(self, site: CallSite) -> bool:
+        regions, number = self.index.outlines[site.path].regions, site.call.region
+        while number >= 0 and regions[number].kind not in ("function", "loop"):
+            number = regions[number].parent
+        return number >= 0 and regions[number].kind == "loop"
 
     def uncalled(self, key: FunctionKey, parts: Iterable[FunctionKey]) -> Role | None:
         """What holds where no caller is in sight; `parts`: the functions it calls."""

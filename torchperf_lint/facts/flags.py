@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from torchperf_lint.facts import conditions, guards
 
@@ -23,12 +24,12 @@ class Flags:
             rare = any(told)
         return guards.Guard("cadence", conditions.short(conditions.words(test))) if rare else None
 
-    def note(self, node: ast.Assign, function: int) -> None:
+    def note(self, targets: Sequence[ast.expr], value: ast.expr, function: int) -> None:
         """Keep whether an assignment binds a name to a test of a cadence."""
-        if isinstance(node.value, ast.Constant) and not node.value.value:
+        if isinstance(value, ast.Constant) and not value.value:
             return  # `save = False` before the loop
-        for target in node.targets:
+        for target in targets:
             if isinstance(target, ast.Name):
                 key = function, target.id
-                tests = isinstance(node.value, ast.Compare | ast.BoolOp)
-                self._due[key] = tests and guards.is_cadence(node.value) and self._due.get(key, True)
+                tests = isinstance(value, ast.Compare | ast.BoolOp)
+                self._due[key] = tests and guards.is_cadence(value) and self._due.get(key, True)

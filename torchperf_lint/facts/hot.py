@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import EVERY_CALL, Role
@@ -55,6 +55,27 @@ def of_role(function: Function, path: str, role: Role) -> Hot:
     when = f"{role.when} (`{function.qualname}`)"
     because = told(story, path)
     return Hot(role.kind, because, when, role.confidence, path, function.header_line, story=story)
+
+
+def called_at(hot: Hot) -> tuple[str, int] | None:
+    """Where the last call of a reason stands, (path, line); None where it names none."""
+    named = [i for i, part in enumerate(hot.story[:-1]) if isinstance(part, str) and part.endswith("called at ")]
+    place = hot.story[named[-1] + 1] if named else None
+    return place if isinstance(place, tuple) else None
+
+
+def through_loop(hot: Hot, detail: str, called: tuple[str, int], home: str) -> Hot:
+    """Why a function of the file `home` is hot that is called, at a place, in the loop that makes `hot` so."""
+    often, at = hot.when.partition(" (")[0], (hot.path, hot.line)
+    story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
+    when = f"{often} (called from `{detail}`, {place(*at, home)})"
+    return Hot(hot.kind, told(story, home), when, hot.confidence, hot.path, hot.line, 1, hot.loop, story=story)
+
+
+def through_call(hot: Hot, name: str, called: tuple[str, int], home: str) -> Hot:
+    """Why a function of the file `home` is hot that is called, at a place, by one of that name, which is hot."""
+    story: Story = (*hot.story, "; called at ", called, f" by `{name}`")
+    return replace(hot, because=told(story, home), depth=hot.depth + 1, story=story)
 
 
 def is_offered(hot: Hot, callee: str = "") -> bool:

@@ -7,8 +7,7 @@ checkpoint, export and debug code. Everything is decided from outlines, once per
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -22,23 +21,26 @@ from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.hot import Hot, Story, is_offered, of_role, place, told
+from torchperf_lint.facts.hot import Hot, Story, is_offered, of_role, through_call, through_loop, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
-from torchperf_lint.facts.options_asked_for import Counts, Given, options_around, passes, ways_around
 from torchperf_lint.facts.overridden_callers import runs_for
+from torchperf_lint.facts.paths_taken import PathsTaken
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.signatures import DEFAULT
+from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
 from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
+MANY_CALLS = 6
+"""From so many calls on a loop is too far away to be why a line runs (judged: none right, 4 wrong, 2 doubtful)."""
 
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
@@ -113,29 +115,35 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None or self._never_taken(found, path, index, self._calls_often):
+        if found is None or self.paths.never(found, path, index, self._calls_often):
             return None
+        if self.paths.not_by(found, path, index, self.functions):
+            others = self._other_ways(FunctionKey(path, function), index)
+            found = min(others, key=lambda hot: hot.depth, default=found)
         around = self._kinds_around(path, index)
-        behind = "optional" in around and not self._asked_for(path, index)
+        behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
 
-    def _asked_for(self, path: str, index: int) -> bool:
-        """Whether hot code passes all the options that a branch in a function asks for."""
-        key = FunctionKey(path, self.index.outlines[path].regions[index].function)
-        names = options_around(self.index, path, index)
-        hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
-        return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
+    def _other_ways(self, key: FunctionKey, index: int) -> Iterator[Hot]:
+        """Why a region of a function is hot by those of its callers that get there."""
+        for site in self.callers.get(key, ()):
+            loop, free = self._climb(site.path, site.call.region)
+            caller = FunctionKey(site.path, site.call.function)
+            around = self.functions.get(caller) if free else None
+            if loop is not None:
+                other = self._through(loop, site, key)
+            elif around is not None and not self.paths.not_by(around, site.path, site.call.region, self.functions):
+                other = self._by_call(around, site, key)
+            else:
+                continue
+            if not self.paths.not_by(other, key.path, index, self.functions):
+                yield other
 
-    def _never_taken(self, hot: Hot, path: str, index: int, counts: Counts = lambda site: True) -> bool:
-        """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`."""
-        ways = ways_around(self.index, path, index) if hot.depth else ()
-        key = FunctionKey(path, self.index.outlines[path].regions[index].function)
-        return any(Given(self.index, self._body, self.callers, counts).never_takes(key, *way) for way in ways)
-
-    def _calls_often(self, site: CallSite) -> bool:
+    def _calls_often(self, site: CallSite, reasons: Mapping[FunctionKey, Hot] | None = None) -> bool:
         loop, free = self._climb(site.path, site.call.region)
-        return loop is not None or (free and FunctionKey(site.path, site.call.function) in self.functions)
+        hot = self.functions if reasons is None else reasons
+        return loop is not None or (free and FunctionKey(site.path, site.call.function) in hot)
 
     def _of_default(self, site: CallSite) -> Hot | None:
         """Why a lambda is hot that is a parameter's default, by a call of the parameter."""
@@ -225,6 +233,11 @@ class Hotness:
         """Every hot function with its reason."""
         return self.kept.functions if self.kept is not None else self._functions
 
+    @cached_property
+    def paths(self) -> PathsTaken:
+        """Which ways through functions are taken."""
+        return PathsTaken(self.index, self._body, self.callers)
+
     def prepare(self) -> None:
         """Work out now what any question about a hot function needs."""
         self.functions  # noqa: B018 -- kept once asked for
@@ -266,33 +279,19 @@ class Hotness:
 
     @cached_property
     def _functions(self) -> dict[FunctionKey, Hot]:
-        """Loops' callees, then roles, then what these call; last what only evaluation, or perhaps nobody, calls."""
-        hot: dict[FunctionKey, Hot] = {}
-        queue: deque[FunctionKey] = deque()
-        evaluated: deque[tuple[FunctionKey, Hot]] = deque()
-        doubted: deque[tuple[FunctionKey, Hot]] = deque()
-
-        def take(found: Iterable[tuple[FunctionKey, Hot]], called: bool) -> None:
-            for key, reason in found:
-                if key in hot or self._never_hot(key, called):
-                    continue
-                if reason.evaluates or reason.confidence is Confidence.POSSIBLE:
-                    (evaluated if reason.evaluates else doubted).append((key, reason))
-                    continue
-                hot[key] = reason
-                queue.append(key)
-
-        take(self._called_from_loops(), called=True)
-        take(self._by_role(), called=False)
-        while queue:
-            key = queue.popleft()
-            take(self._passed_on(key, hot[key]), called=True)
-        while evaluated or doubted:
-            key, reason = (evaluated or doubted).popleft()
-            if key not in hot:
-                hot[key] = reason
-                take(self._passed_on(key, reason), called=True)
-        return hot
+        spreading = Spreading(
+            Ways(
+                self._never_hot,
+                self._passed_on,
+                lambda hot, site, reasons: self.paths.not_by(hot, site.path, site.call.region, reasons),
+                lambda hot, site, reasons: self.paths.never(
+                    hot, site.path, site.call.region, partial(self._calls_often, reasons=reasons)
+                ),
+            )
+        )
+        spreading.take(self._called_from_loops(), called=True)
+        spreading.take(self._by_role(), called=False)
+        return spreading.run()
 
     def _never_hot(self, key: FunctionKey, called: bool) -> bool:
         if key in self.dispatch.hooked:
@@ -318,24 +317,27 @@ class Hotness:
                 if hot.kind == "step" and evaluates_all(self.index, target):
                     continue
                 reason = self._evaluated(self._through(hot, site, target), site, target)
-                found.append((target, self._supposedly(reason, site, target)))
-        # Training loops explain more than evaluation loops; then the order of files.
-        found.sort(key=lambda pair: pair[1].kind != "step")
-        yield from found
+                found.append((target, self._supposedly(reason, site, target), self._is_guessed(site, target)))
+        # Training loops explain more than evaluation loops, sure calls more than guesses; then the order of files.
+        found.sort(key=lambda each: (each[1].kind != "step", each[2]))
+        yield from ((target, hot) for target, hot, _ in found)
 
     def _is_hook_by_name(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a method that is found by its name as text says by that name how often it runs."""
         return self.dispatch.by_text(site, target) and role_of(self.index, self.types, target, True) is not None
 
     def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
-        loop = hot.loop
-        detail = self.index.outlines[loop[0]].regions[loop[1]].detail if loop else ""
-        often, at = hot.when.partition(" (")[0], (hot.path, hot.line)
-        called = (site.path, site.call.line)
-        story: Story = (f"it runs {often}: called at ", called, f", in the loop `{detail}` (", at, ")")
-        when = f"{often} (called from `{detail}`, {place(*at, target.path)})"
-        because = told(story, target.path)
-        return Hot(hot.kind, because, when, hot.confidence, hot.path, hot.line, 1, loop, story=story)
+        detail = self.index.outlines[hot.loop[0]].regions[hot.loop[1]].detail if hot.loop else ""
+        return through_loop(hot, detail, (site.path, site.call.line), target.path)
+
+    def _by_call(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
+        name = self.index.function(FunctionKey(site.path, site.call.function)).qualname
+        passed = through_call(hot, name, (site.path, site.call.line), target.path)
+        if target.path != site.path and is_offered(hot, site.call.callee):
+            passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
+        if passed.depth >= MANY_CALLS and passed.loop is not None:
+            passed = replace(passed, confidence=Confidence.POSSIBLE)
+        return self._supposedly(self._evaluated(passed, site), site, target)
 
     def _by_role(self) -> Iterator[tuple[FunctionKey, Hot]]:
         yield from (
@@ -347,7 +349,7 @@ class Hotness:
                 called = any(self._is_in_earnest(site, key) for site in self.callers.get(key, ()))
                 role = role_of(self.index, self.types, key, called)
                 if role is None and not self.demonstrations.is_a_test(path):
-                    role = self.doing.called_or_not(key)
+                    role = self.doing.called_or_not(key, self.callers.get(key, ()))
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
                 if role is not None:
@@ -361,13 +363,12 @@ class Hotness:
         """Whether it is not known of which class the object is that a method is called of."""
         return self.implementations.supposed(site, target) or self.namesakes.guessed(site.path, site.call)
 
-    def _passed_on(self, key: FunctionKey, hot: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
+    def _passed_on(self, key: FunctionKey, hot: Hot) -> Iterator[tuple[FunctionKey, Hot, CallSite | None]]:
         if hot.depth >= MAX_CALL_DEPTH:
             return
-        name = self.index.function(key).qualname
         for target in self.dispatch.around(key):
-            around: Story = (*hot.story, f"; `{name}` is decorated with it")
-            yield target, replace(hot, because=told(around, target.path), depth=hot.depth + 1, story=around)
+            around: Story = (*hot.story, f"; `{self.index.function(key).qualname}` is decorated with it")
+            yield target, replace(hot, because=told(around, target.path), depth=hot.depth + 1, story=around), None
         for site, target in self.callees.get(key, ()):
             # A sampling loop of one class says nothing of what stands in, in others, for the methods that it calls.
             other = self.implementations.supposed(site, target) or self.namesakes.of_any_model(site.path, site.call)
@@ -375,13 +376,9 @@ class Hotness:
                 not (other and hot.kind == "rollout")
                 and not self.dispatch.is_given(site)
                 and self._climb(site.path, site.call.region)[1]
-                and not self._never_taken(hot, site.path, site.call.region)
+                and not self.paths.never(hot, site.path, site.call.region)
             ):
-                story: Story = (*hot.story, "; called at ", (site.path, site.call.line), f" by `{name}`")
-                passed = replace(hot, because=told(story, target.path), depth=hot.depth + 1, story=story)
-                if target.path != key.path and is_offered(hot, site.call.callee):
-                    passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
-                yield target, self._supposedly(self._evaluated(passed, site), site, target)
+                yield target, self._by_call(hot, site, target), site
 
     def _supposedly(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         """Where it is a guess which class an object is of, what the class tells of itself comes before evaluations."""

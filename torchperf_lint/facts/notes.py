@@ -45,6 +45,14 @@ class Notes:
         start = self.at(first.lineno, first.col_offset)  # type: ignore[attr-defined]
         return start, self.at(last.end_lineno, last.end_col_offset)  # type: ignore[attr-defined]
 
+    def qualname(self, name: str, context: Context) -> str:
+        """The name of what is defined somewhere, with those of the class or function around."""
+        if context.class_index >= 0:
+            return f"{self.out.classes[context.class_index].qualname}.{name}"
+        if context.function > 0:
+            return f"{self.out.functions[context.function].qualname}.{name}"
+        return name
+
     def region(
         self, kind: str, context: Context, nodes: Sequence[ast.AST], detail: str = "", iterable: ast.expr | None = None
     ) -> Context:

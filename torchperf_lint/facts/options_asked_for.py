@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
+from torchperf_lint.facts.argument_kinds import kind_of
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
-from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, may_hold, parameter_of
+from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, may_hold, named_freely, parameter_of
+from torchperf_lint.facts.syntax import nodes_of
 
 
 def options_around(index: Index, path: str, number: int) -> set[str]:
@@ -34,13 +38,22 @@ def ways_around(index: Index, path: str, number: int) -> set[tuple[str, int]]:
     found = set()
     while number >= 0 and regions[number].kind != "function":
         if regions[number].kind == "way":
-            found.add((regions[number].detail, regions[number].start[0]))
+            found |= {(way, regions[number].start[0]) for way in each_way(regions[number].detail)}
         number = regions[number].parent
     return found
 
 
 Counts = Callable[[CallSite], bool]
 """Whether a call counts: one from hot code."""
+
+
+class Callers(Protocol):
+    """Function -> its calls, as far as they are of interest."""
+
+    def get(self, key: FunctionKey, default: Sequence[CallSite], /) -> Sequence[CallSite]:
+        """The calls of a function."""
+
+
 _HOPS = 3
 """How far a parameter is followed that callers hand on: `def outer(x, mode="fast"): return inner(x, mode)`."""
 
@@ -52,7 +65,7 @@ class Given:
         self,
         index: Index,
         body_of: Callable[[str], Body | None],
-        callers: Mapping[FunctionKey, Sequence[CallSite]],
+        callers: Callers,
         counts: Counts = lambda site: True,
     ) -> None:
         self.index = index
@@ -62,10 +75,12 @@ class Given:
 
     def never_takes(self, key: FunctionKey, way: str, line: int) -> bool:
         """Whether all calls, of which there are some, give a parameter what is for another way than that at a line."""
-        body = self.body_of(key.path) if self.callers.get(key) else None
-        if body is None or _is_bound(body, key.index, parameter_of(way), line, way.endswith(" is None")):
+        body = self.body_of(key.path) if self.callers.get(key, ()) else None
+        name = parameter_of(way)
+        looped = name not in {p.name for p in self.index.function(key).parameters}
+        if body is None or _is_bound(body, key.index, name, line, way.endswith(" is None"), looped):
             return False
-        return not any(may_hold(way, value) for value in self.values(key, parameter_of(way), _HOPS))
+        return not any(may_hold(way, value) for value in self.values(key, name, _HOPS))
 
     def _calls(self, key: FunctionKey) -> Sequence[CallSite]:
         sites = self.callers.get(key, ())
@@ -76,35 +91,92 @@ class Given:
         body = self.body_of(key.path)
         function = body.functions.get(key.index) if body is not None else None
         default = None if isinstance(function, ast.Module | None) else _defaults(function.args).get(name)
+        if name not in {p.name for p in self.index.function(key).parameters}:
+            yield from self._named_freely(key, function, name)
+            return
         for site in self._calls(key):
             given = _given(self.index, self.body_of, key, site)
             value = given.get(name, None if None in given else default)
             yield from self._of(site, value, hops)
+
+    def _named_freely(self, key: FunctionKey, function: object, name: str) -> Iterator[object]:
+        """What calls give beyond the named parameters, each of which `name` is: `for k, name in kwargs.items()`."""
+        body = self.body_of(key.path)
+        bound = body.definitions(key.index).get(name, ()) if body is not None else ()
+        loops = sum(definition.how == "loop" for definition in bound)
+        if loops != 1 or not isinstance(function, ast.FunctionDef) or not _goes_through(function, name):
+            yield ANYTHING
+            return
+        named = {p.name for p in self.index.function(key).parameters}
+        for site in self._calls(key):
+            given = _given(self.index, self.body_of, key, site)
+            yield from [ANYTHING] if None in given else []
+            for value in (value for other, value in given.items() if other not in named):
+                yield from self._of(site, value, 1)
 
     def _of(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
         if isinstance(value, ast.Constant):
             yield value.value
         elif value is None or _is_parameter(self.index, site, value):
             yield from self._handed_on(site, value, hops)
+        elif isinstance(value, ast.IfExp | ast.BoolOp):
+            yield ANYTHING
         else:
-            yield ANYTHING if isinstance(value, ast.IfExp | ast.BoolOp) else UNKNOWN
+            body = self.body_of(site.path)
+            at = (site.call.line, site.call.column)
+            kind = kind_of(body, site.call.function, value, at) if body is not None else None
+            yield UNKNOWN if kind is None else kind
 
     def _handed_on(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
         caller = FunctionKey(site.path, site.call.function)
         body = self.body_of(site.path)
-        if body is None or not isinstance(value, ast.Name) or not hops or not self.callers.get(caller):
+        if body is None or not isinstance(value, ast.Name):
             yield ANYTHING
             return
-        bound = _is_bound(body, caller.index, value.id, site.call.line)
-        yield from [ANYTHING] if bound else self.values(caller, value.id, hops - 1)
+        kind = kind_of(body, caller.index, value, (site.call.line, site.call.column))
+        if kind is not None:
+            yield kind
+        elif _is_filled(body, caller.index, value.id, site.call.line):
+            yield UNKNOWN
+        elif not hops or not self.callers.get(caller, ()) or _is_bound(body, caller.index, value.id, site.call.line):
+            yield ANYTHING
+        else:
+            yield from self.values(caller, value.id, hops - 1)
 
 
-def _is_bound(body: Body, function: int, name: str, line: int, to_none: bool = False) -> bool:
+def _is_filled(body: Body, function: int, name: str, line: int) -> bool:
+    """Whether a function gives a parameter a value where it was called without: `if mask is None: mask = ones(n)`."""
+    before = [d for d in body.definitions(function).get(name, ()) if d.at[0] < line and d.within is None]
+    unsure = ast.Constant | ast.Name | ast.Attribute | ast.IfExp | None
+    if not before or any(isinstance(d.value, unsure) for d in before):
+        return False
+    return any(
+        isinstance(s, ast.If) and s.lineno < line and ast.unparse(s.test) == f"{name} is None" and _sets(s.body, name)
+        for s in body.functions[function].body
+    )
+
+
+def _sets(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether a block gives a name a value, whatever comes before and after."""
+    targets = [target for s in statements if isinstance(s, ast.Assign) for target in s.targets]
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _goes_through(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function has a loop that gives a name each value of its `**kwargs`."""
+    over = f"{function.args.kwarg.arg}.items()" if function.args.kwarg is not None else ""
+    loops = (node for node in nodes_of(function) if isinstance(node, ast.For))
+    return any(named_freely(loop) == name and chain(loop.iter) == over for loop in loops)
+
+
+def _is_bound(body: Body, function: int, name: str, line: int, to_none: bool = False, looped: bool = False) -> bool:
     """Whether a function gives a name another value before a line: `mode = mode or "fast"`.
 
-    `to_none`: one that may be None; what is given and made a tuple is there as before.
+    `to_none`: one that may be None; what is given and made a tuple is there as before. `looped`: beside the loop that
+    gives it each of the values of a table: `for k, v in kwargs.items()`.
     """
     before = [d for d in body.definitions(function).get(name, ()) if d.at[0] < line and d.within is None]
+    before = [d for d in before if not looped or d.how != "loop"]
     return any(not to_none or not isinstance(d.value, ast.Tuple | ast.List | ast.BinOp) for d in before)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, guards
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.class_flags import ClassFlags
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
@@ -24,7 +25,7 @@ from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, 
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
 from torchperf_lint.facts.once import drops, set_up_once
-from torchperf_lint.facts.parameter_tests import way_past, ways
+from torchperf_lint.facts.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
     annotation_chain,
@@ -71,6 +72,7 @@ class _Outliner:
         self.counters: dict[int, frozenset[str]] = {}
         """Function that runs every step -> the variables of its own loops."""
         self.flags = Flags()
+        self.class_flags = ClassFlags()
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -153,7 +155,7 @@ class _Outliner:
         out.functions.append(
             Function(
                 node.name,
-                self.qualname(node.name, context),
+                self.notes.qualname(node.name, context),
                 first,
                 node.end_lineno or first,
                 context.function,
@@ -187,18 +189,14 @@ class _Outliner:
             self.expressions(expression, context)
         index = len(out.classes)
         bases = tuple(chain(base) for base in node.bases)
-        out.classes.append(Class(node.name, self.qualname(node.name, context), node.lineno, context.function, bases))
+        out.classes.append(
+            Class(node.name, self.notes.qualname(node.name, context), node.lineno, context.function, bases)
+        )
         if context.function == 0 and context.class_index < 0:
             out.tops[node.name] = ("class", index)
+        self.class_flags.note(index, node)
         inside = self.notes.region("class", context, node.body)
         self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
-
-    def qualname(self, name: str, context: Context) -> str:
-        if context.class_index >= 0:
-            return f"{self.out.classes[context.class_index].qualname}.{name}"
-        if context.function > 0:
-            return f"{self.out.functions[context.function].qualname}.{name}"
-        return name
 
     def for_(self, node: ast.For | ast.AsyncFor, context: Context) -> None:
         self.expressions(node.target, context)
@@ -206,6 +204,7 @@ class _Outliner:
         self.notes.items(node.target, node.iter, context)
         detail = conditions.short(f"for {conditions.words(node.target)} in {conditions.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
+        self.parameters[context.function] = self.parameters_of(context) | {named_freely(node)}
         self.inner_block(node.orelse, context)
 
     def while_(self, node: ast.While, context: Context) -> None:
@@ -229,6 +228,7 @@ class _Outliner:
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
         guard = guards.guard(node.test) or self.flags.of(node.test, context.function)
+        guard = guard or self.class_flags.of(node.test, self.out.functions[context.function].class_index)
         guard = guard or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
@@ -256,16 +256,15 @@ class _Outliner:
 
     def parameters_of(self, context: Context) -> frozenset[str]:
         """The names of the parameters of the function around."""
-        number = context.function
-        if number not in self.parameters:
+        if (number := context.function) not in self.parameters:
             self.parameters[number] = frozenset(p.name for p in self.out.functions[number].parameters)
         return self.parameters[number]
 
     def ways(self, node: ast.If, context: Context, body: Context, orelse: Context) -> None:
         """The blocks of an `if`, with what a parameter must be for each of them to run."""
         holds, fails = ways(node.test, self.parameters_of(context))
-        if holds and body is context:
-            body = self.notes.region("way", context, node.body, holds)
+        if holds and (body is context or self.out.regions[body.region].kind == "optional"):
+            body = self.notes.region("way", body, node.body, holds)
         if fails and orelse is context and node.orelse:
             orelse = self.notes.region("way", context, node.orelse, fails)
         self.inner_block(node.body, body)
@@ -320,7 +319,7 @@ class _Outliner:
             self.inner_block(case.body, self.notes.region("cadence", context, case.body, detail) if rare else context)
 
     def assign(self, node: ast.Assign, context: Context) -> None:
-        self.flags.note(node, context.function)
+        self.flags.note(node.targets, node.value, context.function)
         chosen = guards.on_cuda(node.value) if isinstance(node.value, ast.IfExp) else None
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
@@ -359,6 +358,7 @@ class _Outliner:
             field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
             self.out.bindings.append(Binding(context.function, field, told, node.lineno))
         if node.value is not None:
+            self.flags.note([node.target], node.value, context.function)
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 

@@ -1,4 +1,4 @@
-"""Branches that the value of one parameter decides: `if dim_size is None:`, `if method == "fast":`, their other ways.
+"""Branches that the value of a parameter decides: `if dim_size is None:`, `if isinstance(x, dict):`, their other ways.
 
 Decided from one file's syntax, so outlines can hold the answer: the test as text, which calls are held against later.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 from functools import lru_cache
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import chain, last_part
 
 _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
@@ -31,15 +34,46 @@ UNKNOWN, ANYTHING = object(), object()
 """What a call gives that is no literal: computed, and so not None; or passed on from where nobody looks."""
 
 
+class Kind(NamedTuple):
+    """A value of which only the kind is known: `x.unsqueeze(0)` is a tensor, `loss.item()` a number."""
+
+    name: str
+
+
+TENSOR, NUMBER, TEXT, LIST, TUPLE, MAPPING, SET, ARRAY = map(
+    Kind, ("tensor", "number", "text", "list", "tuple", "mapping", "set", "array")
+)
+_CLASSES: dict[str, frozenset[Kind]] = {
+    "Tensor": frozenset({TENSOR}),
+    "int": frozenset({NUMBER}),
+    "float": frozenset({NUMBER}),
+    "bool": frozenset({NUMBER}),
+    "Number": frozenset({NUMBER}),
+    "str": frozenset({TEXT}),
+    "list": frozenset({LIST}),
+    "List": frozenset({LIST}),
+    "tuple": frozenset({TUPLE}),
+    "Tuple": frozenset({TUPLE}),
+    "Sequence": frozenset({LIST, TUPLE, TEXT}),
+    "dict": frozenset({MAPPING}),
+    "Dict": frozenset({MAPPING}),
+    "Mapping": frozenset({MAPPING}),
+    "MutableMapping": frozenset({MAPPING}),
+    "set": frozenset({SET}),
+    "ndarray": frozenset({ARRAY}),
+}
+"""What the last part of a class's name says of which kinds are instances of it."""
+
+
 def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
-    """What a parameter must be for the body of an `if` to run, and for its `else`; empty where it does not decide.
+    """What parameters must be for the body of an `if` to run, and for its `else`; empty where they do not decide.
 
     Of several conditions joined by `and` each must hold for the body; of those joined by `or` none for the rest.
     """
     if isinstance(test, ast.BoolOp):
         told = [ways(part, parameters) for part in test.values]
         both = isinstance(test.op, ast.And)
-        found = next((told_of[0 if both else 1] for told_of in told if told_of[0 if both else 1]), "")
+        found = " and ".join(filter(None, (told_of[0 if both else 1] for told_of in told)))
         return (found, "") if both else ("", found)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         holds, fails = ways(test.operand, parameters)
@@ -47,7 +81,7 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
     if isinstance(test, ast.Name):
         return (test.id, f"not {test.id}") if test.id in parameters else ("", "")
     if isinstance(test, ast.Call):
-        asked = _asked_of_text(test) in parameters
+        asked = _asked_of_text(test) in parameters or _asked_of_kind(test) in parameters
         return (ast.unparse(test), f"not {ast.unparse(test)}") if asked else ("", "")
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.left, ast.Name):
         return "", ""
@@ -56,6 +90,15 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
         return "", ""
     opposite = ast.Compare(test.left, [other()], test.comparators)
     return ast.unparse(test), ast.unparse(opposite)
+
+
+def named_freely(loop: ast.For | ast.AsyncFor) -> str:
+    """The name that a loop gives each value of a table of `**kwargs`, perhaps: `for key, value in kwargs.items():`."""
+    pair, over = loop.target, loop.iter
+    if not isinstance(pair, ast.Tuple) or len(pair.elts) != 2 or not isinstance(pair.elts[1], ast.Name):
+        return ""
+    plain = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "items"
+    return pair.elts[1].id if plain and chain(over).count(".") == 1 else ""
 
 
 def way_past(statement: ast.stmt, parameters: Collection[str]) -> str:
@@ -73,6 +116,35 @@ def _asked_of_text(test: ast.Call) -> str:
     return of.id if asks and literal and isinstance(of, ast.Name) else ""
 
 
+def _asked_of_kind(test: ast.expr) -> str:
+    """The name of which a call asks what it is: `isinstance(x, (list, tuple))`, of classes whose kind is known."""
+    if not isinstance(test, ast.Call) or test.keywords or not test.args or not isinstance(test.args[0], ast.Name):
+        return ""
+    asks = chain(test.func)
+    told = len(test.args) == 2 and asks == "isinstance" and all(name in _CLASSES for name in _classes(test.args[1]))
+    return test.args[0].id if told or (len(test.args) == 1 and asks == "torch.is_tensor") else ""
+
+
+def _classes(node: ast.expr) -> list[str]:
+    """The last part of the name of each class that a test asks for."""
+    if isinstance(node, ast.BinOp):
+        return [*_classes(node.left), *_classes(node.right)]
+    return [last_part(chain(part)) for part in (node.elts if isinstance(node, ast.Tuple) else [node])]
+
+
+def _kind_of(value: object) -> Kind | None:
+    """The kind of a value that a call gives; None for None and what else is of no class that tests ask for."""
+    if isinstance(value, Kind):
+        return value
+    return NUMBER if isinstance(value, int | float | complex) else TEXT if isinstance(value, str) else None
+
+
+def each_way(joined: str) -> list[str]:
+    """The ways that must all be taken, of several in one text."""
+    test = _parsed(joined)
+    return [ast.unparse(part) for part in test.values] if isinstance(test, ast.BoolOp) else [joined]
+
+
 @lru_cache(maxsize=1024)
 def _parsed(way: str) -> ast.expr:
     return ast.parse(way, mode="eval").body
@@ -80,7 +152,9 @@ def _parsed(way: str) -> ast.expr:
 
 def parameter_of(way: str) -> str:
     """The parameter that a way through a function depends on."""
-    return next(node.id for node in ast.walk(_parsed(way)) if isinstance(node, ast.Name))
+    test = _parsed(way)
+    asked = test.operand if isinstance(test, ast.UnaryOp) else test
+    return _asked_of_kind(asked) or next(node.id for node in ast.walk(test) if isinstance(node, ast.Name))
 
 
 def may_hold(way: str, value: object) -> bool:
@@ -90,12 +164,17 @@ def may_hold(way: str, value: object) -> bool:
         return True
     if isinstance(test, ast.Compare):
         wanted = ast.literal_eval(test.comparators[0])
-        if value is UNKNOWN:
+        if value is UNKNOWN or isinstance(value, Kind):
             return not (isinstance(test.ops[0], ast.Is) and wanted is None)
         return _HOLDS[type(test.ops[0])](value, wanted)
     negated = isinstance(test, ast.UnaryOp)
     asked = test.operand if isinstance(test, ast.UnaryOp) else test
     if value is UNKNOWN:
+        return True
+    if _asked_of_kind(asked):
+        classes = _classes(asked.args[1]) if len(asked.args) > 1 else ["Tensor"]  # type: ignore[attr-defined]
+        return any(_kind_of(value) in _CLASSES[name] for name in classes) is not negated
+    if isinstance(value, Kind):
         return True
     if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Attribute):
         method = getattr(value, asked.func.attr, None)
