@@ -68,7 +68,8 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
     if stays_on_host(file):
         return  # small networks, for which a graph costs next to nothing
     ending = {call.function for call in file.outline.calls if last_part(call.callee) in _ENDING}
-    ending |= {c.function for c in file.outline.calls if ".data." in c.callee or _TO_THE_HOST.search(c.callee)}
+    raw = {number for number, line in enumerate(file.lines, 1) if ".data" in line} if file.mentions((".data",)) else ()
+    ending |= {c.function for c in file.outline.calls if c.line in raw or _TO_THE_HOST.search(c.callee)}
     records = [call for call in file.outline.calls if call.function in ending and is_plain(call)]
     trains = any(last_part(call.callee) in ("backward", "zero_grad") for call in file.outline.calls)
     for found in file.calls_among(records):
@@ -77,7 +78,7 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         if not file.project.hotness.grad_mode.records(file.path, site.start):
             continue
-        if not runs_a_network(file, site) or _at_once(file, site):
+        if not runs_a_network(file, site) or (found.hot is not None and _at_once(file, site)):
             continue
         ways = Ways(site)
         ends = ways.ends() or (ways.reads if site.hot.kind == "eval" and ways.all_end else None)

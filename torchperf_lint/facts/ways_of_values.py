@@ -114,7 +114,8 @@ class Ways:
         """`q.max(1)`, `torch.topk(q, 3)`: what gives values and their places."""
         if not isinstance(node, ast.Call) or last_part(chain(node.func)) not in _SELECTS:
             return False
-        of_torch = (self.file.denotes(node.func, self.site) or "").startswith("torch.")
+        denoted = self.file.denotes(node.func, self.site) or ""
+        of_torch = denoted.startswith("torch.") and "()" not in denoted
         return len(node.args) + len(node.keywords) > of_torch
 
     def _of_attribute(self, node: ast.Attribute) -> list[ast.expr] | None:
@@ -149,6 +150,8 @@ class Ways:
             return []
         if name == "append" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             return self._of_list(call.func.value)
+        if denoted.startswith("torch.") and name in _PASSES:
+            return [call]  # a method of a tensor or a distribution
         named = chain(call.func).removeprefix("self.").isidentifier()
         passes = (named and is_network(self.file, self.site, call.func)) or self._is_computed_by(call)
         return [call] if passes else None
@@ -159,8 +162,8 @@ class Ways:
             return []
         if name in _COMPARES:
             return []
-        goes_on = name in _PASSES or denoted.startswith(("torch.distributions.", "torch.nn.functional."))
-        return [call] if goes_on else None
+        goes_on = denoted.startswith(("torch.distributions.", "torch.nn.functional."))
+        return [call] if goes_on or name in _PASSES else None
 
     def _of_list(self, name: ast.Name) -> list[ast.expr] | None:
         """The uses of a list that the function makes and the value is put into."""
