@@ -20,8 +20,10 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loop import EVERY_INPUT
 from torchperf_lint.facts.networks import is_plain, keeps, runs_a_network
+from torchperf_lint.facts.off_by_name import may_be_off_by_name
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.trainable import may_freeze
 from torchperf_lint.facts.ways_of_values import Ways
@@ -82,7 +84,10 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         ways = Ways(site)
         ends = ways.ends() or (ways.reads if site.hot.kind == "eval" and ways.all_end else None)
-        if ends and not model_switches_off(file, site) and not keeps(file, site):
+        if not ends:
+            continue
+        guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
+        if not guessed and not model_switches_off(file, site) and not keeps(file, site):
             yield Recorded(site, min(ends), bool(ways.lines))
 
 
