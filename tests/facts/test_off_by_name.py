@@ -29,7 +29,7 @@ def collect(agents, env):
         ("with torch.no_grad():\n        return agents[0].choose(env)", True),
         ("return agents[0].explore(env)", False),
         ("with torch.no_grad():\n        return agents[0].rest(env)", False),
-        ("torch.set_grad_enabled(False)\n    return agents[0].rest(env)", True),
+        ("torch.set_grad_enabled(False)\n    return agents[0].explore(env)", True),
     ],
 )
 def test_of_a_method(body, expected):

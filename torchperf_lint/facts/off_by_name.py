@@ -22,10 +22,8 @@ _UP = 3
 def may_be_off_by_name(project: Project, key: FunctionKey) -> bool:
     """Whether a call of a function, or of one that calls it, of the same name at least, stands under `no_grad`.
 
-    Also where the project switches gradients off for a whole process: `torch.set_grad_enabled(False)`.
+    Also in a file that switches gradients off for a whole process: `torch.set_grad_enabled(False)`.
     """
-    if "set_grad_enabled" in project.index.called_names and _is_off_for_all(project):
-        return True
     pending, seen = [(key, _UP)], {key}
     while pending:
         current, left = pending.pop()
@@ -39,18 +37,13 @@ def may_be_off_by_name(project: Project, key: FunctionKey) -> bool:
     return False
 
 
-def _is_off_for_all(project: Project) -> bool:
-    """Whether a statement of its own switches gradients off, for whatever runs after it."""
-    return any(map(_FOR_ALL.search, map(project.text, project.index.outlines)))
-
-
 def _is_called_off(project: Project, name: str) -> bool:
     """Whether a call of something of this name stands where gradients are off."""
     if name not in project.index.called_names:
         return False
     off = project.hotness.grad_mode.is_off_at
-    return any(
-        last_part(call.callee) == name and off(path, (call.line, call.column))
-        for path, outline in project.index.outlines.items()
-        for call in outline.calls
-    )
+    for path, outline in project.index.outlines.items():
+        named = [call for call in outline.calls if last_part(call.callee) == name]
+        if named and (_FOR_ALL.search(project.text(path)) or any(off(path, (c.line, c.column)) for c in named)):
+            return True
+    return False
