@@ -28,7 +28,8 @@ class EvalWithoutNoGrad(SourceRule):
     alone, and so are files that freeze parameters. In a training function it flags a model that a flag puts into
     evaluation mode where the same flag decides over the backward pass, and one that is evaluated after the step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
-    reinforcement learning are, calls of target networks that a loss goes back through, and calls on a
+    reinforcement learning are, also through lists, helpers and methods; calls in evaluation loops whose output is only
+    read; calls of target networks that a loss goes back through, and calls on a
     `Variable(x, volatile=True)`, which does nothing since torch 0.4.
 
     ## Why it is slow
