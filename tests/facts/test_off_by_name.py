@@ -17,6 +17,9 @@ class Agent:
     def explore(self, env):
         return self.choose(env.state)
 
+    def step(self, env):
+        return self.choose(env)
+
 def collect(agents, env):
     {body}
 """
@@ -26,9 +29,10 @@ def collect(agents, env):
     ("body", "expected"),
     [
         ("with torch.no_grad():\n        return agents[0].explore(env)", True),
-        ("with torch.no_grad():\n        return agents[0].choose(env)", True),
+        ("with torch.no_grad():\n        return agents[0].choose(env)", False),
         ("return agents[0].explore(env)", False),
         ("with torch.no_grad():\n        return agents[0].rest(env)", False),
+        ("with torch.no_grad():\n        return agents[0].step(env)", False),
         ("torch.set_grad_enabled(False)\n    return agents[0].explore(env)", True),
     ],
 )
