@@ -166,3 +166,46 @@ for {loop}:
 def test_a_script_evaluates_its_inputs(loop, measured, expected):
     files = texts(SCRIPT.format(loop=loop, measured=measured), "import glob\nimport torch\n")
     assert len(list(recorded_for_nobody(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))) == expected
+
+
+EVALUATION = """\
+def test(net: nn.Module, loader):
+    for x, y in loader:
+        out = net(x.cuda())
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("print(F.cross_entropy(out, y.cuda()).item())", 1),
+        ("print(out.max(1)[1].cpu())", 1),
+        ("print(out)", 0),
+        ("keep(out, out.mean().item())", 0),
+    ],
+)
+def test_an_evaluation_only_reads(body, expected):
+    files = texts(EVALUATION.format(body=body))
+    found = list(recorded_for_nobody(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert len(found) == expected
+
+
+ACTS = """\
+class Walker:
+    def __init__(self):
+        self.policy = nn.Linear(8, 4).cuda()
+
+    def {name}(self, {given}):
+        return self.policy({given}).detach().cpu().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [("pick_action", "state", 1), ("pick_action", "names", 0), ("embed", "state", 0)],
+)
+def test_who_chooses_an_action_does_so_in_each_step(name, given, expected):
+    files = texts(ACTS.format(name=name, given=given))
+    found = list(recorded_for_nobody(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert len(found) == expected

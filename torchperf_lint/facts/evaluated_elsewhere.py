@@ -96,8 +96,10 @@ def _by_the_object(project: Project, key: FunctionKey, model: str) -> tuple[str,
         if found is not None:
             return found
     for site in project.hotness.callers.get(key, ()):
-        if site.call.callee.startswith("self."):
-            found = _said(project, FunctionKey(site.path, site.call.function), model, site.call.line)
+        owner = site.call.callee.rpartition(".")[0]  # `learner.model.eval()` and then `learner.infer(faces)`
+        if owner and "()" not in owner:
+            called = FunctionKey(site.path, site.call.function)
+            found = _said(project, called, f"{owner}.{model.removeprefix('self.')}", site.call.line)
             if found is not None:
                 return found
     return None

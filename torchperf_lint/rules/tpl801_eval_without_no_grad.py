@@ -8,13 +8,13 @@ from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
 from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
 from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
-from torchperf_lint.facts.hot import place
+from torchperf_lint.facts.hot import Hot, place
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.target_networks import trained_through_targets
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.volatile import Fed, fed_volatile
-from torchperf_lint.model import Finding, Severity
+from torchperf_lint.model import Finding, Related, Severity
 from torchperf_lint.rule import SourceRule
 
 
@@ -28,7 +28,8 @@ class EvalWithoutNoGrad(SourceRule):
     alone, and so are files that freeze parameters. In a training function it flags a model that a flag puts into
     evaluation mode where the same flag decides over the backward pass, and one that is evaluated after the step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
-    reinforcement learning are, calls of target networks that a loss goes back through, and calls on a
+    reinforcement learning are, also through lists, helpers and methods; calls in evaluation loops whose output is only
+    read; calls of target networks that a loss goes back through, and calls on a
     `Variable(x, volatile=True)`, which does nothing since torch 0.4.
 
     ## Why it is slow
@@ -105,8 +106,15 @@ class EvalWithoutNoGrad(SourceRule):
         """Yield a finding for each model that a loop evaluates with gradients."""
         mode = "torch.no_grad" if project.must_run_before(1, 9) else "torch.inference_mode"
         seen: set[tuple[int, int]] = set()
-        for site, found in (*self._in_evaluation(file, mode), *self._in_training(file)):
+        told: set[int] = set()
+        for site, found in self._in_evaluation(file, mode):
+            told.add(site.function)
             if site.start not in seen:
+                seen.add(site.start)
+                yield found
+        for site, found in self._in_training(file):
+            again = site.hot is not None and site.hot.kind == "eval" and site.function in told
+            if site.start not in seen and not again:
                 seen.add(site.start)
                 yield found
 
@@ -134,6 +142,7 @@ class EvalWithoutNoGrad(SourceRule):
             instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under `@{mode}()`",
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
             hot=evaluated.hot,
+            related=_called_from(file, evaluated.hot),
             root_cause=f"{self.code} of the loop on line {evaluated.head}",
         )
 
@@ -180,13 +189,21 @@ class EvalWithoutNoGrad(SourceRule):
     def _detached(self, file: SourceFile, found: Recorded) -> Finding:
         site = found.site
         assert site.hot is not None
+        then = "detached" if found.detached else "only read"
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` records a graph for nobody, {site.hot.when}: its whole output is "
-            f"detached (line {found.end})",
+            f"{then} (line {found.end})",
             instead="call it under `with torch.no_grad():`",
             value=file.value(site.call.func, site),
             hot=site.hot,
             severity=Severity.INFO,
+            related=_called_from(file, site.hot) if site.hot.kind == "eval" else (),
             root_cause=f"{self.code} detached in function {site.function}",
         )
+
+
+def _called_from(file: SourceFile, hot: Hot) -> list[Related]:
+    """The call in the loop that evaluates, where the model is called in a function: `no_grad` may stand there too."""
+    called = next((part for part in hot.story if not isinstance(part, str)), None) if hot.depth else None
+    return [file.related(*called, 1, "is called from here, in the loop that evaluates")] if called else []
