@@ -32,6 +32,7 @@ from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.paths_taken import PathsTaken
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
+from torchperf_lint.facts.seldom_called import SeldomCalled
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
@@ -45,8 +46,6 @@ MANY_CALLS = 6
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}
 )
-
-
 Callers = Mapping[FunctionKey, tuple[CallSite, ...]]
 
 
@@ -81,6 +80,7 @@ class Hotness:
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
+        self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -122,6 +122,8 @@ class Hotness:
             found = min(others, key=lambda hot: hot.depth, default=found)
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
+        if loop is None and found.depth and self.seldom.is_seldom(FunctionKey(path, function)):
+            found = replace(found, confidence=Confidence.POSSIBLE)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
 
