@@ -39,6 +39,30 @@ def test_an_option_that_hot_code_passes_is_no_option(call, optional):
     assert hot.optional is optional
 
 
+HANDED_THROUGH = """
+    def loss_of(model, x, y, smooth=False):
+        if smooth:
+            y = y.float()  # <-
+        return F.mse_loss(model(x), y)
+
+    def scored(model, x, y, smooth=False):
+        return loss_of(model, x, y, smooth=smooth)
+
+    def train(model, loader, optimizer, smooth):
+        for x, y in loader:
+            loss = scored(model, x, y, {given})
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("given", "optional"), [("smooth=smooth", False), ("smooth=False", True)])
+def test_an_option_is_followed_through_who_hands_it_on(given, optional):
+    hot = hot_at(HANDED_THROUGH.format(given=given))
+    assert hot is not None
+    assert hot.optional is optional
+
+
 LEFT_OUT = """
 def returns(rewards, turns=None):
     if turns is None:

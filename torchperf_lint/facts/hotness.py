@@ -125,7 +125,7 @@ class Hotness:
         key = FunctionKey(path, self.index.outlines[path].regions[index].function)
         names = options_around(self.index, path, index)
         hot = [site for site in self.callers.get(key, ()) if names and self._calls_often(site)]
-        return any(all(passes(self.index, self._body, key, site, name) for name in names) for site in hot)
+        return any(all(passes(self.index, self._body, key, site, name, self.callers) for name in names) for site in hot)
 
     def _never_taken(self, hot: Hot, path: str, index: int, counts: Counts = lambda site: True) -> bool:
         """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`."""
