@@ -42,6 +42,30 @@ def test_an_option_that_only_cold_code_passes_is_off_in_hot_code(call):
     assert hot_at(CODE.format(call=call)) is None
 
 
+HANDED_THROUGH = """
+    def loss_of(model, x, y, smooth=False):
+        if smooth:
+            y = y.float()  # <-
+        return F.mse_loss(model(x), y)
+
+    def scored(model, x, y, smooth=False):
+        return loss_of(model, x, y, smooth=smooth)
+
+    def train(model, loader, optimizer, smooth):
+        for x, y in loader:
+            loss = scored(model, x, y, {given})
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_an_option_is_followed_through_who_hands_it_on():
+    hot = hot_at(HANDED_THROUGH.format(given="smooth=smooth"))
+    assert hot is not None
+    assert not hot.optional
+    assert hot_at(HANDED_THROUGH.format(given="smooth=False")) is None
+
+
 LEFT_OUT = """
 def returns(rewards, turns=None):
     if turns is None:

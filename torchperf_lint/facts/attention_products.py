@@ -182,7 +182,7 @@ class _Einsum(NamedTuple):
 
 def _einsum(node: ast.Call) -> _Einsum | None:
     """An einsum of two operands, which may be given in a list, or before what is said of them."""
-    given = [e for a in node.args for e in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
+    given = [_plain(e) for a in node.args for e in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
     said = [a for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     operands = [a for a in given if a not in said]
     if len(said) != 1 or len(operands) != 2 or any(isinstance(a, ast.Starred) for a in operands):
@@ -192,6 +192,12 @@ def _einsum(node: ast.Call) -> _Einsum | None:
     if not arrow or len(inputs) != 2 or not all(inputs):
         return None
     return _Einsum((operands[0], operands[1]), (inputs[0], inputs[1]), _letters(right))
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    """A text that is formatted, with nothing in it: `f"b i d, b j d -> b i j"`."""
+    said = node.values[0] if isinstance(node, ast.JoinedStr) and len(node.values) == 1 else None
+    return said if isinstance(said, ast.Constant) else node
 
 
 def _letters(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.added_to import added_before
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -57,6 +58,9 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         return UNKNOWN
     if base.kind == "object" and base.thing is not None:
         found = _of_object(values, base, name, frame)
+        if found.kind == "plain":
+            added = added_before(values, node, frame)
+            return added if added.kind != "unknown" else found
         return found if found.kind != "unknown" else value_by_uses(values, node, frame)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base

@@ -21,13 +21,16 @@ _SAYING = pattern(
     r"rank_zero_(?:warn|info|debug)|log_(?!softmax|prob|sigmoid|loss)\w+|add_(?:scalars?|histogram|text))$"
 )
 
+_DEBUGGERS = frozenset({"breakpoint", "set_trace"})
+
 
 def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether a branch ends in raise or exit: a safety check, not the algorithm."""
+    """Whether a branch ends in raise, exit or a debugger: a safety check, not the algorithm."""
     last = body[-1]
     if isinstance(last, ast.Raise):
         return True
-    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and chain(last.value.func).endswith("exit")
+    called = chain(last.value.func) if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else ""
+    return called.endswith("exit") or last_part(called) in _DEBUGGERS
 
 
 def only_speaks(body: Sequence[ast.stmt]) -> bool:

@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.framework_hooks import EVENT, HOOK_IN_PASS
 from torchperf_lint.facts.given_functions import Parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index, Thing
+from torchperf_lint.facts.looked_up import looked_up
 from torchperf_lint.facts.records import Call, Mention
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.types import Types
@@ -37,7 +38,9 @@ class Dispatch:
         return frozenset(key for key, role in self.registered() if role.kind == HOOK_IN_PASS.kind)
 
     def registered(self) -> Iterator[tuple[FunctionKey, Role]]:
-        """Functions that are given to torch as hooks, or to an engine as handlers of what happens every batch."""
+        """Functions that are given to torch as hooks, to an engine as handlers of what happens every batch, or that
+        are metrics which a configuration names."""
+        yield from looked_up(self.index, self.types)
         for path, outline in self.index.outlines.items():
             for mention in outline.mentions:
                 role = {"hook": HOOK_IN_PASS, "event": EVENT}.get(mention.kind)

@@ -162,6 +162,8 @@ class _Doubts:
             return None if light else f"each turn calls `{callee}`"
         if isinstance(node.func, ast.Attribute) and self._is_own_method(node.func):
             return None
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Compare):
+            return None  # `(index == i).sum()`: what has methods after a comparison is a tensor, or an array
         return None if named_so else f"each turn calls `{callee}`, of which nothing is known"
 
     def _is_forward(self, key: FunctionKey) -> bool:

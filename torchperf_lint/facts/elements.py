@@ -56,9 +56,14 @@ def element_loop(file: SourceFile, place: Place) -> ElementLoop | None:
     turn = Turn(file, place, loop, target)
     tensor = _by_index(file, place, turn, iterated) if _is_range(iterated) else _by_row(file, place, iterated)
     value = on_device(file, place, tensor) if tensor is not None else None
-    if tensor is not None and value is not None and turn.works():
+    if tensor is not None and value is not None and (turn.works() or _only_fills(turn, iterated)):
         return ElementLoop(iterated, tensor, value, turn.reads(), doubt(turn))
     return _row_filler(file, place, turn, iterated) or _element_filler(file, place, loop)
+
+
+def _only_fills(turn: Turn, iterated: ast.expr) -> bool:
+    """`out[i] = ...` in a loop over numbers, which takes no element of anything: each turn starts a kernel to store."""
+    return _is_range(iterated) and not turn.indexed
 
 
 def _names_for_results(file: SourceFile, place: Place) -> int | None:
@@ -149,11 +154,21 @@ def _filled(file: SourceFile, place: Place, turn: Turn, bound: ast.expr) -> ast.
     for node in turn.nodes:
         if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, ast.Store):
             continue
-        index, whole = node.slice, node.value
+        index, whole = _first_of_whole(node.slice), node.value
         one = isinstance(index, ast.Name) and index.id in turn.variables and isinstance(whole, ast.Name)
         if one and _has_length(file, place, whole, bound) and on_device(file, place, whole) is not None:
             return whole
     return None
+
+
+def _first_of_whole(index: ast.expr) -> ast.expr:
+    """`i` of `out[i]`, and of `out[i, :, 0]`, which leaves none of the other dimensions to the turn."""
+    first, *others = index.elts if isinstance(index, ast.Tuple) and index.elts else [index]
+    whole = all(
+        isinstance(part, ast.Constant) or (isinstance(part, ast.Slice) and part.lower is part.upper is part.step)
+        for part in others
+    )
+    return first if whole else index
 
 
 def _has_length(file: SourceFile, place: Place, name: ast.expr, length: ast.expr) -> bool:

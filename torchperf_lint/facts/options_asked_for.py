@@ -187,13 +187,29 @@ def _defaults(args: ast.arguments) -> dict[str, ast.expr]:
     return last | named
 
 
-def passes(index: Index, body_of: Callable[[str], Body | None], key: FunctionKey, site: CallSite, name: str) -> bool:
-    """Whether a call gives a parameter something that is no literal, nor an option that is off by default itself."""
+def passes(
+    index: Index,
+    body_of: Callable[[str], Body | None],
+    key: FunctionKey,
+    site: CallSite,
+    name: str,
+    callers: Callers | None = None,
+    hops: int = _HOPS,
+) -> bool:
+    """Whether a call gives a parameter something that is no literal, nor an option that is off by default itself.
+
+    `callers`: who calls whom; what a caller hands on counts where a call of that one gives it.
+    """
     given = _given(index, body_of, key, site)
     value = given.get(name)
     if value is None or isinstance(value, ast.Constant):
         return False
-    return not _is_handed_on(index, site, value)
+    if not _is_handed_on(index, site, value):
+        return True
+    assert isinstance(value, ast.Name)
+    caller = FunctionKey(site.path, site.call.function)
+    outer = callers.get(caller, ()) if callers is not None and hops else ()
+    return any(passes(index, body_of, caller, other, value.id, callers, hops - 1) for other in outer)
 
 
 def _given(

@@ -29,6 +29,7 @@ from torchperf_lint.facts.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
     annotation_chain,
+    decorators,
     is_iteration,
     iterated,
     off_by_default,
@@ -121,9 +122,8 @@ class _Outliner:
     def statement(self, node: ast.stmt, context: Context) -> None:
         handler = _STATEMENTS.get(type(node))
         if handler is None:
-            self.expressions(node, context)
-        else:
-            handler(self, node, context)
+            return self.expressions(node, context)
+        return handler(self, node, context)
 
     def inner_block(self, statements: Sequence[ast.stmt], context: Context) -> None:
         if statements:
@@ -162,7 +162,7 @@ class _Outliner:
                 context.class_index,
                 inside.region,
                 parameters(node.args),
-                tuple(chain(d) for d in node.decorator_list),
+                decorators(node, out.classes, context.class_index, self.notes.names),
                 node.lineno,
                 annotation_chain(node.returns) if node.returns is not None else "",
             )

@@ -64,4 +64,5 @@ class PathsTaken:
         key = FunctionKey(path, self.index.outlines[path].regions[region].function)
         names = options_around(self.index, path, region)
         hot = [site for site in self.callers.get(key, ()) if names and counts(site)]
-        return any(all(passes(self.index, self.body, key, site, name) for name in names) for site in hot)
+        known = (self.index, self.body, key)
+        return any(all(passes(*known, site, name, self.callers) for name in names) for site in hot)

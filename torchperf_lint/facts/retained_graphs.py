@@ -1,7 +1,8 @@
 """Backward passes that keep their graph, `loss.backward(retain_graph=True)`, though nothing goes through it again.
 
-The graph is of one turn, and the turn computes gradients once: one backward pass in the function, in no loop of its
-own, nothing behind it that is given the loss, and nothing in front of the loop that carries a graph into it.
+The graph is of one turn, and no gradients are computed after it in the turn: other backward passes of the function
+come before it in the same turn, nothing behind it is given the loss, and nothing in front of the loop carries a graph
+into it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _GRADIENTS = frozenset(
 )
 _SECOND = ("create_graph=True", "create_graph = True", "register_hook", "higher.", "torch.func", "functorch")
 """What asks for gradients of gradients, or looks at a graph afterwards."""
-_READS = frozenset("item detach cpu tolist float int print str append mean log update numpy isnan isfinite".split())
+_READS = frozenset(
+    "item detach cpu tolist float int print str append mean log update numpy isnan isfinite format debug info warning "
+    "add_scalar add_scalars set_postfix set_description write".split()
+)
 
 
 def retained_in_vain(file: SourceFile) -> Iterator[Site]:
@@ -32,7 +36,7 @@ def retained_in_vain(file: SourceFile) -> Iterator[Site]:
         if not isinstance(kept, ast.Constant) or kept.value is not True or site.receiver is None:
             continue
         turn = _turn(site)
-        if turn is not None and _is_the_only_one(file, site) and not _goes_on(site, turn) and not _carried(site, turn):
+        if turn is not None and _is_the_last_one(site, turn) and not _goes_on(site, turn) and not _carried(site, turn):
             yield site
 
 
@@ -49,11 +53,12 @@ def _turn(site: Site) -> ast.For | ast.While | None:
     return loop
 
 
-def _is_the_only_one(file: SourceFile, site: Site) -> bool:
-    """Whether nothing else in the function, or the functions within it, computes gradients."""
-    top = file.enclosing(site.function).top
-    found = [node for node in ast.walk(top) if isinstance(node, ast.Call)]
-    return sum(last_part(chain(call.func)) in _GRADIENTS for call in found) == 1
+def _is_the_last_one(site: Site, turn: ast.For | ast.While) -> bool:
+    """Whether all else in the function that computes gradients does so in the same turn, before this pass."""
+    top = site.file.enclosing(site.function).top
+    found = [n for n in ast.walk(top) if isinstance(n, ast.Call) and last_part(chain(n.func)) in _GRADIENTS]
+    before = {n for n in calls_in(turn) if (n.lineno, n.col_offset) < (site.call.lineno, site.call.col_offset)}
+    return all(call is site.call or call in before for call in found)
 
 
 def _goes_on(site: Site, turn: ast.For | ast.While) -> bool:
@@ -63,7 +68,7 @@ def _goes_on(site: Site, turn: ast.For | ast.While) -> bool:
     makers = [node for statement in turn.body for node in _made_with(statement, ran_on)]
     names = ran_on | {node.id for node in makers if project.grads.of(node, site.frame) is not None}
     for call in calls_in(turn):
-        if call is site.call or last_part(chain(call.func)) in _READS:
+        if call is site.call or last_part(chain(call.func)) in _READS or call.lineno < site.call.lineno:
             continue
         for key in project.types.targets(file.path, site.function, chain(call.func)):
             if project.grads.backwards(key):
@@ -104,11 +109,18 @@ def _carried(site: Site, turn: ast.For | ast.While) -> bool:
             value = definition.value
             if value is None or definition.how not in ("assign", "item") or value.lineno >= turn.lineno:
                 continue
-            if outer and value.lineno >= outer[-1].lineno and not isinstance(value, ast.Constant):
+            if outer and value.lineno >= outer[-1].lineno and _may_hold_a_graph(site, value):
                 return True  # `out = model(x)`, and the turns are over losses
             if file.project.grads.of(node, site.frame._replace(at=(turn.lineno, turn.col_offset + 1))) is not None:
                 return True
     return False
+
+
+def _may_hold_a_graph(site: Site, value: ast.expr) -> bool:
+    if isinstance(value, ast.Constant):
+        return False
+    at = site.file.project.values.of(value, site.frame._replace(at=(value.lineno, value.col_offset + 1)))
+    return at.kind not in ("plain", "array")
 
 
 def _names(node: ast.AST | None) -> Iterator[ast.Name]:

@@ -8,6 +8,7 @@ import re
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
+from torchperf_lint.facts.group_masks import is_by_group, is_full
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back
 from torchperf_lint.facts.row_masks import is_by_row
@@ -24,6 +25,8 @@ only fill in a number; it only raises or is told; only how many there are is com
 SCATTERED, STEADY, BY_ROW, ONE_A_ROW = "scattered", "steady", "by row", "one a row"
 """Values that lie one after the other already are laid out by the mask; no data decide over the mask; a loop selects
 from one row after the other; of what is selected of each row one is taken, `x[ends].view(n, -1, d)[:, -1]`."""
+BY_GROUP, FULL = "by group", "full"
+"""A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -54,8 +57,12 @@ def purpose(selection: Selection) -> str | None:
     assert isinstance(node, ast.expr)
     found = _by_its_uses(selection, node)
     if found is None and selection.form != DISTINCT:
-        return STEADY if is_steady(selection) else BY_ROW if is_by_row(selection) else None
+        return next((what for what, holds in _BY_THE_MASK.items() if holds(selection)), None)
     return found
+
+
+_BY_THE_MASK = {STEADY: is_steady, FULL: is_full, BY_ROW: is_by_row, BY_GROUP: is_by_group}
+"""What a selection is by its mask alone, whatever becomes of the elements."""
 
 
 def _by_its_uses(selection: Selection, node: ast.expr) -> str | None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_false, is_none
-from torchperf_lint.facts.records import Parameter
+from torchperf_lint.facts.records import Class, Parameter
 from torchperf_lint.facts.shape_hints import bare_class
 from torchperf_lint.patterns import pattern
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.mentions import Names
 
 _WRAPPERS = {"enumerate", "zip", "iter", "islice", "reversed", "list", "tuple", "sorted", "cycle", "chain", "next"}
 _PROGRESS = pattern(r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|prepare|setup_dataloaders", re.IGNORECASE)
@@ -25,6 +30,22 @@ DEPTH = 5
 """Containers within each other; what is further in counts as unknown."""
 _ITERATION = frozenset({"enumerate", "zip", "iter", "islice", "cycle", "next"})
 _BARS = pattern(r"tqdm|^trange$|^track$|progress_?bar|^pbar$", re.IGNORECASE)
+
+
+_BOUND = frozenset("self cls mcs mcls metacls klass this me s c _self _cls __self self_ cls_".split())
+"""What the object or class is called that a method is bound to."""
+
+
+def decorators(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, classes: Sequence[Class], of_class: int, names: Names
+) -> tuple[str, ...]:
+    """The decorators of a function; of a method without `self` that is called by its class's name, as if it had said
+    that it is static: `def is_bad(x)`, and `Scaler.is_bad(p.grad)`."""
+    found = tuple(chain(d) for d in node.decorator_list)
+    first = node.args.args[:1] or node.args.posonlyargs[:1]
+    if found or of_class < 0 or not first or first[0].arg in _BOUND or node.name.startswith("__"):
+        return found
+    return ("staticmethod",) if f"{classes[of_class].name}.{node.name}(" in names.text else ()
 
 
 def is_iteration(callee: str) -> bool:

@@ -23,6 +23,8 @@ from torchperf_lint.facts.values import Values
 _HOPS = 6
 _MADE = frozenset("eye ones zeros arange ones_like zeros_like".split())
 """Factories whose numbers follow from sizes; what they are given besides decides over those."""
+_NEW = frozenset({"new_ones", "new_zeros", "new_full"})
+"""The same as methods, which take a type and a device from their tensor."""
 _KEEPING = frozenset(
     "bool to type cuda view reshape repeat expand unsqueeze squeeze t transpose permute tril triu tril_ triu_ flatten "
     "clone byte float long int fill_diagonal_ flip roll type_as expand_as contiguous logical_not bitwise_not "
@@ -74,6 +76,8 @@ class _Look:
 
     def _call(self, node: ast.Call, frame: Frame, hops: int) -> bool:
         name = last_part(chain(node.func))
+        if name in _NEW:
+            return True
         thing = self.values.thing(node.func, frame)
         if thing is not None and thing.kind != "external":
             return False

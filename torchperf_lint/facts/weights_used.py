@@ -17,7 +17,7 @@ from torchperf_lint.facts.attention_products import moved, weighs
 from torchperf_lint.facts.attention_scores import RESHAPED, SAME
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.literals import is_none, is_true
+from torchperf_lint.facts.literals import is_none, is_true, literal_of
 from torchperf_lint.facts.returned_weights import is_dropped, position_returned
 from torchperf_lint.facts.source import Site
 
@@ -46,6 +46,8 @@ class Uses:
         self.branches: dict[int, set[bool]] = {}
         self.handed = False
         """Whether they are handed to callers, who drop them."""
+        self.zeroed = False
+        """Whether some are set to zero: of a mask that the scores have had, the rows that may attend to nothing."""
         self.products: set[ast.AST] = set()
         """Those with values; a way with dropout and one without may lead to the same."""
 
@@ -108,6 +110,9 @@ class Uses:
             return []
         if name in ("transpose", "permute", "swapaxes"):
             return _turned(call, held.axis)
+        if name == "masked_fill" and len(call.args) == 2 and literal_of(call.args[1]) in (0, 0.0):
+            self.zeroed = True
+            return [_Held(call, held.axis)]
         return [_Held(call, held.axis)] if name in SAME | RESHAPED else None
 
     def _uses(self, name: str, value: ast.expr) -> list[ast.Name]:

@@ -40,6 +40,8 @@ class Attention(NamedTuple):
     """What has to be set for the weights to be needed elsewhere."""
     transposed: bool = True
     """Whether queries and keys lie as the fused attention takes them: the product transposes the keys itself."""
+    zeroed: bool = False
+    """Whether the weights of rows that may attend to nothing are set to zero."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -56,12 +58,14 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
         if axis not in back.root.of_keys:
             continue
         uses = Uses(site, axis)
-        if uses.only_weigh():
-            masked = back.masked or _fills(site)
+        masked = back.masked or _fills(site)
+        if uses.only_weigh() and (masked or not uses.zeroed):
             root = back.root
             flags = tuple(dict.fromkeys(uses.flags))
             transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
-            yield Attention(site, root.queries, root.keys, masked, back.biased, root.by_channels, flags, transposed)
+            yield Attention(
+                site, root.queries, root.keys, masked, back.biased, root.by_channels, flags, transposed, uses.zeroed
+            )
 
 
 def _from_the_last(dim: int, back: ScoresBehind) -> int:

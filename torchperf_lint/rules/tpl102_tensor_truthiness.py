@@ -10,8 +10,10 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, EXCUSED, INSTEAD, KEEPS, REPLACES, consequence
 from torchperf_lint.facts.drawn import HOST_DRAWS, is_drawn
 from torchperf_lint.facts.extremes import extremes
+from torchperf_lint.facts.memberships import memberships
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, hot_read, on_device, one_copy, repeated_read
+from torchperf_lint.facts.skipped_steps import is_zero, skips_a_step
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.truths import truths, truths_in_loops
@@ -20,6 +22,10 @@ from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _ALWAYS_ASK = ("equal", "allclose", "is_nonzero")
+_ZERO_STEP = (
+    "leave the test out: the gradients of a loss that is zero are zero; where there is nothing to train on, the host "
+    "can tell from the batch before it is copied"
+)
 
 
 class TensorTruthiness(SourceRule):
@@ -28,7 +34,8 @@ class TensorTruthiness(SourceRule):
     ## What it does
     Flags device tensors that Python asks for their truth (tests of `if`, `while`, `assert` and `a if t else b`,
     operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host; `max(a, b)`,
-    `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger) where the line runs every
+    `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger; `token in ends`, where it
+    compares a tensor with each entry) where the line runs every
     training step, forward pass or evaluation batch (the last is reported as info). A test that decides what runs
     next is only `possible`; one that asks again what the host has asked before is shown in any case.
 
@@ -92,8 +99,8 @@ class TensorTruthiness(SourceRule):
     empty before a write through it (`if mask.any(): x[mask] = 0`), or before it selects, which waits again
     (`if mask.any(): y = net(x[mask])`: rows that are found once have a length that the host knows); to ask for a
     counter or flag in a buffer that only the host writes; to ask for the side that a batch is padded on
-    (`mask[:, -1].sum() == len(mask)`); and to ask a tensor for one element after the other (`if scores[i] > 0.5:` in
-    a loop over `i`), where one copy before the loop answers all.
+    (`mask[:, -1].sum() == len(mask)`); to leave out a training step whose loss is zero; and to ask a tensor for one
+    element after the other (`if scores[i] > 0.5:` in a loop over `i`), where one copy before the loop answers all.
 
     ## Fix safety
     There is no automatic fix: which values to choose between only the author knows.
@@ -138,6 +145,8 @@ class TensorTruthiness(SourceRule):
                 yield from self._judged(file, site, operand)
         for site, operand, value in extremes(file):
             yield from self._judged(file, site, operand, value)
+        for asked, tensor in memberships(file) if file.mentions((" in ",)) else ():
+            yield from self._judged(file, asked, tensor)
         for spot in truths_in_loops(file):
             assert isinstance(spot.expression, ast.expr)
             yield from self._in_a_loop(file, spot, spot.expression)
@@ -169,17 +178,19 @@ class TensorTruthiness(SourceRule):
         then = DECIDES if isinstance(statement, ast.Return) and shown is None else consequence(place)
         assert isinstance(place.expression, ast.expr)
         drawn = then in EXCUSED and is_drawn(file, place, operand)
-        excused = then in EXCUSED and read.repeated is None and not drawn
+        of_zero = then == DECIDES and is_zero(operand) and skips_a_step(place, operand)
+        excused = then in EXCUSED and read.repeated is None and not drawn and not of_zero
         yield self.found(
             place,
             message=f"`{file.brief(place.expression)}` is decided on the host, which waits for the device "
             f"{read.hot.when}",
             instead=one_copy(file, read)
             or (HOST_DRAWS if drawn else None)
+            or (_ZERO_STEP if of_zero else None)
             or _instead(KEEPS if shown is not None and then not in INSTEAD else then),
-            value=(on_device(file, place, operand) if drawn else None) or read.value,
+            value=(on_device(file, place, operand) if drawn or of_zero else None) or read.value,
             hot=read.hot,
-            severity=Severity.INFO if excused else read.severity,
+            severity=Severity.INFO if excused or of_zero else read.severity,
             confidence=Confidence.POSSIBLE if excused else None,
             root_cause=cause(place),
             leads=False,

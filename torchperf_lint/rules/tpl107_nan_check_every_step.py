@@ -11,6 +11,7 @@ from torchperf_lint.facts.finite import Check, checks
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
+from torchperf_lint.facts.skipped_steps import skips_a_step
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -86,7 +87,8 @@ class NanCheckEveryStep(SourceRule):
                 if math.isnan(value):
                     raise FloatingPointError("NaN")
     ```
-    A check that skips the batch decides what runs next; it is only `possible`: shown with `--confidence possible`.
+    A check that decides what runs next is only `possible`: shown with `--confidence possible`. One that leaves out a
+    training step because of its loss is shown, as info.
 
     ## Fix safety
     There is no automatic fix: checking later lets a few bad steps pass first.
@@ -116,13 +118,13 @@ class NanCheckEveryStep(SourceRule):
         if value is None or hot is None or hot.kind == "data":
             return
         then = consequence(place)
-        disputable = hot.optional or then == DECIDES
-        mild = disputable or then == REPLACES or hot.kind == "eval"
+        disputable = hot.optional or (then == DECIDES and not skips_a_step(place, check.operand))
+        mild = disputable or then in (DECIDES, REPLACES) or hot.kind == "eval"
         yield self.found(
             place,
             message=f"`{file.brief(check.written)}` looks for NaN or infinity on the host, which waits for the device "
             f"{hot.when}",
-            instead=_REPLACE if then == REPLACES else _NOTE,
+            instead={REPLACES: _REPLACE, DECIDES: _SKIP}.get(then, _NOTE),
             value=value,
             hot=hot,
             severity=Severity.INFO if mild else None,
@@ -139,6 +141,10 @@ class NanCheckEveryStep(SourceRule):
 _NOTE = (
     "note it on the device (`bad |= ~torch.isfinite(x).all()`) and look at `bad` under `if step % n == 0:` and before "
     "a checkpoint"
+)
+_SKIP = (
+    "ask one step later: copy the answer to pinned memory with `non_blocking=True`, and look at it in the next turn; "
+    "or skip on the device, as a `GradScaler` and an optimizer with `fused=True` do together"
 )
 _REPLACE = (
     "replace without asking: `torch.nan_to_num(x)`, `x.clamp(low, high)` or `torch.where(torch.isfinite(x), x, y)`"

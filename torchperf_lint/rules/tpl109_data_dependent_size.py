@@ -12,10 +12,12 @@ from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.masks import is_mask
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.selected import (
+    BY_GROUP,
     BY_ROW,
     CHECKED,
     COUNTED,
     FILLED,
+    FULL,
     LOST,
     ONE_A_ROW,
     REDUCED,
@@ -48,7 +50,8 @@ class DataDependentSize(SourceRule):
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
     values that lie one after the other already and take their places in another tensor, a check that only raises; a
-    mask that is the same whatever the data; a loop that selects from one row of a batch after the other.
+    mask that is the same whatever the data, or that can only be full; a loop that selects from one row of a batch
+    after the other, or the rows of one sample after the other.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -158,7 +161,7 @@ class DataDependentSize(SourceRule):
             instead=_INSTEAD[what].format(mask=mask, whole=_whole(_as_mask(selection, what), mask)),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or what in (_AGAIN, BY_ROW) else None,
+            severity=Severity.INFO if disputable or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
@@ -229,6 +232,10 @@ _INSTEAD: dict[str | None, str] = {
     "then `x[torch.arange(len(x), device=x.device), last]`",
     BY_ROW: "select from all rows at once, and cut the result apart: `x[masks].split(masks.sum(-1).tolist())` waits "
     "twice, and not at each row",
+    BY_GROUP: "sort by sample once, and cut the rows apart: `x[index.argsort()].split(index.bincount(minlength=n)"
+    ".tolist())` waits once, and not for each sample; rows that lie sorted need no `argsort`",
+    FULL: "the mask cannot leave out any, or the shapes would not fit: number the rows, `x[torch.arange(len(n), "
+    "device=n.device), n]`, or `x.gather(1, n[:, None])`",
     _AGAIN: "find the elements once and take them by their indices: `rows = {whole}.nonzero(as_tuple=True)`, then "
     "`x[rows]`, `y[rows]`, which wait no more",
     None: "keep the full size and a mask beside it, where the algorithm allows that",

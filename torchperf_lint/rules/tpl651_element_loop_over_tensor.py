@@ -10,6 +10,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.nms_per_class import PerClass, nms_per_class
 from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
@@ -31,7 +32,7 @@ class ElementLoopOverTensor(SourceRule):
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
     host has, in a loop over something the host has; and volumes that are filled slice by slice with shifted tensors,
-    `cost[:, :, i, :, i:] = x[..., i:]`.
+    `cost[:, :, i, :, i:] = x[..., i:]`; and loops over classes that suppress each one's overlapping boxes, as info.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -125,6 +126,8 @@ class ElementLoopOverTensor(SourceRule):
         for found_up in counted_up(file):
             if not any(outer in told for outer in _around(file, found_up.spot)):
                 yield self._counted_up(file, found_up)
+        for by_class in nms_per_class(file) if file.mentions(("nms",)) else ():
+            yield self._suppressed(file, by_class)
         for shifted in shifted_slices(file) if file.mentions((" in range(",)) else ():
             if not any(outer in told for outer in _around(file, shifted.spot)):
                 yield self._shifted(file, shifted)
@@ -170,6 +173,20 @@ class ElementLoopOverTensor(SourceRule):
             confidence=Confidence.POSSIBLE if hot.optional else None,
         )
 
+    def _suppressed(self, file: SourceFile, found: PerClass) -> Finding:
+        hot, loop = found.spot.hot, found.spot.expression
+        assert isinstance(loop, ast.For)
+        return self.found(
+            found.spot.at(loop.iter),
+            message=f"`{file.brief(found.call)}` runs for each class, with kernels and waits of its own, {hot.when}",
+            instead="keep the classes apart in one run: `torchvision.ops.batched_nms(boxes, scores, classes, "
+            "threshold)`; boxes that it does not take are first moved, those of each class out of reach of the others",
+            value=found.value,
+            hot=hot,
+            severity=Severity.INFO,
+            confidence=Confidence.POSSIBLE if hot.optional or hot.kind in ("eval", "rollout") else None,
+        )
+
     def _shifted(self, file: SourceFile, found: ShiftedSlices) -> Finding:
         hot, whole = found.spot.hot, file.brief(found.whole)
         return self.found(
@@ -205,11 +222,30 @@ _FOR_ALL_ROWS = {
 """What takes the place of calls that give numbers for one row."""
 
 
+def _at_once(loop: ast.expr | ast.stmt) -> str | None:
+    """What makes a tensor of counts, or of the numbers of the turns, in one kernel."""
+    filled = loop.body[0] if isinstance(loop, ast.For) and len(loop.body) == 1 else None
+    if not isinstance(loop, ast.For) or not isinstance(filled, ast.Assign):
+        return None
+    made, turn = filled.value, chain(loop.target)
+    if isinstance(made, ast.Name) and made.id == turn:
+        return "number them at once: `torch.arange(n, device=x.device).view(-1, 1, 1).expand(...)`"
+    counted = made.func.value if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) else None
+    if last_part(chain(getattr(made, "func", made))) != "sum" or not isinstance(counted, ast.Compare):
+        return None
+    sides = [counted.left, *counted.comparators]
+    equal = len(sides) == 2 and isinstance(counted.ops[0], ast.Eq) and any(chain(side) == turn for side in sides)
+    return "count all at once: `torch.bincount(index, minlength=n)`" if equal else None
+
+
 def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
     called = (last_part(chain(n.func)) for n in ast.walk(spot.expression) if isinstance(n, ast.Call))
     of_rows = next((_FOR_ALL_ROWS[name] for name in called if name in _FOR_ALL_ROWS), None)
     if of_rows is not None and found.doubt is None:
         return of_rows
+    at_once = _at_once(spot.expression)
+    if at_once is not None:
+        return at_once
     whole = file.brief(found.tensor)
     if found.fills:
         return f"put the number in with slices, which one kernel does: `{whole}[..., start:end:step] = ...`"

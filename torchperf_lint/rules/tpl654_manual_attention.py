@@ -183,5 +183,6 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
     if attention.biased:
         return f"{said}, with what is added to the scores in `attn_mask`; or FlexAttention, since torch 2.5"
     if attention.masked:
-        return f"{said}; a boolean mask is True where attention is paid"
+        rows = "; rows that may attend to nothing are set to zero in what it gives" if attention.zeroed else ""
+        return f"{said}; a boolean mask is True where attention is paid{rows}"
     return f"{said}, with `dropout_p=p if self.training else 0.0` where there is dropout"
