@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
+from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function
 from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
@@ -118,7 +119,7 @@ class FactoryThenDevice(SourceRule):
                 instead=_instead(fresh),
                 value=fresh.value,
                 hot=site.hot,
-                related=_made_elsewhere(file, site, fresh),
+                related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 

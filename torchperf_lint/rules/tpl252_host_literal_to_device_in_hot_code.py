@@ -15,6 +15,7 @@ from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import COUNTED, NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
 from torchperf_lint.facts.normalised import normalised
@@ -182,6 +183,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+            related=made_anew(site),
             fix=filled.on_the_device(site, upload.made) if upload.scalar else None,
         )
 
