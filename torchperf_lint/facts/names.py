@@ -21,6 +21,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
+from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -109,6 +110,7 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
+    reaching = before_its_move(name, reaching, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and all(d.block or d.how == "augmented" for d in reaching):

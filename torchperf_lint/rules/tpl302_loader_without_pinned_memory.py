@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.copy_fixes import pinned
-from torchperf_lint.facts.datasets import held
+from torchperf_lint.facts.datasets import batches_on_device, held
+from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.own_loaders import never_pinned
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
@@ -134,12 +136,33 @@ class LoaderWithoutPinnedMemory(SourceRule):
         """Where the batches go cannot be seen from here; what the loader is made of can."""
         work = work_of_training_loader(project, site)
         if work is None:
+            yield from self._pinned_in_vain(project, site)
             return
         yield self.found(
             site,
             message=f"workers hand over pageable batches ({work}), so no copy of them to the device can overlap with "
             "the step",
             instead="pass `pin_memory=True` to the loader, and `non_blocking=True` where its batches are copied",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            fix=pinned(site),
+        )
+
+    def _pinned_in_vain(self, project: Project, site: Site) -> Iterator[Finding]:
+        """Where a loader is told not to pin, and the project's steps copy batches as if it did."""
+        origin = (site.file.path, *site.start)
+        told = is_false(keyword(written_out(project.values, site.call, site.frame), "pin_memory"))
+        steps = [use for use in project.loaders.uses(origin) if use.hot.kind == "step"] if told else []
+        copies = [copy for copy in project.loaders.asynchronous() if copy.hot.kind == "step"] if steps else []
+        if not copies or batches_on_device(project.values, site.call, site.frame):
+            return
+        first = copies[0]
+        yield self.found(
+            site,
+            message=f"this loader is told not to pin its batches, and steps copy batches with `non_blocking=True` "
+            f"({first.path}:{first.line}), which pageable memory cannot keep",
+            instead="pass `pin_memory=True` to the loader",
+            hot=steps[0].hot,
             severity=Severity.INFO,
             confidence=Confidence.LIKELY,
             fix=pinned(site),
