@@ -22,7 +22,7 @@ from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.hot import Hot, Story, is_offered, of_role, place, told
+from torchperf_lint.facts.hot import Hot, Story, comes_last, is_offered, of_role, place, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
@@ -276,7 +276,7 @@ class Hotness:
             for key, reason in found:
                 if key in hot or self._never_hot(key, called):
                     continue
-                if reason.evaluates or reason.confidence is Confidence.POSSIBLE:
+                if comes_last(reason):
                     (evaluated if reason.evaluates else doubted).append((key, reason))
                     continue
                 hot[key] = reason

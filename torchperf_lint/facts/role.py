@@ -8,6 +8,8 @@ from torchperf_lint.model import Confidence
 
 EVERY_CALL = "in every call"
 """When an operation runs that nothing in the project calls: whoever uses the library does so in every step."""
+EACH_STEP = "in every step of the environment"
+"""When an agent acts, whose environment somebody else steps."""
 
 
 class Role(NamedTuple):
