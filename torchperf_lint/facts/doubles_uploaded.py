@@ -133,10 +133,11 @@ def _double(values: Values, node: ast.expr, frame: Frame, depth: int, hops: int)
 
 def _called(values: Values, node: ast.Call, frame: Frame, depth: int, hops: int) -> ast.expr | None:
     thing = values.thing(node.func, frame)
-    if thing is not None and thing.kind == "external":
-        if thing.dotted in _SCIPY or thing.dotted.startswith("numpy."):
-            makes = thing.dotted in _SCIPY or makes_doubles(thing.dotted.removeprefix("numpy."), node)
-            return node if makes else None
+    dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
+    if dotted in _SCIPY:
+        return node
+    if dotted.startswith("numpy."):
+        return node if makes_doubles(dotted.removeprefix("numpy."), node) else None
     targets = values.types.targets(frame.path, frame.function, chain(node.func)) if hops else []
     body = values.body(targets[0].path) if len(targets) == 1 else None
     if body is not None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import Parameter
+from torchperf_lint.facts.value import ANYWHERE, HOST, Value
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -24,6 +26,12 @@ def may_be_given(values: Values, key: FunctionKey, name: str, hops: int = _HOPS)
     if not sites:
         return True
     return hops > 0 and any(_gives(values, site, key, name, hops - 1) for site in sites[:_MAX_CALLERS])
+
+
+def as_given(values: Values, passed: Value, key: FunctionKey, parameter: Parameter) -> Value:
+    """What callers pass for a parameter: where a device is only the host by its default, it may be any."""
+    on_host = passed.kind == "torch_device" and passed.device == HOST and parameter.default
+    return passed.moved(ANYWHERE) if on_host and may_be_given(values, key, parameter.name) else passed
 
 
 def _gives(values: Values, site: CallSite, key: FunctionKey, name: str, hops: int) -> bool:

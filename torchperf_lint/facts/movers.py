@@ -18,7 +18,9 @@ MOVERS = (
     *("move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda", "put_on_device", "place_on_device"),
 )
 """What such functions are called most often."""
-_NAMED_SO = pattern(r"^_?(?:\w+_)?(?:copy|move|send|put|transfer|convert)_(?:\w+_)?to(?:_(?:cuda|gpu|device))?$|_(?:to|on)_(?:cuda|gpu|device)$")
+_NAMED_SO = pattern(
+    r"^_?(?:\w+_)?(?:copy|move|send|put|transfer|convert)_(?:\w+_)?to(?:_(?:cuda|gpu|device))?$|_(?:to|on)_(?:cuda|gpu|device)$"
+)
 """What projects call their own as well, `async_copy_to(x, gpu)`."""
 _TO_CUDA = frozenset({"to_cuda", "to_gpu", "move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda"})
 """Those that need not be told where to."""

@@ -16,7 +16,7 @@ from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container
-from torchperf_lint.facts.given_devices import may_be_given
+from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
@@ -241,10 +241,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return sequence(counter(name))
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
-    passed = _from_callers(values, function, parameter, frame)
     key = FunctionKey(frame.path, frame.function)
-    if passed.kind == "torch_device" and passed.device == HOST and parameter.default and may_be_given(values, key, name):
-        return passed._replace(device=ANYWHERE)
+    passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
     if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
         # An annotation tells what part of a batch is meant: one tensor, and no list.
         return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed

@@ -1,8 +1,8 @@
 """Classes of the project below DataLoader that pass everything on themselves: who makes one cannot ask for pinning.
 
-    class BaseLoader(DataLoader):
-        def __init__(self, dataset, batch_size, num_workers):
-            super().__init__(dataset, batch_size, shuffle=True, num_workers=num_workers)
+class BaseLoader(DataLoader):
+    def __init__(self, dataset, batch_size, num_workers):
+        super().__init__(dataset, batch_size, shuffle=True, num_workers=num_workers)
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Loaders that are made anew where a pass over them has ended, although the old one could be iterated again.
 
-    while True:
-        try:
-            yield next(batches)
-        except StopIteration:
-            loader = DataLoader(dataset, shuffle=True, num_workers=4)
-            batches = iter(loader)
+while True:
+    try:
+        yield next(batches)
+    except StopIteration:
+        loader = DataLoader(dataset, shuffle=True, num_workers=4)
+        batches = iter(loader)
 """
 
 from __future__ import annotations

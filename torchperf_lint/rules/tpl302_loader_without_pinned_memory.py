@@ -28,9 +28,9 @@ class LoaderWithoutPinnedMemory(SourceRule):
     Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
     device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Where the
     copy cannot be found (a function returns the loader, a dict holds it), a loader that shuffles what it loads from
-    files is reported as info; so is a class of the project below
-    DataLoader that passes `num_workers` on and never `pin_memory`. Of a data set that holds its items in memory, workers and pinning are disputable:
-    `possible` only, and not shown by default.
+    files is reported as info; so is a class of the project below DataLoader that passes `num_workers` on and never
+    `pin_memory`, and a loader that is told not to pin where steps copy batches with `non_blocking=True`. Of a data set
+    that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
