@@ -7,7 +7,7 @@ import ast
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.movers import copied_beside, moved_by_function
+from torchperf_lint.facts.movers import copied_beside, moved_by_function, movers_called
 
 MOVER = """
     from accelerate.utils import send_to_device
@@ -18,6 +18,12 @@ MOVER = """
 
     def to_gpu(x):
         return x.cuda()
+
+    def async_copy_to(x, place):
+        return x.cuda(place, non_blocking=True)
+
+    def settings_to(x, place):
+        return x, place
 
     def move_to(x, place):
         return x + place
@@ -43,6 +49,8 @@ def moved(call):
         ("to_device(torch.arange(3), x)", ("torch.arange(3)", "x.device")),
         ("to_device(torch.arange(3), device=x.device)", ("torch.arange(3)", "x.device")),
         ("self.to_device(torch.ones(3), device)", ("torch.ones(3)", "device")),
+        ("async_copy_to(torch.ones(3), device)", ("torch.ones(3)", "device")),
+        ("settings_to(torch.ones(3), device)", None),
         ("to_gpu(torch.ones(3))", ("torch.ones(3)", '"cuda"')),
         ("send_to_device(torch.ones(3), device)", ("torch.ones(3)", "device")),
         ("to_device(torch.arange(3), 'cpu')", None),
@@ -70,3 +78,8 @@ def test_what_a_tensor_copies_beside_itself(call, expected):
     site = site_of(MOVER.format(call), call)
     found = copied_beside(site.file.project.values, site.call, site.frame)
     assert ((ast.unparse(found.data), found.device) if found is not None else None) == expected
+
+
+def test_functions_that_are_called_as_such_are():
+    calls = site_of(MOVER.format("async_copy_to(x, device)"), "async_copy_to(x, device)").file.outline.calls
+    assert movers_called(calls) == ("async_copy_to",)

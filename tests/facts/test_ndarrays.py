@@ -24,6 +24,16 @@ def either(path):
         return np.zeros(3)
     return path
 
+def pairs(rows):
+    tables, labels = [], []
+    for row in rows:
+        tables.append(np.eye(8)[row])
+        labels.append(row)
+    return tables, labels
+
+def listed(rows):
+    return [np.load(row) for row in rows]
+
 def f(a: np.ndarray, t: torch.Tensor, rows, n):
 {body}
     return answer
@@ -64,6 +74,7 @@ def asked(body, function):
         "t.detach().cpu().numpy()",
         "cv2.imread(n)",
         "loaded(n)",
+        "np.eye(8)[n]",
         "a if n else np.ones(2)",
     ],
 )
@@ -76,6 +87,7 @@ def test_an_array(expression):
     [
         "n",
         "rows[0]",
+        "np.eye(8)[n, 1]",
         "a[0]",
         "a.mean()",
         "np.sum(a)",
@@ -106,6 +118,8 @@ def test_no_array_as_far_as_anyone_knows(expression):
         "arrays = [np.load(p) for p in rows]\nanswer = arrays",
         "arrays = []\nfor p in rows:\n    arrays.append(np.load(p))\nanswer = arrays",
         "arrays = [np.load(p) for p in rows]\nanswer = [x[1:] for x in arrays]",
+        "tables, labels = pairs(rows)\nanswer = tables",
+        "answer = listed(rows)",
     ],
 )
 def test_a_list_of_arrays(body):
@@ -121,6 +135,8 @@ def test_a_list_of_arrays(body):
         "answer = [t, t]",
         "answer = rows",
         "arrays = []\nanswer = arrays",
+        "tables, labels = pairs(rows)\nanswer = labels",
+        "tables, labels = n, rows\nanswer = labels",
         "arrays = [a]\narrays.append(n)\nanswer = arrays",
         "arrays = [a]\narrays.extend(rows)\nanswer = arrays",
         "arrays = [a]\nif n:\n    arrays = rows\nanswer = arrays",

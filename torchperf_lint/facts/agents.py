@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
-from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.role import EACH_STEP, Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
@@ -20,10 +20,9 @@ _STORES = pattern(r"^(?:record|store|add)_(?:transitions?|experience|episodes?)$
 _LEARNS = frozenset({"learn", "update", "replay", "train", "train_step", "optimize", "optimize_model"})
 _EACH_STEP = pattern(
     r"^_?(?:batch_)?(?:act|observe)(?:_(?:train|eval|discrete|continuous))?(?:_with_noise)?$"
-    r"|^(?:select|choose|get|sample|compute)_actions?$|^(?:record|store|add|process)_transitions?$|^remember$"
+    r"|^(?:actor_)?(?:select|choose|get|sample|compute|pick)_actions?$|^(?:record|store|add|process)_transitions?$|^remember$"
 )
 _CHOOSES = pattern(r"^(?:select|choose)_action$")
-EACH_STEP = "in every step of the environment"
 ENV_STEP = pattern(r"(?:^|[._])(?:env|envs|environment)\.step$")
 """Calls that step an environment: `envs.step`, `self.train_env.step`."""
 _ROLE = Role(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
@@ -70,12 +71,29 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
 
 
 def _made_in_passing(index: Index, key: FunctionKey) -> bool:
-    """Whether a constructor is one of a plain object: a module, a data set or an optimizer is made once and kept."""
+    """Whether a constructor is one of a plain object: a module, a data set or an optimizer is made once and kept.
+
+    But for a module that is called where it is made, and so made anew for each call: `Regression(self.bins)(cost)`.
+    """
     function = index.function(key)
     if function.name != "__init__":
         return True
-    bases = index.external_bases(Thing("class", key.path, function.class_index))
-    return all(base.startswith(PLAIN_BASES) for base in bases)
+    own = Thing("class", key.path, function.class_index)
+    if index.record(own).name in _called_where_made(index):
+        return True
+    return all(base.startswith(PLAIN_BASES) for base in index.external_bases(own))
+
+
+_known: WeakKeyDictionary[Index, frozenset[str]] = WeakKeyDictionary()
+
+
+def _called_where_made(index: Index) -> frozenset[str]:
+    """The names of classes whose objects are called by the expression that makes them, as far as calls look so."""
+    if index not in _known:
+        callees = (call.callee for outline in index.outlines.values() for call in outline.calls)
+        made = (last_part(callee) for callee in callees if callee.endswith("()"))
+        _known[index] = frozenset(made)
+    return _known[index]
 
 
 _OF_AN_ENVIRONMENT = ("reset", "step")

@@ -44,7 +44,7 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _TENSOR = "tensor"
-_MAX_DEPTH = 16
+_MAX_DEPTH = 20
 _MAX_CALLERS = 16
 _MAX_HOPS = 6
 _LATE = (10**9, 1)

@@ -18,10 +18,11 @@ from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.loaders import Origin
-from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks, loader_call
+from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks, loader_call, told_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.spread_arguments import spreads_keyword, written_out
 from torchperf_lint.facts.value import Frame, Value
 from torchperf_lint.model import Edit, Fix, Safety
 
@@ -41,7 +42,10 @@ def without_blocking(site: Site, batch: Value) -> Fix | None:
 
 def pinned(site: Site) -> Fix | None:
     """The fix of a loader that is not pinned: unsafe, for page-locked memory is memory."""
-    if datasets.batches_on_device(site.file.project.values, site.call, site.frame):
+    values = site.file.project.values
+    if datasets.batches_on_device(values, site.call, site.frame):
+        return None
+    if spreads_keyword(values, site.call, "pin_memory", site.frame):
         return None
     return fix_of(site, Safety.UNSAFE, lambda edit: edit.set_argument(site.call, "pin_memory", PIN_POSITION, "True"))
 
@@ -58,10 +62,11 @@ def without_pinning(pin: ast.Call, move: Site, batch: Value) -> Fix | None:
 
 
 def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
-    pinned_here = list(_pinned_loaders(site, batch))
+    pinned_here, values = list(_pinned_loaders(site, batch)), site.file.project.values
     told = [_is_said_to_pin(site.file.project, origin) for origin in batch.origins]
     if not told:  # a parameter: the loaders of its file are most likely what is passed
-        told = [not lacks(made.call, "pin_memory", PIN_POSITION) for made in site.file.calls_of(*LOADER_CLASSES)]
+        made = site.file.calls_of(*LOADER_CLASSES)
+        told = [not lacks(written_out(values, m.call, m.frame), "pin_memory", PIN_POSITION) for m in made]
     if told and not pinned_here and not any(told):
         raise CannotFix("its loader does not pin, and the flag alone changes nothing")
     if site.receiver is None or _is_computed(site.receiver):
@@ -78,7 +83,7 @@ def _is_computed(node: ast.expr) -> bool:
 
 def _is_said_to_pin(project: Project, origin: Origin) -> bool:
     """Whether a loader is given anything as `pin_memory` but False."""
-    call = loader_call(project, origin)
+    call = told_call(project, origin)
     return call is not None and not lacks(call, "pin_memory", PIN_POSITION)
 
 
@@ -110,13 +115,17 @@ def _comes_from_loop(node: ast.expr, site: Site) -> bool:
 def _pinned_loaders(site: Site, batch: Value) -> Iterator[Edit]:
     """Pin the loaders with workers that do not: a thread does it then."""
     for origin in batch.origins:
-        call = loader_call(site.file.project, origin)
-        if call is None or not lacks(call, "pin_memory", PIN_POSITION) or lacks(call, "num_workers", WORKERS_POSITION):
+        call, told = loader_call(site.file.project, origin), told_call(site.file.project, origin)
+        if call is None or told is None or not lacks(told, "pin_memory", PIN_POSITION):
+            continue
+        if lacks(told, "num_workers", WORKERS_POSITION):
             continue
         record = _record(site.file, origin)
         frame = Frame(origin[0], record.function, origin[1:])
         if datasets.batches_on_device(site.file.project.values, call, frame):
             raise CannotFix("its batches cannot be pinned")
+        if spreads_keyword(site.file.project.values, call, "pin_memory", frame):
+            raise CannotFix("what it spreads says so already")
         yield from Editor(site.file, record.function).set_argument(call, "pin_memory", PIN_POSITION, "True")
 
 
@@ -141,7 +150,7 @@ def _is_proved(site: Site, batch: Value) -> bool:
 
 
 def _has_workers(project: Project, origin: Origin) -> bool:
-    call = loader_call(project, origin)
+    call = told_call(project, origin)
     return call is not None and not lacks(call, "num_workers", WORKERS_POSITION)
 
 

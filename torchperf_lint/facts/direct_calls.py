@@ -19,6 +19,18 @@ class DirectCalls:
             self._direct[path] = self._by_loop(path)
         return self._direct[path].get(index, [])
 
+    def all_in(self, path: str, index: int) -> list[Call]:
+        """The calls in a loop's region, those in loops within it too, in no order."""
+        regions = self.index.outlines[path].regions
+        within, found = {index}, [*self.directly_in(path, index)]
+        for number in range(index + 1, len(regions)):
+            if regions[number].parent not in within or regions[number].kind in ("function", "class"):
+                continue
+            within.add(number)
+            if regions[number].kind == "loop":
+                found += self.directly_in(path, number)
+        return found
+
     def _by_loop(self, path: str) -> dict[int, list[Call]]:
         outline = self.index.outlines[path]
         home: list[int] = []

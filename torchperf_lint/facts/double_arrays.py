@@ -31,10 +31,10 @@ _SIZED = {
     "random.uniform": 2,
 }
 """Draws -> the place of the size: without one it is a single number, which promotes nothing."""
-_KEEPS = frozenset("reshape copy transpose squeeze ravel flatten clip".split())
+KEEPS = frozenset("reshape copy transpose squeeze ravel flatten clip".split())
 _KEEPING = frozenset("T".split())
 _CASTS = pattern(r"\.(?:float|half|bfloat16|long|int|bool|type|type_as|short|byte)\(\)")
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _LATER = frozenset("float half bfloat16 long int bool type type_as to dtype double".split())
 _TAKEN_OVER = frozenset(("copy_", "Parameter", "set_", "append", "interp"))
 """Who is given the tensor has a type of its own, or leaves it to others."""
@@ -72,7 +72,7 @@ def evident(file: SourceFile, site: Site, node: ast.expr, depth: int = 0) -> ast
         body = file.project.body(file.path)
         made = body.assigned_once(site.function, node.id, site.start) if body is not None else None
         return evident(file, site, made, depth + 1) if made is not None else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ARITHMETIC):
         left, right = (evident(file, site, side, depth + 1) for side in (node.left, node.right))
         tensors = [side for side in (node.left, node.right) if file.value(side, site).kind == "tensor"]
         return (left or right) if not tensors else None
@@ -87,17 +87,21 @@ def evident(file: SourceFile, site: Site, node: ast.expr, depth: int = 0) -> ast
 def _called(file: SourceFile, site: Site, node: ast.Call, depth: int) -> ast.expr | None:
     dotted = file.denotes(node.func, site) or ""
     if not dotted.startswith("numpy.") or "()" in dotted:
-        inner = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS else None
+        inner = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS else None
         return evident(file, site, inner, depth + 1) if inner is not None else None
-    name = dotted.removeprefix("numpy.")
+    return node if makes_doubles(dotted.removeprefix("numpy."), node) else None
+
+
+def makes_doubles(name: str, node: ast.Call) -> bool:
+    """Whether a call of a function of numpy's makes an array of float64, for want of another type."""
     told = {keyword.arg for keyword in node.keywords}
     if "dtype" in told or None in told:
-        return None
+        return False
     if name in _WITH_DTYPE:
-        return node if len(node.args) <= _WITH_DTYPE[name] else None
+        return len(node.args) <= _WITH_DTYPE[name]
     if name in _SIZED:
-        return node if len(node.args) > _SIZED[name] or "size" in told else None
-    return node if name in _MADE and (not name.startswith("random.") or "size" in told) else None
+        return len(node.args) > _SIZED[name] or "size" in told
+    return name in _MADE and (not name.startswith("random.") or "size" in told)
 
 
 def _followed(file: SourceFile, site: Site) -> tuple[ast.expr, bool]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.agents import EACH_STEP, ENV_STEP
+from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.handed_back import is_returned
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Place, Site
 
 

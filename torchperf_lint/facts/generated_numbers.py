@@ -9,7 +9,10 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _COUNT = frozenset("builtins.range numpy.arange numpy.linspace numpy.eye numpy.identity".split())
-_JOIN = frozenset("concatenate stack hstack vstack meshgrid array asarray tile repeat".split())
+_JOIN = frozenset(
+    "concatenate stack hstack vstack meshgrid array asarray tile repeat reshape "
+    "expand_dims transpose squeeze ascontiguousarray".split()
+)
 """Functions of numpy that give the numbers of their first argument, or of all, in another shape."""
 _KEEP = frozenset("astype copy flatten ravel reshape transpose".split())
 """Methods of arrays that leave the numbers what they are."""
@@ -35,7 +38,8 @@ def is_counted(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> 
 
 
 def _counts(values: Values, node: ast.Call, frame: Frame, depth: int) -> bool:
-    if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP:
+    keeps = isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP
+    if keeps and isinstance(node.func, ast.Attribute) and not _is_numpy(values, node.func.value, frame):
         return is_counted(values, node.func.value, frame, depth + 1)
     if chain(node.func) in ("list", "tuple") and len(node.args) == 1:
         return is_counted(values, node.args[0], frame, depth + 1)
@@ -46,3 +50,9 @@ def _counts(values: Values, node: ast.Call, frame: Frame, depth: int) -> bool:
         return True
     joins = thing.dotted.startswith("numpy.") and last_part(thing.dotted) in _JOIN
     return joins and is_counted(values, node.args[0], frame, depth + 1)
+
+
+def _is_numpy(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """`np` of `np.reshape(a, n)`."""
+    thing = values.thing(node, frame)
+    return thing is not None and thing.dotted == "numpy"

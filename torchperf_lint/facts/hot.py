@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from torchperf_lint.facts.records import Function
-from torchperf_lint.facts.role import EVERY_CALL, Role
+from torchperf_lint.facts.role import EACH_STEP, EVERY_CALL, Role
 from torchperf_lint.model import Confidence
 
 Story = tuple["str | tuple[str, int]", ...]
@@ -81,3 +81,8 @@ def through_call(hot: Hot, name: str, called: tuple[str, int], home: str) -> Hot
 def is_offered(hot: Hot, callee: str = "") -> bool:
     """Whether it is a guess how often code runs: what a library offers and nothing in it calls; no call of `self`."""
     return hot.when.startswith(f"{EVERY_CALL} (") and not callee.startswith("self.")
+
+
+def comes_last(hot: Hot) -> bool:
+    """Whether any other reason tells more: evaluations, guesses, and what an agent does where nobody sees its loop."""
+    return hot.evaluates or hot.confidence is Confidence.POSSIBLE or hot.when.startswith(EACH_STEP)

@@ -131,7 +131,7 @@ class InferenceLoops:
         drawn = drawn or bool(_OF_A_SAMPLER.search(self.index.outlines[path].functions[region.function].name))
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
-        without_grad = inside or by_name or self.without_grad.around(path, index)
+        without_grad = inside or by_name or self.without_grad.around(path, index) or self._plays(path, index)
         if not without_grad or self._runs_once(path, region.function) or _PARTS.search(region.iterable):
             return None
         calls = self.calls.directly_in(path, index)
@@ -162,6 +162,14 @@ class InferenceLoops:
                 because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _plays(self, path: str, index: int) -> bool:
+        """Whether each turn steps an environment, with what a function chooses that runs without gradients."""
+        calls = self.calls.directly_in(path, index)
+        if not any(ENV_STEP.search(call.callee) for call in calls):
+            return False
+        targets = (t for call in calls for t in self.types.targets(path, call.function, call.callee))
+        return any(self.without_grad.function(target) for target in targets)
 
     def _decodes_by_name(self, path: str, function: int) -> bool:
         """Whether a function, or its class, is one that decodes: `no_grad` may stand where nobody can follow."""

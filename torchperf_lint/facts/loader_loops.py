@@ -11,7 +11,7 @@ from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.loop import EVERY_BATCH, EVERY_EVALUATION, EVERY_STEP, Loop
 from torchperf_lint.facts.module_calls import MODEL_NAME
-from torchperf_lint.facts.records import Call, Position
+from torchperf_lint.facts.records import Call, Position, Region
 from torchperf_lint.facts.signatures import IN_BATCHES, LOADER_NAME
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
@@ -134,7 +134,7 @@ class LoaderLoops:
 
         Without gradients whatever is called may be the model; elsewhere its name has to say so.
         """
-        calls = self.calls.directly_in(path, index)
+        calls = self.calls.all_in(path, index)
         moves = [call for call in calls if last_part(call.callee) in ("to", "cuda") and "." in call.callee]
         parts = _OF_PARTS.search(self.index.outlines[path].regions[index].detail)
         if not moves or parts or not self._evaluates(path, index):
@@ -156,8 +156,14 @@ class LoaderLoops:
         head = _HEAD.match(region.detail)
         names = set(_WORD.findall(head.group(1))) if head is not None and region.iterable != IN_BATCHES else set()
         lines = {call.line for call in calls if call.callee == "next"}
-        bound = (b for b in outline.bindings if b.line in lines and b.function == region.function)
-        return names | {b.target for b in bound if b.value.startswith("next()")}
+        inside = [b for b in outline.bindings if b.function == region.function and self._is_in(b.line, region)]
+        names |= {b.target for b in inside if b.line in lines and b.value.startswith("next()")}
+        # `img, label = data`: the parts of what is taken
+        return names | {b.target for b in inside if "[" in b.value and b.value.partition("[")[0] in names}
+
+    @staticmethod
+    def _is_in(line: int, region: Region) -> bool:
+        return region.start[0] <= line <= region.end[0]
 
     def is_loader(self, thing: Thing) -> bool:
         """Whether a thing is an instance of a DataLoader or of a class derived from one."""

@@ -98,6 +98,11 @@ class Loaders:
         """The hot copies of its batches."""
         return self._copies.get(origin, [])
 
+    def asynchronous(self) -> list[BatchCopy]:
+        """The hot copies of batches, of whichever loader, that are asked not to wait."""
+        copies = {copy for found in self._copies.values() for copy in found if not copy.blocking}
+        return sorted(copies, key=lambda copy: copy[:3])
+
     @cached_property
     def _uses(self) -> dict[Origin, list[LoaderUse]]:
         found: dict[Origin, list[LoaderUse]] = {}

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
+from torchperf_lint.patterns import pattern
 
 MOVERS = (
     *("to_device", "to_cuda", "to_gpu", "move_to", "move_to_device", "send_to_device", "move_data_to_device"),
     *("move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda", "put_on_device", "place_on_device"),
 )
-"""What such functions are called."""
+"""What such functions are called most often."""
+_NAMED_SO = pattern(
+    r"^_?(?:\w+_)?(?:copy|move|send|put|transfer|convert)_(?:\w+_)?to(?:_(?:cuda|gpu|device))?$|_(?:to|on)_(?:cuda|gpu|device)$"
+)
+"""What projects call their own as well, `async_copy_to(x, gpu)`."""
 _TO_CUDA = frozenset({"to_cuda", "to_gpu", "move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda"})
 """Those that need not be told where to."""
 _PUBLIC = ("accelerate.", "lightning.", "fastai.")
 _MOVES = frozenset({"to", "cuda"})
+
+
+def movers_called(calls: Iterable[Call]) -> tuple[str, ...]:
+    """The names of functions among some calls that are called as such functions are."""
+    return tuple(sorted({name for call in calls if _NAMED_SO.search(name := last_part(call.callee))} - set(MOVERS)))
 
 
 class Moved(NamedTuple):

@@ -16,11 +16,13 @@ from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
 from torchperf_lint.facts.filling import is_empty_container
+from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
+from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -109,6 +111,7 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
+    reaching = before_its_move(name, reaching, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     is_parameter = _is_parameter(functions[frame.function], name)
     if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
@@ -238,13 +241,14 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return sequence(counter(name))
     if value.kind not in ("unknown", "tensor", "torch_device", "sequence"):
         return value
-    passed = _from_callers(values, function, parameter, frame)
+    key = FunctionKey(frame.path, frame.function)
+    passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
     if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
         # An annotation tells what part of a batch is meant: one tensor, and no list.
         return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
-        return Value("torch_device", ANYWHERE if _is_there_to_be_given(values, function, frame) else HOST)
+        return Value("torch_device", ANYWHERE if may_be_given(values, key, name) else HOST)
     if value.kind != "unknown":
         return value
     if _NOT_A_TENSOR.match(parameter.annotation):
@@ -254,16 +258,11 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     moved = given_and_moved(values, name, frame, body)
     used = moved if moved.kind != "unknown" else from_uses(values, name, frame, body)
     used = used if used.kind != "unknown" else of_forward(values, name, frame, body)
-    hot = FunctionKey(frame.path, frame.function) in values.hotness.functions
+    hot = key in values.hotness.functions
     if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
         told = f"`{name}` is documented as a tensor (line {function.header_line})"
         return tensor(ANYWHERE, told).weaker(Confidence.LIKELY)
     return used
-
-
-def _is_there_to_be_given(values: Values, function: Function, frame: Frame) -> bool:
-    """Whether a device with a default is one that others give: to a function that the project itself never calls."""
-    return not values.hotness.callers.get(FunctionKey(frame.path, frame.function))
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:

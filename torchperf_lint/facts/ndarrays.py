@@ -14,6 +14,7 @@ from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
 _MAX_DEPTH = 8
+_MAX_HOPS = 3
 _LATE = (10**9, 1)
 _MAKERS = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full eye identity arange linspace "
@@ -75,7 +76,8 @@ def is_array(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> st
     if isinstance(node, ast.Subscript):
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         sliced = any(isinstance(part, ast.Slice) for part in parts)
-        return is_array(values, node.value, frame, depth + 1) if sliced else None
+        row = len(parts) == 1 and _is_table(values, node.value, frame)  # `np.eye(classes)[label]`
+        return is_array(values, node.value, frame, depth + 1) if sliced or row else None
     if isinstance(node, ast.IfExp):
         either = [is_array(values, part, frame, depth + 1) for part in (node.body, node.orelse)]
         return either[0] if all(either) else None
@@ -96,18 +98,52 @@ def holds_arrays(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -
         return Arrays(str(found[0]), node.elts[0].lineno) if all(found) else None
     if isinstance(node, ast.Call) and chain(node.func) in ("list", "tuple") and len(node.args) == 1:
         return holds_arrays(values, node.args[0], frame, depth + 1)
+    if isinstance(node, ast.Call):
+        return _given_back(values, node, (), frame, depth)
     return _named_list(values, node.id, frame, body, depth) if isinstance(node, ast.Name) else None
+
+
+def _is_table(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression has two dimensions: `np.eye(n)`."""
+    thing = values.thing(node.func, frame) if isinstance(node, ast.Call) else None
+    return thing is not None and thing.dotted in ("numpy.eye", "numpy.identity")
+
+
+def _given_back(values: Values, node: ast.Call, index: tuple[int, ...], frame: Frame, depth: int) -> Arrays | None:
+    """Why a function of the project gives back a list of arrays: alone, or as the `index`-th part of a tuple."""
+    targets = values.types.targets(frame.path, frame.function, chain(node.func)) if frame.hops <= _MAX_HOPS else []
+    key = targets[0] if len(targets) == 1 else None
+    body = values.body(key.path) if key is not None else None
+    returned = body.returns(key.index) if body is not None and key is not None else []
+    found = []
+    for part in returned:
+        for position in index:
+            part = part.elts[position] if isinstance(part, ast.Tuple) and position < len(part.elts) else None  # type: ignore[assignment]  # noqa: PLW2901
+        if part is None or key is None or body is None:
+            return None
+        found.append(holds_arrays(values, part, frame.hop(key.path, key.index, body.at(part)), depth + 1))
+    first = found[0] if found and all(found) else None
+    if first is None or key is None:
+        return None
+    name = values.index.function(key).name
+    return first._replace(because=f"`{name}(...)` returns a list of them: {first.because}", line=node.lineno)
 
 
 def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int) -> Arrays | None:
     reaching = body.reaching(frame.function, name, frame.at)
-    if not reaching or any(d.how != "assign" or d.value is None for d in reaching):
+    if not reaching or any(d.how not in ("assign", "item") or d.value is None for d in reaching):
         return None
     stored = body.stored_items(frame.function, name)
     found: list[Arrays | None] = []
     for definition in reaching:
         assert definition.value is not None
-        if _is_empty(definition.value) and stored:
+        begun = _part(definition.value, definition.index)
+        if begun is not None and _is_empty(begun) and stored:
+            continue
+        if definition.how == "item":
+            made = definition.value if isinstance(definition.value, ast.Call) else None
+            at = frame.hop(frame.path, frame.function, definition.at)
+            found.append(_given_back(values, made, definition.index, at, depth) if made is not None else None)
             continue
         found.append(
             holds_arrays(values, definition.value, frame.hop(frame.path, frame.function, definition.at), depth + 1)
@@ -117,6 +153,15 @@ def _named_list(values: Values, name: str, frame: Frame, body: Body, depth: int)
         found.append(Arrays(because, item.lineno) if because else None)
     others = [attribute for attribute, _ in body.uses(frame.function, name) if attribute in ("extend", "insert")]
     return found[0] if found and all(found) and not others else None
+
+
+def _part(node: ast.expr, index: tuple[int, ...]) -> ast.expr | None:
+    """What an unpacked name is bound to of what is written out: `rows, labels = [], []`."""
+    for position in index:
+        if not isinstance(node, ast.Tuple | ast.List) or position >= len(node.elts):
+            return None
+        node = node.elts[position]
+    return node
 
 
 def _is_empty(node: ast.expr) -> bool:

@@ -34,7 +34,7 @@ _TENSOR_CLASSES = frozenset(
 
 _ANYTHING = frozenset(
     "typing.Any builtins.object typing_extensions.Any typing.SupportsFloat typing.SupportsInt typing.Iterable "
-    "collections.abc.Iterable".split()
+    "typing.Iterator collections.abc.Iterable collections.abc.Iterator".split()
 )
 """Annotations that tell nothing apart: `float()` and `int()` take tensors as well, and loaders are iterables."""
 
@@ -99,7 +99,7 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     if thing is None:
         return PLAIN if annotation in ("int", "float", "bool", "str") else UNKNOWN
     if thing.kind == "external":
-        if thing.dotted in _ANYTHING:
+        if thing.dotted.partition("[")[0] in _ANYTHING:
             return UNKNOWN
         if thing.dotted in _TENSOR_CLASSES:
             return tensor(ANYWHERE, f"`{name}` is annotated `{annotation}` (line {line})")

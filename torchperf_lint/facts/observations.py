@@ -23,7 +23,7 @@ _OBSERVATION = pattern(
 _SHORT = pattern(r"^(?:s|ns|s2|s_|s_prime|s_next|next_s|ob|next_ob|obs2|o|o2)(?:_(?:list|lst|batch))?$")
 """What examples call a state."""
 _GYMS = frozenset({"gym", "gymnasium", "dm_control", "pybullet_envs", "roboschool", "procgen"})
-_REWARDS = pattern(r"^(?:self\.)?(?:next_|new_)?rewards?$")
+_REWARDS = pattern(r"^(?:self\.)?(?:next_|new_)?rewards?(?:_batch)?$")
 _HOPS = 3
 
 
@@ -41,10 +41,10 @@ def holds_observations(values: Values, node: ast.expr, frame: Frame) -> Arrays |
     if not _OBSERVATION.search(name) and not (makes and _SHORT.search(name)):
         return None
     known = values.of(element, frame._replace(at=body.at(element))).kind
-    if known not in (("unknown", "array", "plain", "sequence") if makes or learns else ("unknown",)):
+    if known not in (("unknown", "array", "plain", "sequence") if makes or learns else ("unknown", "array")):
         return None
     told = f"`{ast.unparse(element)}`, by its name"
-    if makes or learns:
+    if makes or learns or known == "array":
         return Arrays(f"{told} an observation of an environment", element.lineno, True, Confidence.LIKELY)
     return Arrays(told, element.lineno, True, Confidence.POSSIBLE)
 

@@ -10,6 +10,8 @@ from torchperf_lint.facts.arguments import keyword, unpacks
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.spread_arguments import written_out
+from torchperf_lint.facts.value import Frame
 
 LOADER_CLASSES = ("torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader", "torch_geometric.data.DataLoader")
 """A project's own subclasses may set anything: they are not judged."""
@@ -29,7 +31,7 @@ class Pinning(NamedTuple):
 
 def pinning_of(project: Project, origins: Sequence[Origin]) -> Pinning:
     """What is known of the loaders made at `origins`: the ones that do not pin."""
-    calls = {origin: loader_call(project, origin) for origin in origins}
+    calls = {origin: told_call(project, origin) for origin in origins}
     unpinned = tuple(o for o, node in calls.items() if node is not None and lacks(node, "pin_memory", PIN_POSITION))
     if not unpinned:
         advice = "" if any(calls.values()) else ", with `pin_memory=True` at the loader"
@@ -53,6 +55,16 @@ def loader_call(project: Project, origin: Origin) -> ast.Call | None:
             if node is not None and last_part(call.callee) not in ("to", "cuda"):
                 return node
     return None
+
+
+def told_call(project: Project, origin: Origin) -> ast.Call | None:
+    """The same with what it spreads written out as far as that is known: to be asked, and not to be edited."""
+    path, line, column = origin
+    node = loader_call(project, origin)
+    record = next((c for c in project.index.outlines[path].calls if (c.line, c.column) == (line, column)), None)
+    if node is None or record is None:
+        return node
+    return written_out(project.values, node, Frame(path, record.function, (line, column)))
 
 
 def lacks(node: ast.Call, name: str, position: int) -> bool:

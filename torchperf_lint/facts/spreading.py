@@ -11,9 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.hot import Hot, comes_last
 from torchperf_lint.facts.index import CallSite, FunctionKey
-from torchperf_lint.model import Confidence
 
 Reasons = Mapping[FunctionKey, Hot]
 Passed = tuple[FunctionKey, Hot, CallSite | None]
@@ -51,7 +50,7 @@ class Spreading:
                 if key in self._waiting or key not in self._passed:
                     self._queue.append((key, reason))
             elif not self.ways.never_hot(key, called):
-                guessed = self._doubted if reason.confidence is Confidence.POSSIBLE else None
+                guessed = self._doubted if comes_last(reason) else None
                 later = self._evaluated if reason.evaluates else guessed
                 (self._queue if later is None else later).append((key, reason))
                 if later is None:

@@ -13,6 +13,7 @@ from torchperf_lint.facts.datasets import batches_on_device, data_of, held, item
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.patterns import pattern
 
 _TRAINS = pattern(r"(?:^|[^a-z])(?:train|trn)(?:ing|er)?(?:[^a-z]|$)", re.IGNORECASE)
@@ -21,8 +22,8 @@ _OTHERWISE = pattern(r"(?:^|[^a-z])(?:val|valid|validation|test|eval|dev)(?:[^a-
 
 def work_of_training_loader(project: Project, site: Site) -> str | None:
     """What each item costs that a loader for training loads from files, in words; None where that is not known."""
-    data = data_of(site.call)
-    if data is None or not project.uses_accelerator or not is_true(site.keyword("shuffle")):
+    data, told = data_of(site.call), written_out(project.values, site.call, site.frame)
+    if data is None or not project.uses_accelerator or not is_true(keyword(told, "shuffle")):
         return None
     where = site.file.outline.functions[site.function].qualname
     named = ast.unparse(data)
@@ -31,7 +32,7 @@ def work_of_training_loader(project: Project, site: Site) -> str | None:
     uses = project.loaders.uses((site.file.path, *site.start))
     if uses and all(use.hot.kind != "step" for use in uses):
         return None
-    if _is_demo(site) or keyword(site.call, "collate_fn") is not None:
+    if _is_demo(site) or keyword(told, "collate_fn") is not None:
         return None  # A look at one batch; batches of texts are small, and what else is collated nobody knows.
     if held(project.values, site.call, site.frame) or batches_on_device(project.values, site.call, site.frame):
         return None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.doubles_uploaded import DoublesUploaded, doubles_uploaded
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.widened import Widened, widened
 from torchperf_lint.facts.widened_integers import WidenedIntegers, widened_integers
-from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -25,7 +27,8 @@ class CastBeforeTransfer(SourceRule):
     by 255, or by what makes them (`np.uint8`, a decoder of images). Also `x.to(device, torch.float32) / 255` without
     `non_blocking=True`, where torch converts on the host first. Also `labels.long().cuda()`, where a data set of the
     project makes narrow integers of that name (`np.array(label).astype("int32")`). Info where no training step waits
-    for it.
+    for it. And, as info, what numpy has made in float64, its default, and is copied so, to be converted on the device:
+    `torch.from_numpy(np.zeros(shape)).to(device).float()`.
 
     ## Why it is slow
     A float takes four bytes, a double or a long eight: that much more is copied and sent across the bus, and the host
@@ -87,7 +90,7 @@ class CastBeforeTransfer(SourceRule):
     """
 
     code, name, since = "TPL205", "cast-before-transfer", "0.1.0"
-    triggers = ("255", "uint8", ".long()")
+    triggers = ("255", "uint8", ".long()", "numpy")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -99,6 +102,10 @@ class CastBeforeTransfer(SourceRule):
             found = widened(file, site)
             if found is not None:
                 yield self._found(file, site, found)
+                continue
+            doubles = doubles_uploaded(file, site)
+            if doubles is not None:
+                yield self._of_doubles(file, site, doubles)
                 continue
             integers = widened_integers(file, site)
             if integers is not None and not site.hot.optional:
@@ -116,6 +123,21 @@ class CastBeforeTransfer(SourceRule):
             hot=site.hot,
             confidence=max(found.confidence, site.hot.confidence, key=lambda c: c.rank),
             severity=Severity.INFO if site.hot.kind != "step" or site.hot.optional else None,
+        )
+
+    def _of_doubles(self, file: SourceFile, site: Site, found: DoublesUploaded) -> Finding:
+        assert site.hot is not None
+        cast = found.cast.func.attr if isinstance(found.cast.func, ast.Attribute) else ""
+        made = [] if found.taken.lineno == site.record.line else [found.taken]
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies doubles, which `{cast}` halves on the device, {site.hot.when}",
+            instead="convert before the copy: `torch.from_numpy(array.astype(np.float32)).to(device)`",
+            value=Value("array", because=f"`{file.brief(found.made)}` makes it in float64, numpy's default"),
+            hot=site.hot,
+            severity=Severity.INFO,
+            confidence=Confidence.POSSIBLE if site.hot.optional else Confidence.LIKELY,
+            related=[file.related(file.path, *file.start(node), "makes the tensor") for node in made],
         )
 
     def _of_integers(self, file: SourceFile, site: Site, found: WidenedIntegers) -> Finding:

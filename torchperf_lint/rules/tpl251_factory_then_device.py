@@ -11,7 +11,8 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
-from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function
+from torchperf_lint.facts.made_anew import made_anew
+from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
 from torchperf_lint.facts.moves import made_each_turn
 from torchperf_lint.facts.onto_device import onto_device
 from torchperf_lint.facts.project import Project
@@ -101,12 +102,13 @@ class FactoryThenDevice(SourceRule):
     """
 
     code, name, since = "TPL251", "factory-then-device", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in (*MOVERS, *COPIERS)), *TABLES)
+    triggers = ("_to(", ".to(", ".cuda(", ".type_as(", ".type(", *(f"{name}(" for name in (*MOVERS, *COPIERS)), *TABLES)
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each tensor that is made on the host and moved on a hot line."""
-        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS, *COPIERS):
+        named = movers_called(file.outline.calls)
+        for site in file.hot_calls("to", "cuda", "type_as", "type", *MOVERS, *COPIERS, *named):
             if site.hot is None or site.hot.kind == "data":
                 continue
             fresh = _fresh(project, site)
@@ -118,7 +120,7 @@ class FactoryThenDevice(SourceRule):
                 instead=_instead(fresh),
                 value=fresh.value,
                 hot=site.hot,
-                related=_made_elsewhere(file, site, fresh),
+                related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
 
@@ -148,7 +150,7 @@ class FactoryThenDevice(SourceRule):
 
 def _is_method(site: Site) -> bool:
     """`x.to(device)`; else `to_device(x, device)`."""
-    return last_part(site.record.callee) not in (*MOVERS, *COPIERS)
+    return last_part(site.record.callee) in ("to", "cuda", "type_as", "type")
 
 
 def _fresh(project: Project, site: Site) -> Fresh | None:

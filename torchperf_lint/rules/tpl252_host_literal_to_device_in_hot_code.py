@@ -15,6 +15,7 @@ from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
 from torchperf_lint.facts.host_data import COUNTED, NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
 from torchperf_lint.facts.normalised import normalised
@@ -22,7 +23,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.facts.written_from_host import written_from_host
-from torchperf_lint.model import Confidence, Finding, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _WHAT = {
@@ -183,6 +184,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
             root_cause=f"{self.code} on line {site.record.line} of function {site.function}",
+            related=[*made_anew(site), *_made_before(file, site, upload)],
             fix=filled.on_the_device(site, upload.made) if upload.scalar else None,
         )
 
@@ -196,6 +198,16 @@ _CALLS = (
     *("tensor", "as_tensor", "asarray", "new_tensor", "new", "to", "cuda", "type_as"),
     *sorted(api.LEGACY_TYPES),
 )
+
+
+def _made_before(file: SourceFile, site: Site, upload: Upload) -> list[Related]:
+    """Where the tensor is made of the numbers, when that is not where it is moved."""
+    path, line = upload.path or file.path, upload.made.lineno
+    if path == file.path and site.call.lineno <= line <= (site.call.end_lineno or line):
+        return []
+    body = file.project.body(path)
+    assert body is not None
+    return [file.related(path, *body.at(upload.made), f"`{upload.factory}` makes it of the numbers")]
 
 
 def _copied(site: Site, upload: Upload) -> str:

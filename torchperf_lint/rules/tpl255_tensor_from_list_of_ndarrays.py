@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts import importing
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.each_update import each_update
 from torchperf_lint.facts.edits import Editor, fix_of
 from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.ndarrays import holds_arrays
+from torchperf_lint.facts.ndarrays import Arrays, holds_arrays
 from torchperf_lint.facts.observations import holds_observations
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.scalars import holds_device_scalars
@@ -26,7 +28,8 @@ class TensorFromListOfNdarrays(SourceRule):
 
     ## What it does
     Flags `torch.tensor([...])`, `torch.as_tensor([...])` and the legacy `torch.FloatTensor([...])` of a list whose
-    elements are known to be numpy arrays, in code that runs for every sample, batch or step. Also of a list of tensors
+    elements are known to be numpy arrays, in code that runs for every sample, batch or step, or, as info, for every
+    update of an agent from what it has gathered. Also of a list of tensors
     that are on the device, one number each: each is read by itself, and the host waits for it.
 
     Lists of what is called `state` or `obs` are arrays in code of reinforcement learning: gathered from a replay
@@ -113,22 +116,38 @@ class TensorFromListOfNdarrays(SourceRule):
                 if site.hot.kind != "data" and not is_fallback(site):
                     yield self._read_one_by_one(file, site, data, scalar)
                 continue
-            held = holds_arrays(project.values, data, site.frame)
-            if held is None:
-                held = holds_observations(project.values, data, site.frame)
+            held = _held(file, site, data)
             if held is None:
                 continue
-            at = f" (line {held.line})" if held.line != site.record.line else ""
-            yield self.found(
-                site,
-                message=f"`{file.brief(site.call)}` reads a list of arrays number by number {site.hot.when}",
-                instead=f"make one array of them first: `torch.from_numpy(np.stack({file.brief(data)}))`",
-                value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
-                hot=site.hot,
-                confidence=Confidence.POSSIBLE if site.hot.optional else held.confidence,
-                severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
-                fix=None if held.by_name else _as_one_array(site, data),
-            )
+            yield self._of_arrays(file, site, data, held)
+        for site in self._each_update(file):
+            data = _data(file, site)
+            held = _held(file, site, data) if data is not None else None
+            if data is not None and held is not None:
+                yield self._of_arrays(file, site, data, held)
+
+    def _each_update(self, file: SourceFile) -> Iterator[Site]:
+        """The calls that an agent makes once for each update, of all that it has gathered."""
+        if not file.mentions(("reward", "gym")):
+            return
+        named = [call for call in file.outline.calls if last_part(call.callee) in _FUNCTIONS]
+        yield from (site for site in file.calls_among(named) if each_update(site) is not None)
+
+    def _of_arrays(self, file: SourceFile, site: Site, data: ast.expr, held: Arrays) -> Finding:
+        hot = site.hot
+        at = f" (line {held.line})" if held.line != site.record.line else ""
+        mild = hot is None or hot.kind == "eval" or hot.optional
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` reads a list of arrays number by number "
+            f"{hot.when if hot is not None else 'in each update'}",
+            instead=f"make one array of them first: `torch.from_numpy(np.stack({file.brief(data)}))`",
+            value=Value("array", because=f"the list holds numpy arrays: {held.because}{at}"),
+            hot=hot,
+            confidence=Confidence.POSSIBLE if hot is not None and hot.optional else held.confidence,
+            severity=Severity.INFO if mild else None,
+            fix=None if held.by_name else _as_one_array(site, data),
+        )
 
     def _read_one_by_one(self, file: SourceFile, site: Site, data: ast.expr, scalar: Value) -> Finding:
         assert site.hot is not None
@@ -140,6 +159,13 @@ class TensorFromListOfNdarrays(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" or site.hot.optional else None,
         )
+
+
+def _held(file: SourceFile, site: Site, data: ast.expr) -> Arrays | None:
+    """Why a list holds arrays: by what fills it, or as observations by their name."""
+    values = file.project.values
+    held = holds_arrays(values, data, site.frame)
+    return held if held is not None else holds_observations(values, data, site.frame)
 
 
 def _joined(file: SourceFile, data: ast.expr) -> str:

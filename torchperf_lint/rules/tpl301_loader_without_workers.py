@@ -12,6 +12,7 @@ from torchperf_lint.facts.loaders import LoaderUse
 from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -99,7 +100,7 @@ class LoaderWithoutWorkers(SourceRule):
         if not project.uses_accelerator:
             return
         for site in file.calls_of(*LOADER_CLASSES):
-            if not lacks(site.call, "num_workers", WORKERS_POSITION):
+            if not lacks(written_out(project.values, site.call, site.frame), "num_workers", WORKERS_POSITION):
                 continue
             uses = project.loaders.uses((file.path, *site.start))
             if uses:

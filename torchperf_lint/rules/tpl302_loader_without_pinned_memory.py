@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import NO_DEVICE, by_events, copies, silent
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.copy_fixes import pinned
-from torchperf_lint.facts.datasets import held
+from torchperf_lint.facts.datasets import batches_on_device, held
+from torchperf_lint.facts.literals import is_false
+from torchperf_lint.facts.own_loaders import never_pinned
 from torchperf_lint.facts.pinning import LOADER_CLASSES, PIN_POSITION, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.spread_arguments import dicts_spread, written_out
 from torchperf_lint.facts.unfollowed_loaders import work_of_training_loader
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -24,8 +28,9 @@ class LoaderWithoutPinnedMemory(SourceRule):
     Flags `DataLoader(...)` with `num_workers` but without `pin_memory`, where a hot line moves its batches to the
     device with `non_blocking=True`. Where the copy is blocking as well, TPL201 reports both at the copy. Where the
     copy cannot be found (a function returns the loader, a dict holds it), a loader that shuffles what it loads from
-    files is reported as info. Of a data set that holds its items in memory, workers and pinning are disputable:
-    `possible` only, and not shown by default.
+    files is reported as info; so is a class of the project below DataLoader that passes `num_workers` on and never
+    `pin_memory`, and a loader that is told not to pin where steps copy batches with `non_blocking=True`. Of a data set
+    that holds its items in memory, workers and pinning are disputable: `possible` only, and not shown by default.
 
     ## Why it is slow
     The driver copies pageable memory into a pinned buffer of its own first, and `non_blocking=True` cannot make that
@@ -88,7 +93,8 @@ class LoaderWithoutPinnedMemory(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each unpinned loader whose batches are copied asynchronously."""
         for site in file.calls_of(*LOADER_CLASSES):
-            if not lacks(site.call, "pin_memory", PIN_POSITION) or lacks(site.call, "num_workers", WORKERS_POSITION):
+            told = written_out(project.values, site.call, site.frame)
+            if not lacks(told, "pin_memory", PIN_POSITION) or lacks(told, "num_workers", WORKERS_POSITION):
                 continue
             copies = project.loaders.copies((file.path, *site.start))
             if not copies:
@@ -107,17 +113,56 @@ class LoaderWithoutPinnedMemory(SourceRule):
                 fix=pinned(site),
                 related=[file.related(c.path, c.line, c.column, "moves its batches to the device") for c in copies[:5]],
             )
+        for site in never_pinned(file) if project.uses_accelerator else ():
+            yield self._own(file, site)
+
+    def _own(self, file: SourceFile, site: Site) -> Finding:
+        own = file.project.index.class_of(file.path, site.function)
+        assert own is not None
+        name = file.project.index.record(own).name
+        written = dicts_spread(file.project.values, site.call, site.frame)
+        return self.found(
+            site,
+            message=f"loaders of class `{name}` never pin their batches, whoever makes one, so no copy of them to the "
+            "device can overlap with the step",
+            instead="pass `pin_memory=True` on, or let the constructor take it; and `non_blocking=True` where batches "
+            "are copied",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            related=[file.related(file.path, *file.start(at), "what it passes on") for at in written],
+        )
 
     def _unfollowed(self, project: Project, site: Site) -> Iterator[Finding]:
         """Where the batches go cannot be seen from here; what the loader is made of can."""
         work = work_of_training_loader(project, site)
         if work is None:
+            yield from self._pinned_in_vain(project, site)
             return
         yield self.found(
             site,
             message=f"workers hand over pageable batches ({work}), so no copy of them to the device can overlap with "
             "the step",
             instead="pass `pin_memory=True` to the loader, and `non_blocking=True` where its batches are copied",
+            severity=Severity.INFO,
+            confidence=Confidence.LIKELY,
+            fix=pinned(site),
+        )
+
+    def _pinned_in_vain(self, project: Project, site: Site) -> Iterator[Finding]:
+        """Where a loader is told not to pin, and the project's steps copy batches as if it did."""
+        origin = (site.file.path, *site.start)
+        told = is_false(keyword(written_out(project.values, site.call, site.frame), "pin_memory"))
+        steps = [use for use in project.loaders.uses(origin) if use.hot.kind == "step"] if told else []
+        copies = [copy for copy in project.loaders.asynchronous() if copy.hot.kind == "step"] if steps else []
+        if not copies or batches_on_device(project.values, site.call, site.frame):
+            return
+        first = copies[0]
+        yield self.found(
+            site,
+            message=f"this loader is told not to pin its batches, and steps copy batches with `non_blocking=True` "
+            f"({first.path}:{first.line}), which pageable memory cannot keep",
+            instead="pass `pin_memory=True` to the loader",
+            hot=steps[0].hot,
             severity=Severity.INFO,
             confidence=Confidence.LIKELY,
             fix=pinned(site),

@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from torchperf_lint.confirming import silent, until_first_batches
 from torchperf_lint.evidence import OFTEN_ENOUGH, Evidence
-from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, loader_call
+from torchperf_lint.facts.arguments import unpacks
+from torchperf_lint.facts.pinning import WORKERS_POSITION, lacks, told_call
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.rebuilt import Rebuilt, rebuilt_loaders
+from torchperf_lint.facts.rebuilt_at_end import RebuiltAtEnd, rebuilt_at_end
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spread_arguments import written_out
 from torchperf_lint.model import Confidence, Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -22,7 +25,8 @@ class LoaderRebuiltInLoop(SourceRule):
     Flags `DataLoader(...)`, or a call of a function that returns a new one, in a loop over epochs or steps that takes
     its batches, where nothing that goes into the loader is set or changed by the loop. A loader that is known to have
     no workers costs next to nothing to make: between epochs that is `possible` only, and not shown by default.
-    Loaders that only evaluation reads make it info.
+    Loaders that only evaluation reads make it info. And a loader that a generator makes again where the pass over the
+    old one has ended, in `except StopIteration:`: info.
 
     ## Why it is slow
     Each new loader starts its worker processes again, each of which gets its own copy of the data set and opens its
@@ -97,6 +101,8 @@ class LoaderRebuiltInLoop(SourceRule):
         """Yield a finding for each loader that a loop makes anew for nothing."""
         for rebuilt in rebuilt_loaders(file):
             yield self._finding(file, project, rebuilt)
+        for rebuilt_there in rebuilt_at_end(file) if project.uses_accelerator else ():
+            yield self._at_end(file, project, rebuilt_there)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By how many loaders were made at the place, or where the function it calls makes them."""
@@ -112,8 +118,23 @@ class LoaderRebuiltInLoop(SourceRule):
             return Verdict(Outcome.REFUTED, f"{len(read)} made and read for {passes} passes")
         return Verdict(Outcome.UNOBSERVABLE, f"{len(read)} made and read, too few to judge")
 
+    def _at_end(self, file: SourceFile, project: Project, rebuilt: RebuiltAtEnd) -> Finding:
+        site = rebuilt.site
+        told = written_out(project.values, site.call, site.frame)
+        alone = not unpacks(told) and lacks(told, "num_workers", WORKERS_POSITION)
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` makes the same loader again each time a pass over it has ended "
+            f"(line {rebuilt.taken}){'' if alone else ', and its workers start anew'}",
+            instead="iterate the same loader again: `batches = iter(loader)`"
+            + ("" if alone else ", and give it `persistent_workers=True`")
+            + "; with `shuffle=True` each pass has an order of its own all the same",
+            severity=Severity.INFO,
+            confidence=Confidence.POSSIBLE if alone or unpacks(told) else Confidence.LIKELY,
+        )
+
     def _finding(self, file: SourceFile, project: Project, rebuilt: Rebuilt) -> Finding:
-        calls = [call for call in (loader_call(project, o) for o in rebuilt.value.origins) if call is not None]
+        calls = [call for call in (told_call(project, o) for o in rebuilt.value.origins) if call is not None]
         alone = bool(calls) and all(lacks(call, "num_workers", WORKERS_POSITION) for call in calls)
         cheap = alone and not rebuilt.per_step
         use, loop = rebuilt.use, rebuilt.loop

@@ -1,0 +1,54 @@
+"""Devices whose default is the host and that others give: `def __init__(self, columns, device="cpu")`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import Parameter
+from torchperf_lint.facts.value import ANYWHERE, HOST, Value
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_MAX_CALLERS = 16
+_HOPS = 6
+
+
+def may_be_given(values: Values, key: FunctionKey, name: str, hops: int = _HOPS) -> bool:
+    """Whether a parameter is one of what the project itself never calls, or is handed on from where it may be given.
+
+    `Linear(columns, device=device)` in a constructor that takes a device itself; or computed, as `get_device()` is.
+    """
+    sites = values.hotness.callers.get(key, ())
+    if not sites:
+        return True
+    return hops > 0 and any(_gives(values, site, key, name, hops - 1) for site in sites[:_MAX_CALLERS])
+
+
+def as_given(values: Values, passed: Value, key: FunctionKey, parameter: Parameter) -> Value:
+    """What callers pass for a parameter: where a device is only the host by its default, it may be any."""
+    on_host = passed.kind == "torch_device" and passed.device == HOST and parameter.default
+    return passed.moved(ANYWHERE) if on_host and may_be_given(values, key, parameter.name) else passed
+
+
+def _gives(values: Values, site: CallSite, key: FunctionKey, name: str, hops: int) -> bool:
+    node, body = call_at(values, site), values.body(site.path)
+    argument = argument_for(node, values.index.function(key), name) if node is not None else None
+    if not isinstance(argument, ast.Name) or body is None:
+        return _computes(argument)
+    caller = FunctionKey(site.path, site.call.function)
+    bound = body.reaching(caller.index, argument.id, (site.call.line, site.call.column))
+    if not bound:
+        parameters = values.index.function(caller).parameters
+        return any(p.name == argument.id for p in parameters) and may_be_given(values, caller, argument.id, hops)
+    return any(d.how == "assign" and _computes(d.value) for d in bound)
+
+
+def _computes(node: ast.expr | None) -> bool:
+    """Whether a device is not written down as the host: `"cuda" if torch.cuda.is_available() else "cpu"`."""
+    if isinstance(node, ast.Call) and len(node.args) == 1:
+        node = node.args[0]
+    return isinstance(node, ast.Call | ast.Attribute | ast.IfExp)
