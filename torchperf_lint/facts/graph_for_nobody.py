@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from torchperf_lint.facts.agents import EACH_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.evaluated_with_grad import model_switches_off
 from torchperf_lint.facts.host_scripts import stays_on_host
@@ -24,6 +23,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loop import EVERY_INPUT
 from torchperf_lint.facts.networks import is_plain, keeps, runs_a_network
 from torchperf_lint.facts.off_by_name import may_be_off_by_name
+from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.trainable import may_freeze
 from torchperf_lint.facts.ways_of_values import Ways
