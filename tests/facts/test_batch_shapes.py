@@ -549,7 +549,8 @@ class OurLoader(DataLoader):
     "with unpacked options": training(
         "for x, y in train_loader:",
         ASYNC,
-        "options = dict(num_workers=4)\ntrain_loader = DataLoader(Photos(paths), **options)",
+        "options = dict(num_workers=4)\noptions.update(other_loader)\n"
+        "train_loader = DataLoader(Photos(paths), **options)",
     ),
     "by a partial": training(
         "for x, y in train_loader:",

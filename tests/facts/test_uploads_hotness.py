@@ -84,6 +84,7 @@ def play(model, env, n):
         ("@torch.no_grad()", "env.step(chosen(model, x))", True),
         ("", "env.step(chosen(model, x))", False),
         ("@torch.no_grad()", "chosen(model, x)", False),
+        ("@torch.no_grad()", "env.step(chosen(model, x)), env.render()", False),
     ],
 )
 def test_a_loop_that_plays_what_is_chosen_without_gradients(decorated, step, expected):

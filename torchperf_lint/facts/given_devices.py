@@ -21,11 +21,19 @@ def may_be_given(values: Values, key: FunctionKey, name: str, hops: int = _HOPS)
     """Whether a parameter is one of what the project itself never calls, or is handed on from where it may be given.
 
     `Linear(columns, device=device)` in a constructor that takes a device itself; or computed, as `get_device()` is.
+    Only of modules, which are what is moved: where environments and samplers run, their own callers know.
     """
     sites = values.hotness.callers.get(key, ())
     if not sites:
         return True
-    return hops > 0 and any(_gives(values, site, key, name, hops - 1) for site in sites[:_MAX_CALLERS])
+    if not hops or not _is_of_a_module(values, key):
+        return False
+    return any(_gives(values, site, key, name, hops - 1) for site in sites[:_MAX_CALLERS])
+
+
+def _is_of_a_module(values: Values, key: FunctionKey) -> bool:
+    own = values.index.class_of(key.path, key.index)
+    return own is not None and values.types.is_module_class(own)
 
 
 def as_given(values: Values, passed: Value, key: FunctionKey, parameter: Parameter) -> Value:

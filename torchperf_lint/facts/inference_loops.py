@@ -164,9 +164,16 @@ class InferenceLoops:
         return None
 
     def _plays(self, path: str, index: int) -> bool:
-        """Whether each turn steps an environment, with what a function chooses that runs without gradients."""
-        calls = self.calls.directly_in(path, index)
+        """Whether each turn steps an environment, with what a function chooses that runs without gradients.
+
+        Not to judge an agent, or to show it to people: that is done once in a while.
+        """
+        outline, calls = self.index.outlines[path], self.calls.directly_in(path, index)
         if not any(ENV_STEP.search(call.callee) for call in calls):
+            return False
+        if _JUDGES.search(outline.functions[outline.regions[index].function].name):
+            return False
+        if any(last_part(call.callee) == "render" for call in calls):
             return False
         targets = (t for call in calls for t in self.types.targets(path, call.function, call.callee))
         return any(self.without_grad.function(target) for target in targets)
