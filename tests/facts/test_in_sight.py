@@ -34,10 +34,12 @@ FAR = {
             def __init__(self):
                 self.estimator = Estimator()
 
+            def found(self, x):
+                return self.estimator.score(x)
+
             def train(self, loader):
                 for x in loader:
-                    found = self.estimator.score(x)
-                    self.loss(found).backward()
+                    self.loss(self.found(x)).backward()
                     self.optimizer.step()
     """,
 }

@@ -8,8 +8,11 @@ from snippets import hot_at
 from torchperf_lint.model import Confidence
 
 TRAINS = """
+    def largest(x):
+        return x.max().item()  # <-
+
     def normalized(x):
-        return x / x.max().item()  # <-
+        return x / largest(x)
 
     def train(model, loader, optimizer):
         for x in loader:
@@ -19,7 +22,7 @@ TRAINS = """
 """
 COLD = """
     def plot_{0}(x):
-        show(normalized(x))
+        show(largest(x))
 """
 
 
@@ -31,15 +34,22 @@ def test_half_of_the_calls_have_to_be_hot(others, doubted):
 
 
 def test_calls_of_tests_do_not_count():
-    tests = "from a import normalized\n\n" + "".join(f"def test_{n}():\n    normalized(n)\n\n" for n in range(5))
+    tests = "from a import largest\n\n" + "".join(f"def test_{n}():\n    largest(n)\n\n" for n in range(5))
     hot = hot_at({"tests/test_a.py": tests, "a.py": TRAINS})
+    assert hot is not None
+    assert hot.confidence is not Confidence.POSSIBLE
+
+
+def test_what_the_loop_itself_calls_is_hot_whoever_else_calls_it():
+    calls = "".join(COLD.format(number).replace("largest", "normalized") for number in range(4))
+    hot = hot_at(TRAINS.replace("  # <-", "").replace("x / largest(x)", "x / largest(x)  # <-") + calls)
     assert hot is not None
     assert hot.confidence is not Confidence.POSSIBLE
 
 
 def test_a_loop_in_the_function_itself_needs_no_callers():
     calls = "".join(COLD.format(number) for number in range(4))
-    loop = TRAINS.replace("return x / x.max().item()  # <-", "return x")
+    loop = TRAINS.replace("return x.max().item()  # <-", "return x")
     inside = loop.replace("optimizer.step()", "optimizer.step()\n            print(loss.item())  # <-")
     hot = hot_at(inside + calls)
     assert hot is not None

@@ -122,7 +122,7 @@ class Hotness:
             found = min(others, key=lambda hot: hot.depth, default=found)
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
-        if loop is None and found.depth and self.seldom.is_seldom(FunctionKey(path, function)):
+        if loop is None and found.depth > 1 and self.seldom.is_seldom(FunctionKey(path, function)):
             found = replace(found, confidence=Confidence.POSSIBLE)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found

@@ -20,9 +20,10 @@ def steps_in_sight(place: Place, hot: Hot) -> bool:
     """Whether a step, a forward pass or an evaluation that stands in sight of a place makes its code hot."""
     if hot.when.startswith(_GUESSED):
         return False
-    path, index = place.file.path, place.file.project.index
-    helps = hot.depth <= 1 and index.class_of(path, place.function) is None  # a function that the loop itself calls
-    return hot.path == path or helps or _of_one_family(index, path, place.function, hot)
+    path = place.file.path
+    if hot.path == path or hot.depth <= 1:
+        return True
+    return _of_one_family(place.file.project.index, path, place.function, hot)
 
 
 def _of_one_family(index: Index, path: str, function: int, hot: Hot) -> bool:
