@@ -83,6 +83,7 @@ def test_the_same_numbers_are_read_once(code, whole):
         "for name in names:\n    out.append(torch.rand(4, device='cuda').cpu())",
         "for name in names:\n    out.append(x.bernoulli().cpu())",
         "for name in names:\n    if name == 'last':\n        out.append(x.item())\n        break",
+        "for i, name in enumerate(names):\n    if i == k:\n        out.append(x.sum().item())",
         "for part in [x, y]:\n    out.append(part.item())",
         "for part in x.split(4):\n    out.append(part.cpu())",
         "for i in names:\n    out.append(x[i].item())",

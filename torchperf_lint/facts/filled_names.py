@@ -17,7 +17,7 @@ def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
 
     A loop keeps its names from turn to turn, unless it sets them back itself; a function's call does not.
     """
-    if _is_looked_up_after(node, body):
+    if _is_looked_up_after(node, body) or _fills_a_table(node, body):
         return True
     missing = _missing_names(node.test) & {name for statement in node.body for name in _filled_by(statement)}
     if not missing:
@@ -47,6 +47,25 @@ def _is_looked_up_after(node: ast.If, body: Sequence[ast.stmt]) -> bool:
         and n.slice.id == key.id
         for n in behind
     )
+
+
+def _fills_a_table(node: ast.If, body: Sequence[ast.stmt]) -> bool:
+    """`found = table.get(key)`, `if found is None: ...; table[key] = found`: what is made is kept for the next call."""
+    missing = _missing_names(node.test)
+    if not missing:
+        return False
+    before = [s for s in body if s.lineno < node.lineno and isinstance(s, ast.Assign) and len(s.targets) == 1]
+    looked_up = (s.value for s in before if chain(s.targets[0]) in missing and isinstance(s.value, ast.Call))
+    tables = {chain(call.func.value) for call in looked_up if isinstance(call.func, ast.Attribute) and _gets(call.func)}
+    tables -= {chain(s.targets[0]) for s in before}  # a table of this call's own
+    nodes = (n for statement in node.body for n in nodes_of(statement))
+    return any(
+        isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and chain(n.value) in tables for n in nodes
+    )
+
+
+def _gets(method: ast.Attribute) -> bool:
+    return method.attr == "get"
 
 
 def _of_self(value: ast.expr) -> bool:

@@ -97,7 +97,7 @@ def _handful(loop: Loop) -> bool:
 
 
 def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
-    """Whether only the turn gets there in which the loop's variable is what a test names: `if key == "logits":`."""
+    """Whether only the turn gets there in which the loop's variable is what a test names: `if i == dim:`."""
     variables = names_of(loop.target)
     node: ast.AST = place.expression
     for parent in file.enclosing(place.function).around(place.expression):
@@ -105,7 +105,9 @@ def _in_one_turn(file: SourceFile, place: Place, loop: Loop) -> bool:
             return False
         test = parent.test if isinstance(parent, ast.If) and node in parent.body else None
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and chain(test.left) in variables:
-            return isinstance(test.comparators[0], ast.Constant)
+            counted = _counts(loop) and chain(test.left) == _counter(loop)  # no two turns have one number
+            same = not names_of(test.comparators[0]) & variables
+            return isinstance(test.comparators[0], ast.Constant) or (counted and same)
         node = parent
     return False
 

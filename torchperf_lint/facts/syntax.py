@@ -194,8 +194,19 @@ def byte_lines(text: str) -> list[bytes]:
 
 
 def side_by_side(targets: ast.Tuple | ast.List, value: ast.expr) -> list[ast.expr] | None:
-    """What each target of `a, b = x, y` gets; None where one value is taken apart."""
-    if not isinstance(value, ast.Tuple | ast.List) or len(value.elts) != len(targets.elts):
+    """What each target of `a, b = x, y` or `a, b, c = x, *pair` gets; None where one value is taken apart."""
+    if not isinstance(value, ast.Tuple | ast.List) or any(isinstance(part, ast.Starred) for part in targets.elts):
         return None
-    starred = any(isinstance(part, ast.Starred) for part in (*targets.elts, *value.elts))
-    return None if starred else value.elts
+    starred = [place for place, part in enumerate(value.elts) if isinstance(part, ast.Starred)]
+    if not starred:
+        return value.elts if len(value.elts) == len(targets.elts) else None
+    spread, missing = value.elts[starred[0]], len(targets.elts) - len(value.elts) + 1
+    if len(starred) > 1 or missing < 0 or not isinstance(spread, ast.Starred):
+        return None
+    return [*value.elts[: starred[0]], *_elements(spread.value, missing), *value.elts[starred[0] + 1 :]]
+
+
+def _elements(whole: ast.expr, count: int) -> list[ast.expr]:
+    """`pair[0]`, `pair[1]` of `*pair`, where that stands."""
+    found = [ast.Subscript(value=whole, slice=ast.Constant(place), ctx=ast.Load()) for place in range(count)]
+    return [ast.fix_missing_locations(ast.copy_location(one, whole)) for one in found]
