@@ -41,7 +41,7 @@ from torchperf_lint.model import Confidence
 MAX_CALL_DEPTH = 8
 """How far hotness follows calls; a longer chain of callers convinces nobody."""
 MANY_CALLS = 6
-"""From so many calls on a loop is too far away to be why a line runs (judged: none right, 4 wrong, 2 doubtful)."""
+"""From so many calls on a loop is too far away to be why a line runs: readers agreed with no such reason."""
 
 _RARE = frozenset(
     {"cadence", "debug", "memory", "elsewhere", "lambda", DEFAULT, "once", "except", "raise", "profile", "class"}

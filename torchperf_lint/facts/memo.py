@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.filled_names import missing_names
 from torchperf_lint.facts.guards import Guard
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.once import COUNTS, attribute_asked
@@ -65,6 +66,52 @@ def makes_what_it_keeps(made: Sequence[ast.stmt], taken: Sequence[ast.stmt], tes
         return False
     found = {chain(s.value) for s in taken if isinstance(s, ast.Assign | ast.Return) and s.value is not None}
     return bool(found & kept) and not _kept(taken) & kept
+
+
+def fills_a_table(node: ast.If, body: Sequence[ast.stmt]) -> bool:
+    """Whether a branch of a function's body makes what its test misses in a table, which keeps it for other calls."""
+    return _is_looked_up_after(node, body) or _is_put_back(node, body)
+
+
+def _is_looked_up_after(node: ast.If, body: Sequence[ast.stmt]) -> bool:
+    """Whether what a test misses in a table of the object is taken from there behind: so the branch puts it there.
+
+    `cache = self.compiled; if key not in cache: self.compile(x, key, cache)`, and then `cache[key]`.
+    """
+    test = node.test
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.NotIn) or len(test.ops) > 1:
+        return False
+    key, table = test.left, chain(test.comparators[0])
+    nodes = [n for statement in body for n in nodes_of(statement)]
+    held = any(isinstance(n, ast.Assign) and chain(n.targets[0]) == table and _of_self(n.value) for n in nodes)
+    if not isinstance(key, ast.Name) or not (held or table.startswith("self.")):
+        return False
+    behind = (n for n in nodes if isinstance(n, ast.Subscript) and n.lineno > (node.end_lineno or 0))
+    return any(
+        isinstance(n.ctx, ast.Load)
+        and chain(n.value) == table
+        and isinstance(n.slice, ast.Name)
+        and n.slice.id == key.id
+        for n in behind
+    )
+
+
+def _is_put_back(node: ast.If, body: Sequence[ast.stmt]) -> bool:
+    """`found = table.get(key)`, `if found is None: ...; table[key] = found`: what is made is kept for the next call."""
+    missing = missing_names(node.test)
+    if not missing:
+        return False
+    before = [s for s in body if s.lineno < node.lineno and isinstance(s, ast.Assign) and len(s.targets) == 1]
+    looked_up = (
+        chain(s.value.func) for s in before if chain(s.targets[0]) in missing and isinstance(s.value, ast.Call)
+    )
+    tables = {callee.removesuffix(".get") for callee in looked_up if callee.endswith(".get")}
+    tables -= {chain(s.targets[0]) for s in before}  # a table of this call's own
+    return any(f"{table}[]" in _kept(node.body) for table in tables)
+
+
+def _of_self(value: ast.expr) -> bool:
+    return isinstance(value, ast.Attribute | ast.Subscript) and chain(value).startswith("self.")
 
 
 def _stays(statement: ast.If, rest: Sequence[ast.stmt]) -> bool:

@@ -20,7 +20,7 @@ from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.flags import Flags
 from torchperf_lint.facts.imported import bind_imports
-from torchperf_lint.facts.memo import kept_after, makes_what_it_keeps
+from torchperf_lint.facts.memo import fills_a_table, kept_after, makes_what_it_keeps
 from torchperf_lint.facts.mentions import MAKING, bound_functions, defaults_of, listens, parts_made
 from torchperf_lint.facts.modes import evaluation_follows, in_evaluation
 from torchperf_lint.facts.notes import Context, Notes
@@ -288,7 +288,7 @@ class _Outliner:
         body = self.bodies.get(context.function)
         if set_up_once(node):
             return body is None or not drops(body, node.test)
-        return body is not None and fills_a_name(node, body)
+        return body is not None and (fills_a_name(node, body) or fills_a_table(node, body))
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)
