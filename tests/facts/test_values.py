@@ -178,6 +178,7 @@ EXPRESSIONS = [
     ("gpu_tensor @ gpu_tensor", "tensor", DEVICE),
     ("gpu_tensor > 0", "tensor", DEVICE),
     ("0 < host_tensor", "tensor", HOST),
+    ("torch.broadcast_shapes(gpu_tensor.shape, gpu_tensor.shape)", "plain", None),
     ("gpu_tensor is None", "plain", None),
     ("1 in gpu_tensor", "plain", None),
     ("not gpu_tensor", "plain", None),

@@ -40,7 +40,7 @@ PLAIN_TORCH = frozenset(
     "get_float32_matmul_precision get_autocast_gpu_dtype get_autocast_cpu_dtype promote_types result_type can_cast "
     "initial_seed is_warn_always_enabled is_autocast_cache_enabled is_deterministic_algorithms_warn_only_enabled "
     "is_storage is_same_size is_signed is_conj is_inference is_anomaly_enabled get_num_interop_threads "
-    "get_device_name get_device_module synchronize empty_cache".split()
+    "get_device_name get_device_module synchronize empty_cache broadcast_shapes".split()
 )
 """Functions of `torch` that do not return a tensor."""
 NOT_FUNCTIONS = frozenset(
