@@ -65,6 +65,16 @@ def test_one_rank_that_is_late_now_and_then():
     assert not list(RankImbalance().diagnose(evidence))
 
 
+def test_the_half_of_steps_a_rank_is_late_in_may_be_the_larger_by_one_and_names_nobody():
+    """The median of a rank that is late in every other step is either of two values, as the last step falls."""
+    late = rank(0, every(2), alone_ms={"data": 1.0, "forward": 13.0, "after the step": 0.5})
+    evidence = ranks(late, rank(1, every(2, of=1), alone_ms=USUAL))
+    assert not list(RankImbalance().diagnose(evidence))
+    assert [found.code for found in RankJitter().diagnose(evidence)] == ["TPL914"]
+    (found,) = RankImbalance().diagnose(ranks(late, rank(1)))
+    assert "in 50 of 100 steps" in found.evidence
+
+
 SILENT = {
     "always the same rank, which is TPL763's": CONSTANT,
     "all alike": ranks(rank(0), rank(1)),

@@ -18,6 +18,8 @@ _SAME_STEPS = 0.95
 """A rank that was killed has written its last steps up to a second before."""
 _LEVEL = 1.25
 """Step times of ranks that wait for each other in every step agree: beyond this ratio they do not."""
+_MOSTLY = 2 / 3
+"""Of the steps in which some rank was late, the share in which one that is late in general was."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,15 @@ def worth_naming(step_ms: Spread | None) -> float:
 def straggler(ranks: Sequence[Rank], step_ms: Spread | None) -> Late | None:
     """The rank that is late in general, where ranks can be compared and it is worth a word; None where none is."""
     late = latest(ranks) if comparable(ranks) else None
-    return late if late is not None and late.by_ms >= worth_naming(step_ms) else None
+    least = worth_naming(step_ms)
+    if late is None or late.by_ms < least or not _mostly(ranks.index(late.rank), _turns(ranks, least)):
+        return None
+    return late
+
+
+def _mostly(index: int, found: Turns | None) -> bool:
+    """Whether single steps, where they were kept, agree: of ranks that are late by turns each may have any median."""
+    return found is None or found.late.get(index, 0) >= _MOSTLY * found.late_steps
 
 
 def latest(ranks: Sequence[Rank]) -> Late | None:
@@ -89,13 +99,15 @@ def latest(ranks: Sequence[Rank]) -> Late | None:
 
 def turns(run: Evidence) -> Turns | None:
     """Who was late step by step; None where too few of the same steps were kept on all ranks."""
-    ranks = run.ranks
+    return _turns(run.ranks, worth_naming(run.step_ms))
+
+
+def _turns(ranks: Sequence[Rank], least: float) -> Turns | None:
     if not ranks or any(not rank.single_steps for rank in ranks):
         return None
     common = sorted(set.intersection(*(set(rank.single_steps) for rank in ranks)))
     if len(ranks) < 2 or len(common) < FEWEST_STEPS:
         return None
-    least = worth_naming(run.step_ms)
     late: dict[int, int] = {}
     behind: list[float] = []
     gains = dict.fromkeys(PHASES, 0.0)

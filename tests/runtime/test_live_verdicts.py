@@ -30,7 +30,7 @@ def verdicts(script, how, folder):
     arguments, environment = how
     report = folder / "run.json"
     done = subprocess.run(
-        [sys.executable, "-m", "torchperf_lint", "--runtime", "--simulate", "--isolated", "--confidence", "possible",
+        [sys.executable, "-m", "torchperf_lint", "--runtime", "--simulate", "--confidence", "possible",
          "--extend-select", "TPL603",
          "--events", str(folder / "run.events.jsonl"), "--output-format", "json", "--output-file", str(report),
          str(LIVE / script), *arguments],
