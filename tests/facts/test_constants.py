@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from textwrap import dedent, indent
+from unittest import mock
 
 import pytest
 from snippets import IMPORTS
 
+from torchperf_lint.facts import constants
 from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.multiplied_lists import repeats_one_number
@@ -387,3 +389,12 @@ def test_tables_of_classes_and_modules_are_the_same_at_every_step(body, monkeypa
 )
 def test_what_a_step_picks_from_a_table_is_not_the_same(body, monkeypatch):
     assert in_class(body, monkeypatch) is None
+
+
+def test_ways_that_double_with_each_name_are_followed_so_far():
+    """Each name is made of the one before, twice: the ways to the first double with each."""
+    few, many = ("\n".join(["a0 = 1", *(f"a{n + 1} = a{n} + a{n}" for n in range(last))]) for last in (6, 18))
+    assert asked(f"{few}\nanswer = a6") == LITERAL
+    with mock.patch.object(constants.Look, "defined", autospec=True, side_effect=constants.Look.defined) as looks:
+        assert asked(f"{many}\nanswer = a18") is None
+    assert looks.call_count < 1000

@@ -47,6 +47,8 @@ _TENSOR = "tensor"
 _MAX_DEPTH = 20
 _MAX_CALLERS = 16
 _MAX_HOPS = 6
+_MAX_NAMES = 300
+"""Names looked up for one question; those with an answer need far fewer as a rule."""
 _LATE = (10**9, 1)
 _KEEP_NUMBERS = frozenset({"append", "extend", "remove", "sort", "reverse", "pop", "clear"})
 """Of `LIST_CHANGES`, those that put nothing in but what is asked about, too."""
@@ -72,6 +74,18 @@ def is_configured(values: Values, node: ast.expr, frame: Frame) -> bool:
     return Look(values, frame, constructs=True).of(node, 0) is not None
 
 
+class Names:
+    """How many names one question may look up: where each is made of several others, ways to them double and double."""
+
+    def __init__(self) -> None:
+        self.left = _MAX_NAMES
+
+    def another(self) -> bool:
+        """Whether one more may be looked up."""
+        self.left -= 1
+        return self.left >= 0
+
+
 class Look:
     """One question, asked in a frame; `bound` are the variables of comprehensions around it."""
 
@@ -84,6 +98,7 @@ class Look:
         tests: bool = False,
         asked: frozenset[Position] = frozenset(),
         place: Position | None = None,
+        names: Names | None = None,
     ) -> None:
         self.values = values
         self.frame = frame
@@ -98,21 +113,30 @@ class Look:
         """Whether a loop of the function may be what makes steps; what runs at every step loops alike each time."""
         self.place = frame.at if place is None else place
         """Where the numbers are used: what changes with each turn of a loop around it is not the same at every step."""
+        self.names = names or Names()
+        """How many names may still be looked up for this question."""
 
     def inside(self, names: frozenset[str] = frozenset(), tests: bool = False, at: Position | None = None) -> Look:
         """The same look, among the variables of a comprehension, at what is only compared, or at another place."""
         frame = self.frame if at is None else self.frame._replace(at=at)
         return Look(
-            self.values, frame, self.bound | names, self.constructs, self.tests or tests, self.asked, self.place
+            self.values,
+            frame,
+            self.bound | names,
+            self.constructs,
+            self.tests or tests,
+            self.asked,
+            self.place,
+            self.names,
         )
 
     def used_here(self) -> Look:
         """The same look, at what is only tested, and used where it stands."""
-        return Look(self.values, self.frame, self.bound, self.constructs, True, self.asked)
+        return Look(self.values, self.frame, self.bound, self.constructs, True, self.asked, names=self.names)
 
     def elsewhere(self, frame: Frame, tests: bool = False, constructs: bool = False) -> Look:
         """A look into another function, where names mean others."""
-        return Look(self.values, frame, constructs=constructs, tests=tests)
+        return Look(self.values, frame, constructs=constructs, tests=tests, names=self.names)
 
     def may_go_into(self, depth: int) -> bool:
         """Whether what another function returns is near enough to be looked at."""
@@ -122,7 +146,7 @@ class Look:
         """A look at what a name of a function around is bound to; `asked`: the places of these bindings."""
         inside = scope == self.frame.function
         frame = self.frame if inside else self.frame.hop(self.frame.path, scope, self.frame.at)
-        return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | asked, self.place)
+        return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | asked, self.place, self.names)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
         """What an expression is, LITERAL, CONFIGURED, SHAPE or GIVEN; None where a step may change it."""
@@ -191,6 +215,8 @@ class Look:
         """What a variable is, or a parameter, of this function or of one around it."""
         if name in self.bound:
             return LITERAL
+        if not self.names.another():
+            return None
         body = self.values.body(self.frame.path)
         functions = self.values.index.outlines[self.frame.path].functions
         scope, at = self.frame.function, self.frame.at
