@@ -146,7 +146,8 @@ class Look:
         """A look at what a name of a function around is bound to; `asked`: the places of these bindings."""
         inside = scope == self.frame.function
         frame = self.frame if inside else self.frame.hop(self.frame.path, scope, self.frame.at)
-        return Look(self.values, frame, self.bound, self.constructs, self.tests, self.asked | asked, self.place, self.names)
+        asked |= self.asked
+        return Look(self.values, frame, self.bound, self.constructs, self.tests, asked, self.place, self.names)
 
     def of(self, node: ast.expr, depth: int) -> str | None:
         """What an expression is, LITERAL, CONFIGURED, SHAPE or GIVEN; None where a step may change it."""
