@@ -179,3 +179,12 @@ def test_turns_that_read_numbers():
 def test_a_comprehension_over_what_it_binds_ends():
     assert found("rows = [[row for row in row] for row in lengths]\nreturn rows") is None
     assert found("for row in [row for row in row]:\n    print(row * 2)") is None
+
+
+def test_what_is_made_of_itself_ends():
+    """`row` is what it was, less its first element, in each turn: whether it is one tensor is asked of itself."""
+    rows = "for row in x:\n    row = row[1:]\n    while len(row):\n        row = row[1:]\n"
+    elements = "    for i in range(len(row)):\n        out.append(torch.sigmoid(row[i]))\n"
+    files = texts(HEAD + indent(rows + elements, "        "))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert sum(element_loop(file, spot) is not None for spot in hot_nodes(file, *LOOPS)) >= 1

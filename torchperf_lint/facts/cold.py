@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.chains import last_part
@@ -56,7 +57,7 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     function = index.function(key)
     if not called and (_EXPORTS.search(key.path) or _MEASURES.search(key.path)):
         return True
-    if any(_KEEPS.search(last_part(decorator)) for decorator in function.decorators):
+    if is_kernel(function.decorators) or any(_KEEPS.search(last_part(d)) for d in function.decorators):
         return True
     if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
         return True
@@ -68,6 +69,15 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     if function.name in ONCE_PER_EPOCH:
         return is_meter(index, own)
     return function.name == "render" and all(index.method(own, name) for name in _OF_AN_ENVIRONMENT)
+
+
+def is_kernel(decorators: Iterable[str]) -> bool:
+    """`@triton.jit`, `@cuda.jit`, `@T.prim_func`: what such a function says is compiled, and runs on the device."""
+    return any(last_part(decorator.removesuffix("()")) in _KERNELS for decorator in decorators)
+
+
+_KERNELS = frozenset("jit njit kernel prim_func macro cfunc guvectorize".split())
+"""Decorators of Triton, numba, TileLang, CuTe, Warp, Taichi, Helion. `torch.jit.script` runs torch's own operations."""
 
 
 def _made_in_passing(index: Index, key: FunctionKey) -> bool:

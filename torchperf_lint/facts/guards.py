@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
-from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, names_in, short, walked, words
+from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, short, walked, words
+from torchperf_lint.facts.counted_turns import is_any_other_turn, is_single_turn, is_unequal_modulus, waits_for_a_count
 from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
@@ -50,17 +51,6 @@ _MEMORY_NAME = pattern(
     re.IGNORECASE,
 )
 _OUT_OF_MEMORY = pattern(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
-_COUNTER_NAME = pattern(
-    r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
-    r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
-    re.IGNORECASE,
-)
-_NUMBER_OF_TURNS = pattern(
-    r"(?:^|_)(?:steps?|iters?|iterations?|batches|updates)_per_epoch$"
-    r"|^(?:n|num|max|total|nb|last|final|len)_?(?:\w*_)?(?:iters?|iterations?|steps?|batch(?:es)?|updates?)$",
-    re.IGNORECASE,
-)
-_PART_NAME = pattern(r"(?:^|_)(?:layer|block|stage|level|scale|head|depth|hook)s?(?:_|$)", re.IGNORECASE)
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
@@ -71,12 +61,15 @@ def guard(test: ast.expr) -> Guard | None:
     negated = False
     if isinstance(test, ast.Constant):
         return Guard("raise", short(words(test)), otherwise=bool(test.value))
-    waits = _waits_for_a_count(test)
+    waits = waits_for_a_count(test)
     if waits is not None:
         return Guard("cadence", short(words(test)), otherwise=waits)
     old = runs_with_old_torch(test)
     if old is not None:
         return Guard("elsewhere", short(words(test)), otherwise=not old)
+    other = is_any_other_turn(test)
+    if other is not None:
+        return Guard("cadence", short(words(test)), otherwise=other)
     if is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -87,7 +80,7 @@ def guard(test: ast.expr) -> Guard | None:
     kind = _kind(test)
     if kind is None:
         return None
-    if _is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
+    if is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
 
@@ -96,23 +89,6 @@ def is_cadence(test: ast.expr) -> bool:
     """Whether a test holds on a few turns of a loop only."""
     found = guard(test)
     return found is not None and found.kind == "cadence" and not found.otherwise
-
-
-_SINCE = pattern(r"(?:^|_)(?:start|last|prev|previous)(?:_|$)|^(?:tick|start|last)", re.IGNORECASE)
-_SO_MANY = pattern(r"(?:^|_)(?:interval|every|freq|period|per)(?:_|$)", re.IGNORECASE)
-
-
-def _waits_for_a_count(test: ast.expr) -> bool | None:
-    """Whether a branch is taken until a count is reached (True) or once it is: `n < tick_start + images_per_tick`."""
-    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-    for part in parts:
-        if not isinstance(part, ast.Compare) or not isinstance(part.comparators[0], ast.BinOp):
-            continue
-        since, names = part.comparators[0], names_in(part.comparators[0])
-        counts = isinstance(since.op, ast.Add) and any(map(_SINCE.search, names)) and any(map(_SO_MANY.search, names))
-        if counts and isinstance(part.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-            return isinstance(part.ops[0], ast.Lt | ast.LtE)
-    return None
 
 
 def optional(test: ast.expr, off_by_default: frozenset[str]) -> bool:
@@ -173,10 +149,17 @@ def _kind(test: ast.expr) -> str | None:
 
 
 def _dominant_or(test: ast.BoolOp, kinds: Sequence[str | None]) -> str | None:
-    """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in."""
+    """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in, as is `done`."""
     others = [part for part, kind in zip(test.values, kinds, strict=True) if kind is None]
-    rare = all(isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq | ast.GtE | ast.Gt) for part in others)
+    rare = all(
+        _DONE.search(name_of(part)) or (isinstance(part, ast.Compare) and isinstance(part.ops[0], _REACHES))
+        for part in others
+    )
     return "cadence" if "cadence" in kinds and rare else None
+
+
+_REACHES = (ast.Eq, ast.GtE, ast.Gt)
+_DONE = pattern(r"^(?:is_|training_)?(?:done|finished|complete[d]?|at_end)$")
 
 
 def _kind_of_one(test: ast.expr) -> str | None:
@@ -189,7 +172,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if _names_another_device(test):
         return "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
-    if has_modulus(nodes) or _is_single_turn(test) or is_one_length(test) or is_rare_state(test) or throttled:
+    if has_modulus(nodes) or is_single_turn(test) or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 
@@ -267,59 +250,6 @@ def on_cuda(choice: ast.IfExp) -> ast.expr | None:
 
 def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
-
-
-def _is_unequal_modulus(test: ast.expr) -> bool:
-    """`x % n != 0`, `x % n > 0` and a bare `x % n` hold on all turns but every n-th."""
-    if isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod):
-        return True
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.ops[0], ast.NotEq | ast.Gt)
-        and isinstance(test.left, ast.BinOp)
-        and isinstance(test.left.op, ast.Mod)
-        and isinstance(test.comparators[0], ast.Constant)
-        and test.comparators[0].value == 0
-    )
-
-
-def _is_single_turn(test: ast.expr) -> bool:
-    """`step == 0`, `i == len(loader) - 1`, `step in milestones`: a counter compared for equality."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if not isinstance(operator, ast.Eq | ast.In):
-        return False
-    if isinstance(left, ast.BinOp):
-        if isinstance(left.op, ast.Mod) and not has_modulus([left]):
-            return False
-        left = left.left
-    if isinstance(left, ast.Call) and not left.args and not left.keywords:
-        left = left.func  # `trainer.get_num_updates() == 0`
-    of_state = isinstance(left, ast.Subscript) and any(is_literal(left.slice, key) for key in ("step", "steps"))
-    counter = "step" if of_state else name_of(left)  # `group["step"] == 0` of an optimizer
-    if not _COUNTER_NAME.search(counter) or _counts_parts(right):
-        return False
-    if isinstance(right, ast.Constant) and isinstance(right.value, str):
-        return False  # `padding_index == "last"`: a choice of the configuration
-    if isinstance(operator, ast.In) or isinstance(right, ast.Constant | ast.BinOp | ast.Call | ast.Attribute):
-        return True
-    return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`
-
-
-def _counts_parts(node: ast.expr) -> bool:
-    """`i in self.out_layers`: what counts are the parts of a model, and one of them is met in every step."""
-    return bool(_PART_NAME.search(name_of(node)))
-
-
-def only_counts(test: ast.expr, counters: frozenset[str]) -> bool:
-    """Whether a test compares a counter of one of some loops with a number, and asks nothing else."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.comparators[0], ast.Constant):
-        return False
-    left = test.left
-    if isinstance(left, ast.BinOp) and isinstance(left.right, ast.Constant):  # `i % 2`, and no `i % log_every`
-        left = left.left
-    return isinstance(left, ast.Name) and left.id in counters
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:

@@ -18,6 +18,7 @@ from torchperf_lint.facts.loop import (
     EVERY_MOVE,
     EVERY_RUN,
     EVERY_TURN,
+    PARTS,
     Loop,
 )
 from torchperf_lint.facts.module_calls import ModuleCalls
@@ -56,14 +57,6 @@ _SHOWS = pattern(
     r"(?:^|\.)(?:save_(?:image|img|picture|video|audio|wav|gif)\w*|imshow|imsave|imwrite|savefig|"
     r"add_(?:images?|figure|video|audio))$"
 )
-
-
-_PARTS = pattern(
-    r"(?:^|[._])(?:blocks?|layers?|modules?|stages?|regions|sub_?modules|encoder_?layers|decoder_?layers)(?:\(\))?$"
-    r"|named_(?:modules|children)\(\)$|\.(?:modules|children)\(\)$",
-    re.IGNORECASE,
-)
-"""What a model is made of: a loop over it goes through the model once, as a conversion does, or a pass."""
 
 
 def _turns_of_inference(iterable: str, decodes: bool, called: Sequence[str]) -> tuple[str, str]:
@@ -132,7 +125,7 @@ class InferenceLoops:
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self.without_grad.around(path, index) or self._plays(path, index)
-        if not without_grad or self._runs_once(path, region.function) or _PARTS.search(region.iterable):
+        if not without_grad or self._runs_once(path, region.function) or PARTS.search(region.iterable):
             return None
         calls = self.calls.directly_in(path, index)
         kind, when = _turns_of_inference(region.iterable, by_name, [call.callee for call in calls])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 FEW_TURNS = 8
 """A loop with a literal bound up to this many turns is not hot by itself."""
+PARTS = pattern(
+    r"(?:^|[._])(?:blocks?|layers?|modules?|stages?|regions|sub_?modules|encoder_?layers|decoder_?layers)(?:\(\))?$"
+    r"|named_(?:modules|children)\(\)$|\.(?:modules|children)\(\)$",
+    re.IGNORECASE,
+)
+"""What a model is made of: a loop over it goes through the model once, as a conversion does, or a pass."""
 EVERY_STEP = "every training step"
 EVERY_EVALUATION = "every evaluation batch"
 EVERY_BATCH = "every batch"

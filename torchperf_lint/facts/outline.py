@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from torchperf_lint.errors import CannotCheck
-from torchperf_lint.facts import anomalies, conditions, guards
+from torchperf_lint.facts import anomalies, conditions, counted_turns, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_flags import ClassFlags
 from torchperf_lint.facts.documented import documented
@@ -281,7 +281,7 @@ class _Outliner:
         """`if i == 1:` in a loop of a training step's own: each step comes to that turn."""
         if self.out.functions[context.function].name not in PER_STEP:
             return False
-        return guards.only_counts(test, self.counters.get(context.function, frozenset()))
+        return counted_turns.only_counts(test, self.counters.get(context.function, frozenset()))
 
     def runs_once(self, node: ast.If, context: Context) -> bool:
         """Whether a branch sets up what its test found missing, and nothing in the function drops it again."""

@@ -46,7 +46,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         named = isinstance(key, str) and _ENTRY.search(key) is not None
         named = named or (isinstance(key, str) and _is_asked_as_one(file, place, node))
-        return named or isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value)
+        return named or isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value, hops)
     if isinstance(node, ast.Attribute) and node.attr in api.PAIR_NAMES and is_tensor(file, place, node):
         return True
     body = file.project.body(file.path)
@@ -115,12 +115,12 @@ def _binds_one(file: SourceFile, place: Place, definition: Definition, hops: int
         # A row of a tensor is one too; `[x for x in x]` goes over what it binds.
         return is_one_tensor(file, place, definition.value, hops - 1)
     if definition.how == "augmented":
-        return _begins_as_one(file, place, definition)
+        return _begins_as_one(file, place, definition, hops - 1)
     value = _bound_value(definition)
-    return value is not None and _makes_one(file, place, value)
+    return value is not None and _makes_one(file, place, value, hops - 1)
 
 
-def _begins_as_one(file: SourceFile, place: Place, augmented: Definition) -> bool:
+def _begins_as_one(file: SourceFile, place: Place, augmented: Definition, hops: int) -> bool:
     """`reached |= tokens == end`, where `reached` was one tensor before: `+=` makes a list longer as well."""
     body, whole = file.project.body(file.path), augmented.value
     target = whole.left if isinstance(whole, ast.BinOp) else None
@@ -128,7 +128,7 @@ def _begins_as_one(file: SourceFile, place: Place, augmented: Definition) -> boo
         return False
     before = body.reaching(place.function, target.id, augmented.at) or []
     begun = [_bound_value(d) for d in before if d.how != "augmented"]
-    return bool(begun) and all(value is not None and _makes_one(file, place, value) for value in begun)
+    return bool(begun) and all(value is not None and _makes_one(file, place, value, hops) for value in begun)
 
 
 def _bound_value(definition: Definition) -> ast.expr | None:
@@ -141,8 +141,8 @@ def _bound_value(definition: Definition) -> ast.expr | None:
     return None
 
 
-def _makes_one(file: SourceFile, place: Place, value: ast.expr) -> bool:
-    return not isinstance(value, ast.Name | ast.Attribute) and is_one_tensor(file, place, value)
+def _makes_one(file: SourceFile, place: Place, value: ast.expr, hops: int) -> bool:
+    return not isinstance(value, ast.Name | ast.Attribute) and is_one_tensor(file, place, value, hops)
 
 
 def is_length(file: SourceFile, place: Place, node: ast.expr, hops: int = 3) -> bool:

@@ -7,7 +7,7 @@ import re
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
-from torchperf_lint.facts.loop import FEW_TURNS
+from torchperf_lint.facts.loop import FEW_TURNS, PARTS
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
@@ -37,7 +37,9 @@ class TrainingActions:
         for call in self.calls.directly_in(path, index):
             if self._is_action(path, call):
                 return f"holds `{call.callee}()` (line {call.line})"
-        for call in self.calls.directly_in(path, index):
+        # A loop over parts of a model, one of which updates itself, is no loop of steps.
+        parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
+        for call in self.calls.directly_in(path, index) if not parts else ():
             for target in self.types.targets(path, call.function, call.callee):
                 inner = self.trains(target, _DEPTH)
                 if inner is not None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.cold import is_kernel
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.repeated import may_run_often
@@ -51,17 +52,12 @@ def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:
     functions = [
         number
         for number in sorted(looped - hot)
-        if may_run_often(file, number, moved=True) and not _is_kernel(file.outline.functions[number].decorators)
+        if may_run_often(file, number, moved=True) and not is_kernel(file.outline.functions[number].decorators)
     ]
     return tuple(_leaves_of(file, looped_nodes(file, (ast.If, ast.IfExp), functions)))
 
 
 _WALKS = pattern(r" in (?:t?range|enumerate|zip|tqdm)\(")
-
-
-def _is_kernel(decorators: Iterable[str]) -> bool:
-    """`@cuda.jit`, `@triton.jit`: what such a function's loops do, they do on the device."""
-    return any(last_part(decorator).startswith("jit") for decorator in decorators)
 
 
 def _leaves_of(file: SourceFile, spots: Iterable[Spot]) -> Iterator[Spot]:

@@ -147,12 +147,16 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
         if thing is None:
             continue
         if head == "self":
-            if from_thing(values, thing, callee).kind == "module":
+            if from_thing(values, thing, callee).kind == "module" and not _SIDES.search(name):
                 because = f"`{name}` is handed to the module `{callee}` (line {line})"
                 return tensor(ANYWHERE, because, Confidence.LIKELY)
         elif thing.kind == "external" and _computes_with(thing.dotted):
             return tensor(ANYWHERE, f"`{name}` is handed to `{callee}` (line {line})", Confidence.LIKELY)
     return None
+
+
+_SIDES = pattern(r"(?:^|_)(?:shapes?|sizes?|resolutions?|hw)$")
+"""What modules are given beside tensors: numbers, or lists of them, as often as tensors."""
 
 
 def _computes_with(dotted: str) -> bool:
