@@ -384,6 +384,12 @@ COLD_LOOPS = {
     "a loop that always leaves": (
         "def first(dataset):\n    for x in DataLoader(dataset):\n        print(x)  # <-\n        break"
     ),
+    "a loop over layers that update themselves": (
+        "class Codebook(nn.Module):\n    def forward(self, x):\n        loss = x.sum()\n        loss.backward()\n"
+        "        self.optimizer.step()\n\nclass Stack:\n    def __init__(self):\n        self.layers = [Codebook()]\n"
+        "    def encode(self, x, masks):\n        for i, (vq, mask) in enumerate(zip(self.layers, masks)):\n"
+        "            vq(x)\n            print(x)  # <-"
+    ),
     "a loop in a plotting function": (
         "def plot_batches(dataset):\n    for x in DataLoader(dataset):\n        print(x)  # <-"
     ),
@@ -673,6 +679,15 @@ def test_hotness_is_not_passed_on(caller):
         "train.py": TRAIN,
     }
     assert hot_at(code) is None
+
+
+@pytest.mark.parametrize("decorator", ["triton.jit", "T.prim_func", "cute.kernel", "numba.njit()", "wp.kernel"])
+def test_what_is_compiled_for_the_device_is_not_hot_though_every_step_calls_it(decorator):
+    code = {"helpers.py": "{}def measure(loss):\n    print(loss)  # <-", "train.py": TRAIN}
+    kernel = {**code, "helpers.py": code["helpers.py"].format(f"@{decorator}\n")}
+    scripted = {**code, "helpers.py": code["helpers.py"].format("@torch.jit.script\n")}
+    assert hot_at(kernel) is None
+    assert hot_at(scripted) is not None
 
 
 def test_a_guarded_call_does_not_make_its_function_hot():
