@@ -1477,3 +1477,13 @@ def test_a_loop_that_many_calls_away_is_possible_only(calls, sure):
     of_module = hot_at(f"{module}{chain}{last}")
     assert of_module is not None
     assert of_module.confidence is not Confidence.POSSIBLE
+
+
+@pytest.mark.parametrize(("given", "hot"), [("make()", False), ("None", True), ("teacher", True)])
+def test_a_branch_of_a_loops_own_function_that_no_call_asks_for_is_cold(given, hot):
+    code = (
+        "def train(model, loader, teacher):\n    for x in loader:\n        loss = model(x)\n        loss.backward()\n"
+        "        if teacher is not None:\n            teacher(x)\n        else:\n            print(loss)  # <-\n\n"
+        f"def main(model, loader, teacher):\n    train(model, loader, {given})\n"
+    )
+    assert (hot_at(code) is not None) is hot

@@ -534,3 +534,17 @@ def train(model, optimizer, loader, average):
             average.update(model)
 """
     assert hot_at(code) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "because"),
+    [("PointTracker3", "show", "is the `forward` of a module"), ("ScoreTracker", "update", "a meter's update")],
+)
+def test_a_model_that_follows_points_is_no_meter(name, method, because):
+    code = (
+        f"class {name}(nn.Module):\n    def {method}(self, x):\n        return x\n\n"
+        "    def forward(self, x):\n        return x.item()  # <-"
+    )
+    hot = hot_at(code)
+    assert hot is not None
+    assert because in hot.because

@@ -474,6 +474,37 @@ VARIABLES = {
         ANYWHERE,
     ),
     "what only tensors can": ("def f(x):\n    y = x.unsqueeze(0)\n    see(x)", "x", "tensor", ANYWHERE),
+    "what only what it becomes is asked": (
+        "def f(x):\n    see(x + 1)\n    x = torch.cat([row for row in x])\n    y = x.unsqueeze(0)",
+        "x + 1",
+        "unknown",
+        None,
+    ),
+    "what was no tensor when another was made": (
+        "def f(n, group):\n    if group:\n        n = torch.tensor([n])\n        n.unsqueeze(0)\n"
+        "        n = n.cpu().item()\n    see(n)",
+        "n",
+        "unknown",
+        None,
+    ),
+    "what it becomes by operations": (
+        "def f(x):\n    see(x + 1)\n    x = x / 2\n    x = x[0].float()\n    y = x.unsqueeze(0)",
+        "x + 1",
+        "tensor",
+        ANYWHERE,
+    ),
+    "what it may still be where it is asked": (
+        "def f(x, other):\n    see(x + 1)\n    if other:\n        x = load(other)\n    y = x.unsqueeze(0)",
+        "x + 1",
+        "tensor",
+        ANYWHERE,
+    ),
+    "what a line uses and binds": (
+        "def f(x):\n    see(x + 1)\n    x = F.relu(x)",
+        "x + 1",
+        "tensor",
+        ANYWHERE,
+    ),
     "what is used as a module": ("def f(thing):\n    thing.zero_grad()\n    see(thing)", "thing", "module", ANYWHERE),
     "what arrays can, too": ("def f(x):\n    y = x.mean()\n    see(x)", "x", "unknown", None),
     "an optimizer's step counter": ("def f(state):\n    see(state['step'])", "state['step']", "tensor", HOST),

@@ -86,6 +86,16 @@ def is_single_turn(test: ast.expr) -> bool:
     return bool(_NUMBER_OF_TURNS.search(name_of(right)))  # `i == steps_per_epoch`
 
 
+def outgrows_a_cache(test: ast.expr) -> bool:
+    """`seq_len > self.max_seq_len_cached`: true while what is kept is still too small, and seldom after."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Gt | ast.GtE):
+        return False
+    return bool(_KEPT_SIZE.search(name_of(test.comparators[0])))
+
+
+_KEPT_SIZE = pattern(r"(?:^|_)(?:len|length|size|positions?)_cached$|^_?cached?_(?:\w+_)?(?:len|length|size)$")
+
+
 def is_any_other_turn(test: ast.expr) -> bool | None:
     """True for a test that holds in all turns but one, `step != SAVE_STEP`; False for its opposite."""
     negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)

@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, short, walked, words
-from torchperf_lint.facts.counted_turns import is_any_other_turn, is_single_turn, is_unequal_modulus, waits_for_a_count
+from torchperf_lint.facts.counted_turns import (
+    is_any_other_turn,
+    is_single_turn,
+    is_unequal_modulus,
+    outgrows_a_cache,
+    waits_for_a_count,
+)
 from torchperf_lint.facts.literals import is_literal, is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
@@ -172,7 +178,8 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if _names_another_device(test):
         return "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
-    if has_modulus(nodes) or is_single_turn(test) or is_one_length(test) or is_rare_state(test) or throttled:
+    counted = has_modulus(nodes) or is_single_turn(test) or outgrows_a_cache(test)
+    if counted or is_one_length(test) or is_rare_state(test) or throttled:
         told.add("cadence")
     return next((kind for kind in _KINDS if kind in told), None)
 

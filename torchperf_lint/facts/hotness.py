@@ -115,7 +115,7 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
-        if found is None or self.paths.never(found, path, index, self._calls_often):
+        if found is None or self.paths.never(found, path, index, self._calls_often, loop is not None):
             return None
         if self.paths.not_by(found, path, index, self.functions):
             others = self._other_ways(FunctionKey(path, function), index)

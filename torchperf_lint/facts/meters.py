@@ -32,6 +32,16 @@ def is_meter(index: Index, cls: Thing) -> bool:
     return any(_MEASURED.search(name) for name in methods)
 
 
+def follows_objects(index: Index, cls: Thing) -> bool:
+    """Whether what is called a tracker is a model that follows points or objects: it keeps and tells no figures."""
+    if not _TRACKER.search(index.record(cls).name):
+        return False
+    return not any(index.method(cls, name) for name in METER_METHODS | ONCE_PER_EPOCH)
+
+
+_TRACKER = pattern(r"Track(?:er)?(?:[A-Z0-9]|$)")
+
+
 def goes_through_loaders(index: Index, cls: Thing) -> bool:
     """Whether a metric takes a whole loader: it is asked once an evaluation, of all features at once."""
     own = [c for c in index.ancestry(cls) if c.kind == "class"]

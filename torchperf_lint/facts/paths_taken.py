@@ -42,10 +42,13 @@ class PathsTaken:
         self.body = body
         self.callers = callers
 
-    def never(self, hot: Hot, path: str, region: int, counts: Counts = lambda site: True) -> bool:
-        """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`."""
+    def never(self, hot: Hot, path: str, region: int, counts: Counts = lambda site: True, looped: bool = False) -> bool:
+        """Whether what is hot by its callers is for arguments that none of them gives: `if mode == "fast":`.
+
+        `looped`: whether it is hot by a loop of its own function, to which nobody gives them either.
+        """
         given = Given(self.index, self.body, self.callers, counts)
-        return any(given.never_takes(key, *way) for key, way in self._ways(hot, path, region))
+        return any(given.never_takes(key, *way) for key, way in self._ways(hot, path, region, looped))
 
     def not_by(self, hot: Hot, path: str, region: int, reasons: Mapping[FunctionKey, Hot]) -> bool:
         """Whether the callers that a reason names never get to a region of the function that it is a reason for."""
@@ -54,8 +57,10 @@ class PathsTaken:
             for key, way in self._ways(hot, path, region)
         )
 
-    def _ways(self, hot: Hot, path: str, region: int) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
-        if hot.depth:
+    def _ways(
+        self, hot: Hot, path: str, region: int, looped: bool = False
+    ) -> Iterator[tuple[FunctionKey, tuple[str, int]]]:
+        if hot.depth or looped:
             key = FunctionKey(path, self.index.outlines[path].regions[region].function)
             yield from ((key, way) for way in sorted(ways_around(self.index, path, region)))
 

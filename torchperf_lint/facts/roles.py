@@ -21,7 +21,7 @@ from torchperf_lint.facts.framework_hooks import (
 from torchperf_lint.facts.guidance import guiding_role
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.logit_filters import FILTERS, filters_logits
-from torchperf_lint.facts.meters import METER_METHODS, goes_through_loaders, is_meter
+from torchperf_lint.facts.meters import METER_METHODS, follows_objects, goes_through_loaders, is_meter
 from torchperf_lint.facts.operations import ON_ITEMS, PLAIN_BASES, annotated_operation, measures, part_of_a_pass
 from torchperf_lint.facts.records import Function
 from torchperf_lint.facts.role import EVERY_PASS, Role
@@ -144,7 +144,8 @@ def _is_loss_by_name(name: str) -> bool:
 _TELLS_LOSSES = pattern(
     r"^_?(?:log|print|save|plot|show|draw|record|track|update|add|append|load|write|display|report|format|set|reset|init|"
     r"average|mean|reduce|aggregate|epoch|val|valid|validation|eval|evaluate|test|estimate|best|last|current|make|build|"
-    r"create|configure|register|check|is|has|assert|validate|verify|get_(?:current|avg|average|mean|last|best))(?:_|$)"
+    r"create|configure|register|check|is|has|assert|validate|verify|get_(?:current|avg|average|mean|last|best)|"
+    r"(?:get|compute|calc|calculate)_(?:val|valid|validation|eval|evaluation|test))(?:_|$)"
 )
 """Methods that show, keep or make losses, or compute those of a whole data set."""
 
@@ -153,7 +154,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            if not is_meter(index, cls) or "Loss" in index.record(cls).name:
+            if not is_meter(index, cls) or "Loss" in index.record(cls).name or follows_objects(index, cls):
                 return _FORWARD
             return None if goes_through_loaders(index, cls) else _METER
         if "torch.autograd.Function" in bases:

@@ -62,7 +62,7 @@ PLAIN_METHODS = frozenset(
 ) - {"requires_grad_"}
 PLAIN_ATTRIBUTES = frozenset(
     "shape ndim is_cuda is_sparse is_quantized requires_grad is_leaf layout itemsize nbytes grad_fn names "
-    "is_cpu is_meta is_mps is_xpu output_nr".split()
+    "is_cpu is_meta is_mps is_xpu output_nr placements device_mesh".split()
 )
 BATCH_SIZES = "batch_sizes"
 """The field of a `PackedSequence` that torch keeps on the host, wherever its data are."""

@@ -12,6 +12,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
+from torchperf_lint.facts.same_binding import is_same
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -85,17 +86,17 @@ def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Va
     if part_of is not None:
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
     for attribute, line in uses if not _SETTINGS.search(name) else ():
-        if attribute in api.TENSOR_ONLY_METHODS:
+        if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     if any(attribute == "size" for attribute, _ in uses):
         asked = body.asks(frame.function, f"{name}.size")  # of arrays and images it is a number, not a method
-        if asked is not None:
+        if asked is not None and is_same(body, frame.function, name, frame.at, asked):
             return tensor(
                 ANYWHERE, f"`{name}` is used as a tensor: `{name}.size(...)` (line {asked})", Confidence.LIKELY
             )
     for attribute, line in body.uses(frame.function, f"{name}.cpu()"):
-        if attribute in ("numpy", *api.TENSOR_MARKS):
+        if attribute in ("numpy", *api.TENSOR_MARKS) and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}` is used as a tensor: `{name}.cpu().{attribute}` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     handed = (
@@ -137,7 +138,7 @@ def _taken_from(name: str, frame: Frame, body: Body) -> Value | None:
 def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | None:
     """A tensor, where the function hands a name to a module, or to a function of torch as what that computes with."""
     for callee, line, position in body.passed_to(frame.function, name):
-        if callee.endswith("all_gather") and not position:
+        if (callee.endswith("all_gather") and not position) or not is_same(body, frame.function, name, frame.at, line):
             continue
         head = callee.partition(".")[0]
         operand = position == 0 or callee.endswith(("einsum", "all_gather", "into_tensor", "scatter_tensor"))

@@ -26,8 +26,8 @@ class CpuCopyInHotLoop(SourceRule):
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
     same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or the
     copy is made one number at once (`pred.eq(y).cpu().sum()`): the device adds up by itself. Loops that copy a tensor
-    element by element, or the same tensor each turn, are reported wherever they stand, as info: one copy before the
-    loop does it.
+    element by element, or the same tensor each turn, are information wherever they stand (one copy before the loop
+    does it), and only `possible` where nothing shows how often they run.
 
     A function of the project that only brings tensors to the host, `to_numpy(x)`, is told of at its copy, with its hot
     calls, or at a hot call where only that shows how often it runs, or what it is given.
