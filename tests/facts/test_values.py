@@ -505,6 +505,19 @@ VARIABLES = {
         "tensor",
         ANYWHERE,
     ),
+    "what all processes computed": (
+        "def f(self, x):\n    see(self.accelerator.gather_for_metrics(x['mask'].sum()).sum())\n"
+        "    self.accelerator.backward(x)",
+        "self.accelerator.gather_for_metrics(x['mask'].sum()).sum()",
+        "tensor",
+        ANYWHERE,
+    ),
+    "what asks all processes": (
+        "def f(self, x):\n    self.accelerator.gather(x)\n    self.accelerator.backward(x)\n    see(self.accelerator)",
+        "self.accelerator",
+        "unknown",
+        None,
+    ),
     "what is used as a module": ("def f(thing):\n    thing.zero_grad()\n    see(thing)", "thing", "module", ANYWHERE),
     "what arrays can, too": ("def f(x):\n    y = x.mean()\n    see(x)", "x", "unknown", None),
     "an optimizer's step counter": ("def f(state):\n    see(state['step'])", "state['step']", "tensor", HOST),

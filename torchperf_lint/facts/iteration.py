@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.results import returned
-from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.signatures import ACCELERATOR_NAME, LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.records import Call
     from torchperf_lint.facts.values import Values
 
-_PREPARERS = pattern(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
 _PREPARE = frozenset("prepare prepare_data_loader prepare_model setup setup_dataloaders setup_module".split())
 
 _PREPARE_LOADERS = frozenset({"prepare_data_loader", "setup_dataloaders"})
@@ -109,7 +107,7 @@ def sets_up_loaders(values: Values, path: str) -> bool:
 
 def _sets_up_loaders(call: Call) -> bool:
     base, _, name = call.callee.rpartition(".")
-    return name in _PREPARE_LOADERS and bool(_PREPARERS.search(base))
+    return name in _PREPARE_LOADERS and bool(ACCELERATOR_NAME.search(base))
 
 
 def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value:
@@ -127,7 +125,7 @@ def prepared(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     if base.kind == "object" and base.thing is not None and base.thing.kind == "external":
         known = base.thing.dotted.startswith(("accelerate.", "lightning.Fabric", "lightning_fabric."))
     else:
-        known = base.kind == "unknown" and bool(_PREPARERS.search(chain(node.func.value)))
+        known = base.kind == "unknown" and bool(ACCELERATOR_NAME.search(chain(node.func.value)))
     if not known or any(isinstance(argument, ast.Starred) for argument in node.args):
         return UNKNOWN if known else None
     if any(k.arg in ("move_to_device", "device_placement") for k in node.keywords):

@@ -14,6 +14,7 @@ from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.legacy import of_type
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
+from torchperf_lint.facts.signatures import ACCELERATOR_NAME
 from torchperf_lint.facts.spread_devices import spreads
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -62,9 +63,21 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     return _of_unknown(values, node, function, frame)
 
 
+_GATHERS = frozenset("gather gather_for_metrics reduce all_gather pad_across_processes".split())
+"""What accelerate and Fabric call operations that give back what they are given, of all processes."""
+
+
 def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
     """What a method shows about the unknown object it is called on."""
     name, written = function.attr, chain(function.value)
+    if name in _GATHERS and node.args and ACCELERATOR_NAME.search(written):
+        given = values.of(node.args[0], frame)
+        because = f"`{written}.{name}(...)` gathers it from all processes (line {node.lineno})"
+        if given.kind == "sequence" and not isinstance(node.args[0], ast.Call):
+            return given
+        # What processes exchange is on the device, wherever the batch was made.
+        known = given.kind == "tensor" and given.device != HOST and given.confidence is not Confidence.POSSIBLE
+        return given if known else tensor(ANYWHERE, because, Confidence.LIKELY)
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
     if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):
@@ -221,6 +234,6 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
     if thing.dotted.startswith("torch.distributions.") and name in ("sample", "rsample", "log_prob", "entropy"):
         place = HOST if drawn_on_host(values, node, frame) is not None else ANYWHERE
         return tensor(place, f"what `{chain(node.func)}(...)` of a distribution gives", Confidence.LIKELY)
-    if name in ("gather", "gather_for_metrics", "reduce", "all_gather", "pad_across_processes") and node.args:
+    if name in _GATHERS and node.args:
         return values.of(node.args[0], frame)
     return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}()"), name)

@@ -21,6 +21,8 @@ _PROGRESS = pattern(r"tqdm|track|progress|pbar|log_every|trange|prefetch|bar$|pr
 CONTAINERS = frozenset({"tuple", "Tuple", "list", "List", "Sequence", "Iterable"})
 MAPPINGS = frozenset({"dict", "Dict", "Mapping"})
 PLAIN_TYPES = frozenset({"int", "float", "bool", "str"})
+ACCELERATOR_NAME = pattern(r"(?:^|[._])(?:accelerator|fabric)$", re.IGNORECASE)
+"""What accelerate's and Fabric's objects are called: they prepare loaders, `gather` tensors and run `backward`."""
 LOADER_NAME = pattern(
     r"loader|(?:^|_)dl$|(?:^|_)dls?_|data_?ite?r|(?:^|_)(?:batch|epoch|train|valid|test)_itr$|_batches$|^batches$",
     re.IGNORECASE,

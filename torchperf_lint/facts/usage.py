@@ -13,7 +13,7 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loader_loops import is_plural
 from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.same_binding import is_same
-from torchperf_lint.facts.signatures import LOADER_NAME
+from torchperf_lint.facts.signatures import ACCELERATOR_NAME, LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     HOST,
@@ -73,6 +73,8 @@ def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: boo
     """What a name must be, from the attributes that the function asks of it. `returned`: whether a call gave it."""
     if counts_steps(name) and not returned:
         return counter(name)
+    if ACCELERATOR_NAME.search(name):
+        return UNKNOWN  # it has a `gather` and a `backward`, and is no tensor
     used = used_as_module(name, frame, body)
     return used if used is not None else _tensor_or_loader(values, name, frame, body)
 

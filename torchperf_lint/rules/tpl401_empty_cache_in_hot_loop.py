@@ -12,16 +12,8 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
-_EMPTY_CACHE = frozenset(
-    {
-        "torch.cuda.empty_cache",
-        "torch.xpu.empty_cache",
-        "torch.mps.empty_cache",
-        "torch.npu.empty_cache",
-        "torch.accelerator.empty_cache",
-        "torch.accelerator.memory.empty_cache",
-    }
-)
+_ON_CUDA = ("torch.cuda.empty_cache", "torch.accelerator.empty_cache", "torch.accelerator.memory.empty_cache")
+_ELSEWHERE = ("torch.xpu.empty_cache", "torch.mps.empty_cache", "torch.npu.empty_cache")
 
 
 class EmptyCacheInHotLoop(SourceRule):
@@ -64,7 +56,8 @@ class EmptyCacheInHotLoop(SourceRule):
     ```
 
     ## When it is fine
-    Between phases, in a handler for out-of-memory errors, before another process needs the device:
+    Between phases, in a handler for out-of-memory errors, before another process needs the device. Of the calls for
+    several devices in one function the one for CUDA is told of.
     ```python
     import torch
     from torch import nn
@@ -83,8 +76,9 @@ class EmptyCacheInHotLoop(SourceRule):
 
     ## Fix safety
     Unsafe: the call is removed, with a test that guards nothing else and an import that nothing else uses; not where
-    code that is not hot calls the function around. Without it more memory stays reserved, which can matter on a card
-    that is nearly full. For fragmentation set `PYTORCH_ALLOC_CONF=expandable_segments:True`.
+    code that is not hot calls the function around, or where that empties the caches of several devices. Without it
+    more memory stays reserved, which can matter on a card that is nearly full. For fragmentation set
+    `PYTORCH_ALLOC_CONF=expandable_segments:True`.
 
     ## Confirmed by
     Calls at the line in at least half of the recorded steps.
@@ -101,7 +95,9 @@ class EmptyCacheInHotLoop(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that empties the allocator's cache."""
         del project
-        for site in file.calls_of(*_EMPTY_CACHE):
+        on_cuda, elsewhere = list(file.calls_of(*_ON_CUDA)), list(file.calls_of(*_ELSEWHERE))
+        several = {site.function for site in on_cuda} & {site.function for site in elsewhere}
+        for site in (*on_cuda, *(site for site in elsewhere if site.function not in several)):
             if site.hot is None or site.hot.kind == "data":
                 continue
             yield self.found(
@@ -111,7 +107,7 @@ class EmptyCacheInHotLoop(SourceRule):
                 instead="remove it (or call it once between phases); against fragmentation set "
                 "PYTORCH_ALLOC_CONF=expandable_segments:True",
                 hot=site.hot,
-                fix=left_out(site),
+                fix=left_out(site) if site.function not in several else None,
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
