@@ -125,6 +125,8 @@ OFTEN = [
     "step > 3",
     "step == total",
     "step != total",
+    "step != None",
+    "epoch != -1",
     "seq_len > self.max_len",
     "hits > self.cached",
     "i != 0",

@@ -103,7 +103,7 @@ def is_any_other_turn(test: ast.expr) -> bool | None:
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.NotEq | ast.NotIn):
         return None
     counted, bound = test.left, test.comparators[0]
-    one = isinstance(bound, ast.Constant) or bool(_STEP_NAME.search(name_of(bound)))
+    one = (isinstance(bound, ast.Constant) and type(bound.value) is int) or bool(_STEP_NAME.search(name_of(bound)))
     return not negated if one and _STEP_NAME.search(name_of(counted)) else None
 
 
