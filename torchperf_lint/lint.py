@@ -18,7 +18,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import suppressions
 from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource
-from torchperf_lint.facts.other_frameworks import computes_without_torch
+from torchperf_lint.facts.other_frameworks import computes_without_torch, is_for_another_device
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
@@ -136,7 +136,8 @@ class _Runner:
         )
         ignored = self.settings.ignored_codes_for(name)
         found: list[Finding] = []
-        for rule in self.rules if not computes_without_torch(file.outline) else ():
+        ours = not computes_without_torch(file.outline) and not is_for_another_device(name)
+        for rule in self.rules if ours else ():
             if rule.code not in ignored and file.mentions(rule.triggers):
                 found += self._checked(rule, file, result)
         self._keep(file, found, ignored, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from snippets import texts
 
-from torchperf_lint.facts.other_frameworks import computes_without_torch
+from torchperf_lint.facts.other_frameworks import computes_without_torch, is_for_another_device
 from torchperf_lint.facts.project import Project
 
 
@@ -28,3 +28,20 @@ def test_what_a_file_imports(imports, without):
 
 def test_snippets_import_torch():
     assert not computes_without_torch(Project.of_texts(texts("x = 1")).index.outlines["a.py"])
+
+
+@pytest.mark.parametrize(
+    ("path", "elsewhere"),
+    [
+        ("ops/_ascend/loss.py", True),
+        ("strategies/xla.py", True),
+        ("models/npu_patch.py", True),
+        ("torch_xla/core/model.py", True),
+        ("ops/gpu_and_npu/loss.py", False),
+        ("models/explain.py", False),
+        ("ops/relaxed.py", False),
+        ("train.py", False),
+    ],
+)
+def test_what_a_file_is_named_for(path, elsewhere):
+    assert is_for_another_device(path) is elsewhere
