@@ -171,23 +171,26 @@ def test_reads_what_flake8_gives_it_instead_of_the_file(flake8: Run) -> None:
     assert _printed(flake8(*arguments, stdin=typed)) == {("pkg/helper.py", 7, 20, "TPL101")}
 
 
-@pytest.mark.parametrize(
-    "comment",
-    [
-        "# noqa",
-        "# noqa: E501,TPL751",
-        "# noqa:TPL7",
-        "#noqa:TPL751",
-        "# torchperf-lint: ignore[TPL751] one GPU only",
-        "# torchperf-lint: ignore",
-        "\n# torchperf-lint: ignore-file[TPL751]",
-        "\n# flake8: noqa",
-    ],
-)
-def test_honours_every_suppression_unless_told_not_to(project: Path, flake8: Run, cli: Run, comment: str) -> None:
-    (project / "pkg" / "model.py").write_text(f"{PARALLEL.rstrip()}  {comment}\n")
-    assert _printed(flake8("pkg/model.py")) == _reported(cli("pkg/model.py")) == set()
-    assert _printed(flake8("--disable-noqa", "pkg/model.py")) == {("pkg/model.py", 2, 9, "TPL751")}
+SUPPRESSIONS = [
+    "# noqa",
+    "# noqa: E501,TPL751",
+    "# noqa:TPL7",
+    "#noqa:TPL751",
+    "# torchperf-lint: ignore[TPL751] one GPU only",
+    "# torchperf-lint: ignore",
+    "\n# torchperf-lint: ignore-file[TPL751]",
+    "\n# flake8: noqa",
+]
+
+
+def test_honours_every_suppression_unless_told_not_to(project: Path, flake8: Run, cli: Run) -> None:
+    """A file for each, as starting flake8 takes longer than reading them; one without tells that they were read."""
+    paths = [f"pkg/suppressed_{number}.py" for number in range(len(SUPPRESSIONS))]
+    for path, comment in zip(paths, SUPPRESSIONS, strict=True):
+        (project / path).write_text(f"{PARALLEL.rstrip()}  {comment}\n")
+    told = {("pkg/model.py", 2, 9, "TPL751")}
+    assert _printed(flake8("pkg/model.py", *paths)) == _reported(cli("pkg/model.py", *paths)) == told
+    assert _printed(flake8("--disable-noqa", *paths)) == {(path, 2, 9, "TPL751") for path in paths}
 
 
 def test_a_suppression_behind_a_string_of_several_lines(project: Path, flake8: Run, cli: Run) -> None:
