@@ -548,3 +548,9 @@ def test_a_model_that_follows_points_is_no_meter(name, method, because):
     hot = hot_at(code)
     assert hot is not None
     assert because in hot.because
+
+
+@pytest.mark.parametrize(("name", "hot"), [("get_train_loss_dict", True), ("get_eval_loss_dict", False)])
+def test_losses_of_an_evaluation_are_none_of_a_step(name, hot):
+    code = f"class Pipeline(nn.Module):\n    def {name}(self, step):\n        return step.item()  # <-"
+    assert (hot_at(code) is not None) is hot

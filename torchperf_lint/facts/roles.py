@@ -144,10 +144,11 @@ def _is_loss_by_name(name: str) -> bool:
 _TELLS_LOSSES = pattern(
     r"^_?(?:log|print|save|plot|show|draw|record|track|update|add|append|load|write|display|report|format|set|reset|init|"
     r"average|mean|reduce|aggregate|epoch|val|valid|validation|eval|evaluate|test|estimate|best|last|current|make|build|"
-    r"create|configure|register|check|is|has|assert|validate|verify|get_(?:current|avg|average|mean|last|best)|"
-    r"(?:get|compute|calc|calculate)_(?:val|valid|validation|eval|evaluation|test))(?:_|$)"
+    r"create|configure|register|check|is|has|assert|validate|verify|get_(?:current|avg|average|mean|last|best))(?:_|$)"
 )
 """Methods that show, keep or make losses, or compute those of a whole data set."""
+_OF_EVALUATION = pattern(r"^(?:get|compute|calc|calculate)_(?:val|valid|validation|eval|evaluation|test)_")
+"""Methods that compute the losses of an evaluation."""
 
 
 def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:
@@ -175,7 +176,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
         return told
     if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):
         return _TARGETS
-    if types.is_module_class(cls) and not called and _LOSS_NAME.search(name):
+    if types.is_module_class(cls) and not called and _LOSS_NAME.search(name) and not _OF_EVALUATION.search(name):
         return LOSS
     return _METRICS if types.is_module_class(cls) and not called and _METRICS_NAME.search(name) else None
 
