@@ -138,7 +138,7 @@ def _is_loss_of_a_plain_class(index: Index, key: FunctionKey, function: Function
 
 
 def _is_loss_by_name(name: str) -> bool:
-    return bool(_LOSS_NAME.search(name)) and not _TELLS_LOSSES.search(name)
+    return bool(_LOSS_NAME.search(name)) and not _TELLS_LOSSES.search(name) and not _OF_EVALUATION.search(name)
 
 
 _TELLS_LOSSES = pattern(
