@@ -153,6 +153,7 @@ for x, y in loader:
     accelerator.backward(loss)
     optimizer.step()
     accelerator.gather(loss.detach())
+accelerator.end_training()
 """
 
 
