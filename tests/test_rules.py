@@ -160,9 +160,8 @@ NEW_GOOD = "import time\n\ntime.sleep(1)\n"
 
 @pytest.fixture
 def copy(tmp_path):
-    """A copy of the package and of the fixture tests, without any fixture."""
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "torchperf_lint", ignore=ignore)
+    """A copy of the package, compiled as it is, and of the fixture tests, without any fixture."""
+    shutil.copytree(PACKAGE, tmp_path / "torchperf_lint")
     (tmp_path / "tests").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
     for name in ("expectations.py", "test_fixtures.py"):
@@ -197,6 +196,7 @@ def test_a_new_rule_is_one_file_and_one_folder(copy):
     folder.mkdir(parents=True)
     (folder / "bad.py").write_text(NEW_BAD)
     (folder / "good.py").write_text(NEW_GOOD)
+    (folder / "torchperf-lint.toml").write_text("")  # the folder is a project of its own, without our package
 
     before = fixture_tests(copy)
     assert before.returncode == 1, before.stdout + before.stderr
@@ -207,7 +207,7 @@ def test_a_new_rule_is_one_file_and_one_folder(copy):
     assert after.returncode == 0, after.stdout + after.stderr
     listed = python(copy, "-m", "torchperf_lint", "--list-rules")
     assert "sleep-in-hot-loop" in listed.stdout
-    shown = python(copy, "-m", "torchperf_lint", "--isolated", "--output-format", "concise", "fixtures")
+    shown = python(copy, "-m", "torchperf_lint", "--output-format", "concise", "fixtures")
     assert shown.returncode == 1, shown.stderr
     assert "bad.py:12:9: TPL199" in shown.stdout
     assert "good.py" not in shown.stdout
