@@ -158,6 +158,7 @@ def test_returns_keep_chains():
         ("assert False", []),
         ("assert x\na", []),
         ("def f(p=None):\n    if p is not None:\n        a", [("optional", 3, 3), ("way", 3, 3)]),
+        ("def f(p):\n    for x in xs:\n        a\n    if p.endswith(x):\n        b\n    if isinstance(y, list):\n        c", [("loop", 3, 3)]),
         ("if not self.ready:\n    self.ready = f()", [("once", 2, 2)]),
         ("match x:\n    case 1:\n        a", []),
         ("match self.state:\n    case State.STEP:\n        a", []),

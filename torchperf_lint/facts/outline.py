@@ -204,7 +204,8 @@ class _Outliner:
         self.notes.items(node.target, node.iter, context)
         detail = conditions.short(f"for {conditions.words(node.target)} in {conditions.words(node.iter)}")
         self.loop(node, context, detail, node.iter)
-        self.parameters[context.function] = self.parameters_of(context) | {named_freely(node)}
+        if name := named_freely(node):
+            self.parameters[context.function] = self.parameters_of(context) | {name}
         self.inner_block(node.orelse, context)
 
     def while_(self, node: ast.While, context: Context) -> None:
