@@ -13,7 +13,7 @@ from expectations import FIXTURES, PROJECTS, ROOT, RULE_FOLDERS
 
 SECONDS = 300
 SOME_RULES = RULE_FOLDERS[::3]
-"""Their fixtures are enough of a project: a run over all takes three times as long, and each test here needs its own."""
+"""Their fixtures are enough of a project: a run over all takes three times as long, and each test needs its own."""
 
 
 @pytest.fixture(scope="module")

@@ -72,7 +72,7 @@ def is_an_array_result(place: Place) -> bool:
     if place.hot is None or (place.hot.depth and (record.class_index < 0 or record.name.startswith("_"))):
         return False
     trains = any(c.function == place.function and _TRAINS.search(c.callee) for c in place.file.outline.calls)
-    return not (trains and _tells_a_loss(place.expression))
+    return not (trains and (_tells_a_loss(place.expression) or _is_differentiated(place)))
 
 
 def _is_given_as_an_array(place: Place) -> bool:
@@ -137,6 +137,19 @@ def _is_trained(place: Place) -> bool:
             if any(isinstance(node, ast.Name) and node.id in names for node in given):
                 return True
     return False
+
+
+def _is_differentiated(place: Place) -> bool:
+    """Whether the function goes backward from a name of the expression: `scaler.scale(l).backward()`."""
+    names = {part.id for part in ast.walk(place.expression) if isinstance(part, ast.Name)}
+    calls = place.file.enclosing(place.function).of_kinds((ast.Call,))
+    starts = (c.func for c in calls if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute))
+    return any(
+        isinstance(part, ast.Name) and part.id in names
+        for start in starts
+        if start.attr == "backward"
+        for part in ast.walk(start.value)
+    )
 
 
 def _appended_to_own(place: Place) -> bool:

@@ -36,6 +36,7 @@ from torchperf_lint.facts.seldom_called import SeldomCalled
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.unmentioned import Unmentioned
 from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
@@ -65,6 +66,7 @@ class Hotness:
         types: Types,
         kept: Callable[[], Reach | None] = lambda: None,
         body: Callable[[str], Body | None] = lambda path: None,
+        text: Callable[[str], str] = lambda path: "",
     ) -> None:
         self.index = index
         self.types = types
@@ -80,6 +82,7 @@ class Hotness:
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
+        self.unmentioned = Unmentioned(index, text)
         self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:
@@ -354,6 +357,8 @@ class Hotness:
                     role = self.doing.called_or_not(key, self.callers.get(key, ()))
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
+                if role is not None and not called and self.unmentioned.holds(key, role):
+                    role = role._replace(confidence=Confidence.POSSIBLE)
                 if role is not None:
                     yield key, of_role(self.index.function(key), key.path, role)
 

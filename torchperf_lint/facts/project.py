@@ -34,7 +34,7 @@ class Project:
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete, root)
         self.types = Types(self.index, GivenFunctions(self.index))
-        self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines), self.body)
+        self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text)
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)

@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.converted_first import converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
@@ -29,6 +30,8 @@ _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 _FROM_ANYWHERE = ", and let what hands the batch over pin it: `pin_memory=True` of a DataLoader, else `.pin_memory()`"
 """Where only the move tells that it is a batch: it may come from no loader."""
+
+_NOT_PINNED = "what a conversion makes on the host is not pinned, and in one call the device converts"
 
 
 class BlockingBatchTransfer(SourceRule):
@@ -74,6 +77,9 @@ class BlockingBatchTransfer(SourceRule):
             loss.backward()
             optimizer.step()
     ```
+
+    `x.half().cuda()` converts on the host, into a tensor that is not pinned: `x.to("cuda", torch.half,
+    non_blocking=True)` copies what the loader pinned, and converts it on the device.
 
     ## When it is fine
     For a batch of a few hundred numbers nobody will measure a difference. Copies to the host must stay blocking,
@@ -133,15 +139,17 @@ class BlockingBatchTransfer(SourceRule):
         pinning = pinning_of(project, batch.origins)
         by_its_move = not batch.origins and batch.because.endswith("moves to the device")
         advice = _FROM_ANYWHERE if by_its_move else pinning.advice
+        first = converted_first(site.call)
+        way = "pass `non_blocking=True`" if first is None else f"write `{in_one_call(site.call, first)}`: {_NOT_PINNED}"
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=f"pass `non_blocking=True`{advice}",
+            instead=f"{way}{advice}",
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             related=_loaders(file, pinning),
-            fix=without_blocking(site, batch),
+            fix=without_blocking(site, batch) if first is None or not first.made else None,
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 

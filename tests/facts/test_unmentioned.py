@@ -1,0 +1,90 @@
+"""Functions and classes that nothing in a project names."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.role import Role
+from torchperf_lint.model import Confidence
+
+GUESS = Role("forward", "takes tensors, and no call of it is seen in the project", "each time", Confidence.LIKELY)
+SURE = Role("forward", "is the `forward` of a module", "in every forward pass", Confidence.LIKELY)
+TRAIN = """
+from torch.utils.data import DataLoader
+from layers import Used
+{0}
+if __name__ == "__main__":
+    for x in DataLoader([]):
+        Used()(x).mean().backward()
+"""
+LAYERS = """
+from torch import nn
+
+
+def blur(x):
+    return x
+
+
+class Used(nn.Module):
+    def forward(self, x):
+        return x
+
+
+{1}class Left(nn.Module):
+    def __init__(self):
+        super(Left, self).__init__()
+
+    def forward(self, x):
+        return x
+{0}
+"""
+
+
+def holds(name: str, role: Role, files: dict[str, str]) -> bool:
+    project = Project.of_texts(files)
+    functions = project.index.outlines["layers.py"].functions
+    number = next(n for n, function in enumerate(functions) if function.qualname == name)
+    return project.hotness.unmentioned.holds(FunctionKey("layers.py", number), role)
+
+
+def files(program: str = "", more: str = "", above: str = "", **others: str) -> dict[str, str]:
+    return {"train.py": TRAIN.format(program), "layers.py": LAYERS.format(more, above), **others}
+
+
+def test_what_programs_leave_over():
+    assert holds("Left.forward", SURE, files())
+    assert not holds("Used.forward", SURE, files())
+
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        files("import layers; Made = layers.Left"),
+        files("kind = getattr(layers, 'Left')"),
+        files(more="ALL = {'left': Left}"),
+        files(above="@register\n"),
+        files("from importlib import import_module\nnet = import_module(name)"),
+        {"layers.py": LAYERS.format("", "")},
+        {**files(), "__init__.py": ""},
+        {**files(), "train.py": TRAIN.format("").replace("from layers", "from other")},
+    ],
+    ids=["named", "text", "table", "registered", "by name", "library", "package", "not imported"],
+)
+def test_what_may_be_used(project):
+    assert not holds("Left.forward", SURE, project)
+
+
+def test_tests_and_examples_are_no_programs_and_name_nothing():
+    assert holds("Left.forward", SURE, {**files(), "tests/test_layers.py": "from layers import Left"})
+    alone = {"layers.py": LAYERS.format("", ""), "examples/train.py": TRAIN.format("")}
+    assert not holds("Left.forward", SURE, alone)
+
+
+def test_a_function_that_runs_by_a_guess_is_asked_in_libraries_too():
+    library = {"layers.py": LAYERS.format("", ""), "__init__.py": "from .layers import Used"}
+    assert holds("blur", GUESS, library)
+    assert not holds("blur", SURE, library)
+    assert not holds("blur", GUESS, {**library, "__init__.py": "from .layers import Used, blur"})
+    assert not holds("blur", GUESS, {"layers.py": LAYERS.format("", "")})
