@@ -34,6 +34,7 @@ RARE = [
     ("not step % 10 == 0", "cadence", True),
     ("not step % 10 != 0", "cadence", False),
     ("not not step % 10", "cadence", True),
+    ("main and not step % 10", "cadence", False),
     ("step and step % 10 == 0", "cadence", False),
     ("step % 10 == 0 or step == total - 1", "cadence", False),
     ("step % 10 == 0 or step >= total", "cadence", False),
@@ -110,6 +111,9 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "main and not debug",
+    "main and (not is_debug) and use_wandb",
+    "amp and not save_memory",
     "x.shape[1] == self.channels",
     "len(tokens) == n",
     "input_ids.shape[1] > self.begin_index",

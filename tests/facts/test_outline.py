@@ -385,6 +385,11 @@ def test_off_by_default_are_none_and_false():
     assert found == {"b", "c", "f", "h"}
 
 
+def test_what_a_trainer_counts_for_its_loss_is_given():
+    arguments_of = arguments("model, inputs, return_outputs=False, num_items_in_batch=None")
+    assert off_by_default(arguments_of) == {"return_outputs"}
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [("import torch.nn as nn", True), ("from torch import nn", True), ("import torchvision", False), ("", False)],

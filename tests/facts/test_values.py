@@ -1424,6 +1424,33 @@ def test_what_tests_pass_says_nothing_of_where_a_parameter_is():
     assert shown(value_of(moved, "found")) == ("tensor", HOST)
 
 
+def test_a_batch_that_tests_write_out_is_none_of_a_step():
+    loss = "class T(transformers.Trainer):\n    def compute_loss(self, model, inputs):\n        found = {}\n"
+    test = "import torch\nfrom loss import T\nT().compute_loss(None, {'labels': torch.ones(3)})\n"
+    used = "import transformers\n" + loss.format("(inputs['labels'] != -100).sum()\n        inputs['labels'].numel()\n        print(found)")
+    assert shown(value_of({"loss.py": used, "tests/test_loss.py": test}, "found")) == ("tensor", ANYWHERE)
+    assert shown(value_of({"loss.py": used, "tool.py": test}, "found")) == ("tensor", HOST)
+
+
+def test_an_empty_list_beside_modules_says_nothing_of_what_an_attribute_holds():
+    net = """
+        class Net(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                if n > 0:
+                    self.layers = nn.ModuleList([nn.Linear(n, n) for _ in range(n)])
+                else:
+                    self.layers = {}
+
+            def forward(self, x):
+                for layer in self.layers:
+                    found = layer(x)
+                    print(found)
+    """
+    assert value_of(net.format("[]"), "found").kind == "tensor"
+    assert value_of(net.format("[print]"), "found").kind == "unknown"
+
+
 @pytest.mark.parametrize("test", ["type(out) == list", "type(out) is list", "type(out) in [list, tuple]"])
 def test_a_name_whose_class_is_compared_is_a_list(test):
     value = value_of(f"out = torch.zeros(3).cuda()\nif {test}:\n    print(out)\n", "out")

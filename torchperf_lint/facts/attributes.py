@@ -143,7 +143,10 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         if cls.kind != "class":
             continue
         written = setters(values, cls, name)
-        found += [_self_definition(values, cls, setter, name, frame) for setter in written]
+        each = [_self_definition(values, cls, setter, name, frame) for setter in written]
+        # `self.layers = []` beside a list of modules, for the case of none: what it never holds says nothing.
+        known = [v for v, (_, e, _) in zip(each, written, strict=True) if not (_is_empty(e) and _holds_nothing(v))]
+        found += known or each
         if found:
             break
     if not found:
@@ -157,6 +160,16 @@ def _assigned_attribute(values: Values, base: Value, name: str, frame: Frame) ->
         return from_thing(values, things[0] if things else None, name)
     placeholder = all(is_none(expression) and not buffer for _, expression, buffer in written)
     return _promised(values, thing, name, frame) if placeholder else join(found)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    return isinstance(node, ast.List | ast.Tuple) and not node.elts
+
+
+def _holds_nothing(value: Value) -> bool:
+    return value.kind == "unknown" or (
+        value.kind == "sequence" and (value.item is None or value.item.kind == "unknown")
+    )
 
 
 def _promised(values: Values, thing: Thing, name: str, frame: Frame) -> Value:

@@ -172,7 +172,9 @@ def _kind_of_one(test: ast.expr) -> str | None:
     if isinstance(test, ast.BoolOp):
         return _kind(test)
     if isinstance(test, ast.UnaryOp):
-        return _kind_of_one(test.operand)
+        kind = _kind_of_one(test.operand)
+        # `main and not debug` is what runs every day; `main and not step % n` is as rare as `step % n == 0`.
+        return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
     nodes = walked(test)
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if _names_another_device(test):
@@ -191,6 +193,8 @@ _LABELLED = pattern(r"(?:^|\.)record_function\(\)$|(?:^|\.)(?:self|trainer)\.(?:
 """Labels for what a profiler may see: the code runs whether there is one or not."""
 _KINDS = ("elsewhere", "except", "cadence", "debug", "memory")
 """What decides first stands first."""
+_SWITCHED_OFF = ("debug", "memory", "elsewhere")
+"""Kinds of switches: what asks that one be off does not make its block rare."""
 
 
 @lru_cache(maxsize=1 << 14)

@@ -286,7 +286,7 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     found = []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
-        if value is not None:
+        if value is not None and not _is_made_up(values, key, site, value):
             found.append(value.moved(ANYWHERE) if _is_tried_out(values, key, site, value) else value)
     if not found or len(sites) > MAX_CALLERS:
         return join(found).weaker(Confidence.LIKELY) if found else UNKNOWN
@@ -294,6 +294,13 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     if value.kind == "tensor" and value.device == HOST and any(one.kind == "unknown" for one in found):
         return value.moved(ANYWHERE)  # one caller's tensor is on the host; of another's nobody knows
     return value
+
+
+def _is_made_up(values: Values, key: FunctionKey, site: CallSite, value: Value) -> bool:
+    """Whether a test passes a dict or list of its own, of tensors on the host: a batch in earnest is elsewhere."""
+    held = (value.item, *value.items, *(entry for _, entry in value.entries))
+    on_host = any(part is not None and part.kind == "tensor" and part.device == HOST for part in held)
+    return on_host and values.hotness.demonstrations.tests(site.path, key.path)
 
 
 def _is_tried_out(values: Values, key: FunctionKey, site: CallSite, value: Value) -> bool:

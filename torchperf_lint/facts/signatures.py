@@ -204,10 +204,14 @@ _LABELS = pattern(
 """What training and tokenizers give a model beside its input: `forward(self, input_ids, attention_mask=None)`."""
 
 
+_COUNTED_BY_TRAINER = "num_items_in_batch"
+"""What transformers' Trainer gives `compute_loss` since 4.46, whatever its default."""
+
+
 def off_by_default(args: ast.arguments) -> frozenset[str]:
     """The parameters whose default is None or False, and which a training step may leave there."""
     off = (name for name, default in defaulted(args) if is_none(default) or is_false(default))
-    return frozenset(name for name in off if not _LABELS.search(name))
+    return frozenset(name for name in off if not _LABELS.search(name) and name != _COUNTED_BY_TRAINER)
 
 
 def on_by_default(args: ast.arguments) -> dict[str, object]:
