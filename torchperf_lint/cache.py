@@ -89,11 +89,15 @@ class Cache:
         entries = {name: (digests[name], records.to_json(found)) for name, (_, found) in outlines.items()}
         _write(self.file, {"made_by": _made_by(), "entries": entries})
 
-    def reach(self, texts: Mapping[str, str]) -> KeptReach | None:
-        """Where who calls whom in a project with just these texts is kept; None for projects that need no cache."""
+    def reach(self, texts: Mapping[str, str], settings: str = "") -> KeptReach | None:
+        """Where who calls whom in a project with just these texts is kept; None for projects that need no cache.
+
+        `settings`: the texts of files of settings that tell of it as well.
+        """
         if self.file is None or len(texts) <= FEW_FILES:
             return None
         every = "".join(f"{name}\0{self._digest(text)}\0" for name, text in sorted(texts.items()))
+        every += self._digest(settings) if settings else ""
         return KeptReach(self.file.with_suffix(".calls.json"), f"{_digest(every)}.{_facts_made_by()}")
 
     def _load(self) -> dict[str, tuple[str, object]]:

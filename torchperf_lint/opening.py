@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchperf_lint import cache, workers
+from torchperf_lint import cache, naming, workers
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource, to_source
@@ -71,8 +71,9 @@ def open_project(
     job = _Reader(root, texts, kept, frozenset(files))
     read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
-    reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None})
-    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch, root.resolve().name)
+    written = naming.settings_of(root, (r.text for r in read if r.found is not None))
+    reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, written or "")
+    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch, root.resolve().name, written)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -97,6 +98,7 @@ def _assembled(
     trees: dict[str, ast.Module],
     oldest_torch: tuple[int, int] | None,
     root: str,
+    written: str | None,
 ) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
@@ -104,7 +106,7 @@ def _assembled(
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
     load = kept.load if kept else lambda _: None
-    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch, root)
+    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch, root, written)
     return Opened(project, refused, notebooks, complete, kept)
 
 

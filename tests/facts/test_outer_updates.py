@@ -46,7 +46,12 @@ def test_minibatches_inside_are_steps():
 
 
 @pytest.mark.parametrize(
-    ("shown", "hot"), [("torchvision.utils.save_image(image, f'{i}.png')", False), ("out.append(image)", True)]
+    ("shown", "hot"),
+    [
+        ("torchvision.utils.save_image(image, f'{i}.png')", False),
+        ("[Image.fromarray(one).save(f'{i}.png') for one in image]", False),
+        ("out.append(image)", True),
+    ],
 )
 def test_loops_that_write_one_picture_each_are_for_people(shown, hot):
     code = f"""

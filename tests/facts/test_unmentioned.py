@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
+from torchperf_lint.naming import settings_of
 
 GUESS = Role("forward", "takes tensors, and no call of it is seen in the project", "each time", Confidence.LIKELY)
 SURE = Role("forward", "is the `forward` of a module", "in every forward pass", Confidence.LIKELY)
@@ -88,3 +90,26 @@ def test_a_function_that_runs_by_a_guess_is_asked_in_libraries_too():
     assert not holds("blur", SURE, library)
     assert not holds("blur", GUESS, {**library, "__init__.py": "from .layers import Used, blur"})
     assert not holds("blur", GUESS, {"layers.py": LAYERS.format("", "")})
+
+
+def test_what_settings_name_is_used(tmp_path):
+    project = files("from importlib import import_module\nnet = import_module(name)")
+    outlines = [outline(path, text) for path, text in project.items()]
+
+    def left_over(settings: str | None) -> bool:
+        made = Project(outlines, project.__getitem__, settings=settings)
+        functions = made.index.outlines["layers.py"].functions
+        number = next(n for n, function in enumerate(functions) if function.qualname == "Left.forward")
+        return made.hotness.unmentioned.holds(FunctionKey("layers.py", number), SURE)
+
+    assert left_over("target: layers.Used")
+    assert not left_over("target: layers.Left")
+    assert not left_over(None)
+
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "net.yaml").write_text("target: layers.Left")
+    (tmp_path / "data.json").write_text("x" * 300_000)
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "a.yaml").write_text("no")
+    assert settings_of(tmp_path, project.values()) == "target: layers.Left"
+    assert settings_of(tmp_path, ["import torch"]) is None

@@ -41,7 +41,7 @@ class Legacy(NamedTuple):
     head: str
     """The first name as written: `amp` of `amp.autocast`."""
     call: ast.Call | None
-    """None where the name stands alone: a decorator without arguments, the argument of `partial`."""
+    """None where the name stands alone: a decorator without arguments, the argument of `partial`, what gets a name."""
 
     @property
     def device(self) -> str | None:
@@ -71,6 +71,10 @@ def _in_function(file: SourceFile, number: int) -> Iterator[Legacy]:
             yield from _use(file, node.func, node, number)
             if last_part(chain(node.func)) == "partial":
                 yield from (use for argument in node.args[:1] for use in _use(file, argument, None, number))
+        elif isinstance(node, ast.Assign) and number and isinstance(node.targets[0], ast.Name):
+            # `amp_autocast = torch.cuda.amp.autocast`, one of several that a setting chooses among; a module's own
+            # name is told where it is called.
+            yield from _use(file, node.value, None, number)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from _decorators(file, node.decorator_list, number)
         elif isinstance(node, ast.ClassDef):

@@ -67,6 +67,7 @@ class Hotness:
         kept: Callable[[], Reach | None] = lambda: None,
         body: Callable[[str], Body | None] = lambda path: None,
         text: Callable[[str], str] = lambda path: "",
+        settings: str | None = None,
     ) -> None:
         self.index = index
         self.types = types
@@ -82,7 +83,7 @@ class Hotness:
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
-        self.unmentioned = Unmentioned(index, text)
+        self.unmentioned = Unmentioned(index, text, settings)
         self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:

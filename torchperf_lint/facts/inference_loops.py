@@ -55,7 +55,7 @@ _DATA_SET = pattern(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 _A_SAMPLE = pattern(r"(?:^|[._])data_?set\[\]$", re.IGNORECASE)
 _SHOWS = pattern(
     r"(?:^|\.)(?:save_(?:image|img|picture|video|audio|wav|gif)\w*|imshow|imsave|imwrite|savefig|"
-    r"add_(?:images?|figure|video|audio))$"
+    r"add_(?:images?|figure|video|audio))$|fromarray\(\)\.save$"
 )
 
 
@@ -133,7 +133,7 @@ class InferenceLoops:
             kind, when = "eval", EVERY_INPUT
         if _JUDGES.search(self.index.outlines[path].functions[region.function].name):
             kind, when = "eval", EVERY_EVALUATION
-        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in calls):
+        if kind == "rollout" and any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index)):
             return None  # a few results for people, one file each
         for call in calls:
             known = self.modules.is_one(path, region.function, call.callee)

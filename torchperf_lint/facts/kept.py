@@ -101,7 +101,7 @@ def _judged(spot: Spot, store: Store, body: Body) -> Iterator[Kept]:
     sure = outlives(spot, store, body)
     if sure is None or (store.how == "sum" and grads.mode.is_off_at(spot.file.path, spot.start)):
         return
-    if _is_given_to_a_library(spot, store):
+    if _is_given_to_a_library(spot, store) or _is_copied_without_gradients(spot, store):
         return
     called = store.how == "call" or _is_own_method(spot, store)
     meter = _meter(spot, store) if called else None
@@ -127,6 +127,14 @@ def _is_given_to_a_library(spot: Spot, store: Store) -> bool:
     if not isinstance(call, ast.Call) or last_part(chain(call.func)) != "add":
         return False
     return chain(call.func).partition(".")[0] in spot.file.outline.imports
+
+
+def _is_copied_without_gradients(spot: Spot, store: Store) -> bool:
+    """`losses[i] = loss` into a tensor, under `no_grad`: numbers are copied, and no graph; a list would keep it."""
+    if not isinstance(store.target, ast.Subscript) or not isinstance(store.statement, ast.Assign):
+        return False
+    off = spot.file.project.grads.mode.is_off_at(spot.file.path, spot.start)
+    return off and spot.file.value(store.target.value, spot).kind == "tensor"
 
 
 def _is_own_method(spot: Spot, store: Store) -> bool:

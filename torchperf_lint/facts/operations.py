@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.documented import GIVEN_BACK
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.meters import goes_through_loaders, is_meter
@@ -115,7 +116,7 @@ def part_of_a_pass(index: Index, key: FunctionKey) -> Role | None:
     """
     function = index.function(key)
     bases = index.external_bases(Thing("class", key.path, function.class_index))
-    if no_operation(key, function) or all(base.startswith((*PLAIN_BASES, "torch.nn.")) for base in bases):
+    if no_operation(key, function) or all(map(_says_nothing, bases)):
         return None
     takes = [p.annotation for p in function.parameters[function.bound : function.bound + 1]]
     return _PART if any(map(_of_tensors, takes)) and _of_tensors(function.gives) else None
@@ -333,6 +334,12 @@ def _is_inherited(index: Index, cls: Thing, function: Function) -> bool:
     return any(function.name in index.record(base).methods for base in own) or any(
         not base.startswith((*PLAIN_BASES, "torch.nn.")) and (own or not _MODULES.search(base)) for base in others
     )
+
+
+def _says_nothing(base: str) -> bool:
+    """Whether a base class adds no passes: torch's own, and mixins, as a scheduler of diffusers has them."""
+    mixin = last_part(base).endswith("Mixin") and not _MODULES.search(base)
+    return mixin or base.startswith((*PLAIN_BASES, "torch.nn."))
 
 
 def _of_tensors(annotation: str) -> bool:

@@ -31,10 +31,13 @@ class Project:
         trees: dict[str, ast.Module] | None = None,
         oldest_torch: tuple[int, int] | None = None,
         root: str = "",
+        settings: str | None = None,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete, root)
         self.types = Types(self.index, GivenFunctions(self.index))
-        self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text)
+        self.hotness = Hotness(
+            self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text, settings
+        )
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)

@@ -24,7 +24,7 @@ _SHOWS = pattern(
 """Files of tests and examples, which name what no program needs."""
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
-_BUILDS_BY_NAME = pattern(r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules")
+BUILDS_BY_NAME = pattern(r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules")
 """What makes objects of classes that a file of settings names."""
 _GUESSED = "no call of it is seen"
 
@@ -32,9 +32,11 @@ _GUESSED = "no call of it is seen"
 class Unmentioned:
     """Answers for one project."""
 
-    def __init__(self, index: Index, text: Callable[[str], str]) -> None:
+    def __init__(self, index: Index, text: Callable[[str], str], named_by_settings: str | None = None) -> None:
         self.index = index
         self.text = text
+        self.named_by_settings = named_by_settings
+        """The texts of the project's files of settings; None where nobody has read them."""
         self._known: dict[tuple[str, str], bool] = {}
 
     def holds(self, key: FunctionKey, role: Role) -> bool:
@@ -51,7 +53,7 @@ class Unmentioned:
             offered = self._has_programs_beside(key.path) or self._is_in_package(key.path)
             return guessed and offered and self._is_unnamed(key.path, record.name)
         cls = self.index.outlines[key.path].classes[record.class_index]
-        if "." in cls.qualname or not self._has_programs_beside(key.path) or self.builds_by_name:
+        if "." in cls.qualname or not self._has_programs_beside(key.path) or self._may_be_built_by_name(cls.name):
             return False
         return self._is_unnamed(key.path, cls.name)
 
@@ -87,7 +89,12 @@ class Unmentioned:
     @cached_property
     def builds_by_name(self) -> bool:
         """Whether the project makes objects of classes that it has by their names as text."""
-        return any(_BUILDS_BY_NAME.search(self.text(path)) for path in self._telling)
+        return any(BUILDS_BY_NAME.search(self.text(path)) for path in self._telling)
+
+    def _may_be_built_by_name(self, name: str) -> bool:
+        if not self.builds_by_name:
+            return False
+        return self.named_by_settings is None or _word(name).search(self.named_by_settings) is not None
 
     @cached_property
     def _telling(self) -> list[str]:
@@ -112,7 +119,7 @@ class Unmentioned:
         return self._known[path, name]
 
     def _is_written_elsewhere(self, path: str, name: str) -> bool:
-        word = re.compile(rf"\b{re.escape(name)}\b")
+        word = _word(name)
         if any(name in self.text(other) and word.search(self.text(other)) for other in self._telling if other != path):
             return True
         lines = self.text(path).splitlines()
@@ -120,6 +127,10 @@ class Unmentioned:
         outside = "\n".join(lines[: first - 1] + lines[last:])
         decorated = first > 1 and lines[first - 2].lstrip().startswith(("@", ")"))
         return first == 0 or decorated or word.search(outside) is not None
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
 
 
 def _own_lines(lines: list[str], name: str) -> tuple[int, int]:

@@ -137,7 +137,14 @@ def _torch(file: SourceFile, use: Legacy) -> str:
     written = f"torch.amp.{use.name}({', '.join(arguments)})"
     if len(written) > _SHOWN:
         written = f'torch.amp.{use.name}("{use.device}", ...)'
+    if use.call is None and _gets_a_name(use):
+        return f'write `partial(torch.amp.{use.name}, "{use.device}")`, of `functools`, which tells the device'
     return f"write `{written}`"
+
+
+def _gets_a_name(use: Legacy) -> bool:
+    parents = use.mark.file.enclosing(use.mark.function).parents
+    return isinstance(parents.get(use.mark.expression), ast.Assign)
 
 
 def _arguments(file: SourceFile, use: Legacy) -> Iterator[str]:
