@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchperf_lint import cache, naming, workers
+from torchperf_lint import cache, naming, requirements, workers
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource, to_source
@@ -73,7 +73,8 @@ def open_project(
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
     written = naming.settings_of(root, (r.text for r in read if r.found is not None))
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, written or "")
-    opened = _assembled(read, listed.complete, reach, job.trees, settings.oldest_torch, root.resolve().name, written)
+    oldest = settings.oldest_torch or requirements.oldest_torch(root)
+    opened = _assembled(read, listed.complete, reach, job.trees, oldest, root.resolve().name, written)
     if reuse:
         _opened.clear()
         _opened[root] = opened

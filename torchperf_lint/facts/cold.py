@@ -41,7 +41,7 @@ MEASURES_MODULES = pattern(
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^log_(?:images?|videos?|audios?|figures?)$|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

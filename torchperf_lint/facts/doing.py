@@ -74,7 +74,7 @@ class Doing:
         action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
         if name == "backward" and (action is None or passes_on(self.index, key, action)):
             return combines_losses(self.index, key)
-        if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name):
+        if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name) or name.startswith("check_"):
             return None
         if _ASKS_FOR_GRADIENTS.search(name) and not self._steps_in(self.index.calls_in(key)):
             return None  # an attack, or who explains an answer, asks for them

@@ -38,22 +38,26 @@ class Unmentioned:
         self.named_by_settings = named_by_settings
         """The texts of the project's files of settings; None where nobody has read them."""
         self._known: dict[tuple[str, str], bool] = {}
+        self._codes: dict[str, str] = {}
 
-    def holds(self, key: FunctionKey, role: Role) -> bool:
+    def holds(self, key: FunctionKey, role: Role, called: bool = False) -> bool:
         """Whether nothing names a function that runs by a guess; or the class of a method, where programs would.
 
-        A file that no other one imports says nothing of who uses it. Names in texts count too, in comments and
-        docstrings even; those in tests and examples do not.
+        A file that no other one imports says nothing of who uses it, unless programs import others of its package.
+        Names in tests and examples do not count, nor those in comments, docstrings and sentences.
         """
         record = self.index.function(key)
         if record.parent > 0 or not self.text(key.path) or not self._is_imported(key.path):
             return False
-        if record.class_index < 0:
-            guessed = _GUESSED in role.because and not record.decorators
-            offered = self._has_programs_beside(key.path) or self._is_in_package(key.path)
-            return guessed and offered and self._is_unnamed(key.path, record.name)
+        beside = self._has_programs_beside(key.path)
+        if not called and _GUESSED in role.because and (beside or self._is_in_package(key.path)):
+            unused = not record.decorators and self._is_unnamed(key.path, record.name)
+            if unused or record.class_index < 0:
+                return unused
+        if record.class_index < 0 or not beside:
+            return False
         cls = self.index.outlines[key.path].classes[record.class_index]
-        if "." in cls.qualname or not self._has_programs_beside(key.path) or self._may_be_built_by_name(cls.name):
+        if "." in cls.qualname or self._may_be_built_by_name(cls.name):
             return False
         return self._is_unnamed(key.path, cls.name)
 
@@ -120,13 +124,31 @@ class Unmentioned:
 
     def _is_written_elsewhere(self, path: str, name: str) -> bool:
         word = _word(name)
-        if any(name in self.text(other) and word.search(self.text(other)) for other in self._telling if other != path):
+        others = (other for other in self._telling if other != path and name in self.text(other))
+        if any(word.search(self._code(other)) for other in others):
             return True
         lines = self.text(path).splitlines()
         first, last = _own_lines(lines, name)
-        outside = "\n".join(lines[: first - 1] + lines[last:])
+        if not first:
+            return len(word.findall(self._code(path))) != 1  # a method: where it is defined, and nowhere else
+        outside = _without_sentences("\n".join(lines[: first - 1] + lines[last:]))
         decorated = first > 1 and lines[first - 2].lstrip().startswith(("@", ")"))
-        return first == 0 or decorated or word.search(outside) is not None
+        return decorated or word.search(outside) is not None
+
+    def _code(self, path: str) -> str:
+        if path not in self._codes:
+            self._codes[path] = _without_sentences(self.text(path))
+        return self._codes[path]
+
+
+_DOCSTRING = pattern(r"(\"{3}|'{3}).*?\1", re.DOTALL)
+_COMMENT = pattern(r"#[^\n\"']*$", re.MULTILINE)
+_SENTENCE = pattern(r"(['\"])[^'\"\n]*\s[^'\"\n]*\1")
+
+
+def _without_sentences(text: str) -> str:
+    """A text without its docstrings, comments, and strings of several words: a name there is talk."""
+    return _SENTENCE.sub('""', _COMMENT.sub("", _DOCSTRING.sub('""', text)))
 
 
 def _word(name: str) -> re.Pattern[str]:

@@ -1,0 +1,76 @@
+"""The oldest torch that a project says it runs on, read from the files in which projects say so.
+
+What that release lacks is not asked for. Only a pin or an upper bound says that today's torch is not what runs: a lower
+bound, `torch>=1.8`, is seldom moved, and admits every later one (`target-torch` says otherwise). Only files at the
+project's root count, and the first that bounds torch so decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from torchperf_lint.patterns import pattern
+
+_FILES = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "requirements.txt",
+    "requirements/*.txt",
+    "requirements*.txt",
+    "environment*.y*ml",
+    "conda*.y*ml",
+)
+"""Patterns of files below the root, what decides first first."""
+_LARGEST = 200_000
+"""Bytes."""
+_ENTRY = pattern(
+    r"""(?:^|["'\s])(?:pytorch::)?(?:py)?torch\ *(?:\[[^\]\n]*\])?\ *(?:=\ *["'])?"""
+    r"""(?P<bounds>\(?[\^<>=!~]=?[^"'#;\n]*)""",
+    re.MULTILINE,
+)
+"""`torch>=1.8,<3`, `"torch (>=2.0)"`, `pytorch=1.7.1=py3.8`, poetry's `torch = "^2.0"`; group: the bounds."""
+_BOUND = pattern(r"(?P<how>===?|=|~=|\^|>=?|<=?|!=)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_PINS = ("==", "===", "=", "<=")
+_LAST_OF_ONE = 13
+"""The last minor release of torch 1, which 2.0 followed."""
+
+
+def oldest_torch(root: Path) -> tuple[int, int] | None:
+    """(major, minor) of the oldest torch that the project at `root` has to run on; None where it does not say."""
+    for path in _written(root):
+        try:
+            text = path.read_bytes().decode("utf-8", errors="replace")
+        except OSError:
+            continue
+        told = re.sub(r"#.*", "", text)
+        found = [oldest for entry in _ENTRY.finditer(told) if (oldest := _oldest(entry["bounds"])) is not None]
+        if found:
+            return min(found)
+    return None
+
+
+def _written(root: Path) -> Iterator[Path]:
+    for name in _FILES:
+        for path in sorted(root.glob(name)):
+            if path.is_file() and path.stat().st_size <= _LARGEST:
+                yield path
+
+
+def _oldest(bounds: str) -> tuple[int, int] | None:
+    """The release that is pinned; the one before an upper bound. Lower bounds and `!=` leave it open."""
+    found: list[tuple[int, int]] = []
+    for bound in _BOUND.finditer(bounds):
+        version = int(bound["major"]), int(bound["minor"] or 0)
+        if bound["how"] in _PINS:
+            found.append(version)
+        elif bound["how"] == "<":
+            found.append(_before(version))
+    return min(found, default=None)
+
+
+def _before(version: tuple[int, int]) -> tuple[int, int]:
+    major, minor = version
+    return (major, minor - 1) if minor else (major - 1, _LAST_OF_ONE)
