@@ -92,6 +92,22 @@ def test_a_function_that_runs_by_a_guess_is_asked_in_libraries_too():
     assert not holds("blur", GUESS, {"layers.py": LAYERS.format("", "")})
 
 
+def test_talk_of_a_name_is_no_use_of_it_where_there_are_programs():
+    talk = '"""Left and blur were tried."""\n# Left(), blur()\nlabel = "Left of it"\n'
+    assert holds("Left.forward", SURE, files(talk))
+    assert holds("blur", GUESS, files(talk))
+    library = {"layers.py": LAYERS.format("", ""), "__init__.py": "from .layers import Used\n" + talk}
+    assert not holds("blur", GUESS, library)
+
+
+def test_a_method_that_runs_by_a_guess():
+    method = "    def soften(self, x):\n        return x\n"
+    assert holds("Left.soften", GUESS, files("made = Left()", method))
+    assert not holds("Left.soften", GUESS, files("made = Left().soften(x)", method))
+    library = {"layers.py": LAYERS.format(method, ""), "__init__.py": "from .layers import Left"}
+    assert not holds("Left.soften", GUESS, library)
+
+
 def test_what_settings_name_is_used(tmp_path):
     project = files("from importlib import import_module\nnet = import_module(name)")
     outlines = [outline(path, text) for path, text in project.items()]

@@ -44,14 +44,16 @@ class Unmentioned:
         """Whether nothing names a function that runs by a guess; or the class of a method, where programs would.
 
         A file that no other one imports says nothing of who uses it, unless programs import others of its package.
-        Names in tests and examples do not count, nor those in comments, docstrings and sentences.
+        Names in tests and examples do not count. Those in comments, docstrings and sentences do in libraries, which
+        tell users there what they offer, as they do by a method of a class that they offer.
         """
         record = self.index.function(key)
         if record.parent > 0 or not self.text(key.path) or not self._is_imported(key.path):
             return False
         beside = self._has_programs_beside(key.path)
-        if not called and _GUESSED in role.because and (beside or self._is_in_package(key.path)):
-            unused = not record.decorators and self._is_unnamed(key.path, record.name)
+        offered = beside or (record.class_index < 0 and self._is_in_package(key.path))
+        if not called and _GUESSED in role.because and offered:
+            unused = not record.decorators and self._is_unnamed(key.path, record.name, beside)
             if unused or record.class_index < 0:
                 return unused
         if record.class_index < 0 or not beside:
@@ -59,7 +61,7 @@ class Unmentioned:
         cls = self.index.outlines[key.path].classes[record.class_index]
         if "." in cls.qualname or self._may_be_built_by_name(cls.name):
             return False
-        return self._is_unnamed(key.path, cls.name)
+        return self._is_unnamed(key.path, cls.name, True)
 
     @cached_property
     def programs(self) -> list[str]:
@@ -115,23 +117,24 @@ class Unmentioned:
         calls = (call for path in self._telling for call in self.index.outlines[path].calls)
         return frozenset(last_part(call.callee) for call in calls)
 
-    def _is_unnamed(self, path: str, name: str) -> bool:
+    def _is_unnamed(self, path: str, name: str, in_code: bool) -> bool:
         if name in self._called or name in self._imported:
             return False
         if (path, name) not in self._known:
-            self._known[path, name] = not self._is_written_elsewhere(path, name)
+            self._known[path, name] = not self._is_written_elsewhere(path, name, in_code)
         return self._known[path, name]
 
-    def _is_written_elsewhere(self, path: str, name: str) -> bool:
-        word = _word(name)
+    def _is_written_elsewhere(self, path: str, name: str, in_code: bool) -> bool:
+        word, read = _word(name), self._code if in_code else self.text
         others = (other for other in self._telling if other != path and name in self.text(other))
-        if any(word.search(self._code(other)) for other in others):
+        if any(word.search(read(other)) for other in others):
             return True
         lines = self.text(path).splitlines()
         first, last = _own_lines(lines, name)
         if not first:
-            return len(word.findall(self._code(path))) != 1  # a method: where it is defined, and nowhere else
-        outside = _without_sentences("\n".join(lines[: first - 1] + lines[last:]))
+            return len(word.findall(read(path))) != 1  # a method: where it is defined, and nowhere else
+        outside = "\n".join(lines[: first - 1] + lines[last:])
+        outside = _without_sentences(outside) if in_code else outside
         decorated = first > 1 and lines[first - 2].lstrip().startswith(("@", ")"))
         return decorated or word.search(outside) is not None
 

@@ -81,7 +81,7 @@ class LegacyAmpApi(SourceRule):
         return torch.cuda.amp.GradScaler()
     ```
 
-    Under `target-torch`, what that version lacks is not asked for.
+    Under `target-torch`, or a torch that the project pins, what that version lacks is not asked for.
 
     ## Fix safety
     Unsafe: `torch.amp.GradScaler` needs torch 2.3, `custom_fwd` and `custom_bwd` with a device type need 2.4; and
