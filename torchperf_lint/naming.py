@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from torchperf_lint.facts.unmentioned import BUILDS_BY_NAME
+from torchperf_lint.facts.unmentioned import builds_by_name
+from torchperf_lint.paths import MAX_ENTRIES
+from torchperf_lint.settings import Settings, shown
+from torchperf_lint.walk import Walk
 
 _ENDINGS = (".yaml", ".yml", ".json", ".toml", ".cfg", ".ini", ".sh", ".gin", ".conf", ".jsonnet")
 _LARGEST = 200_000
@@ -15,28 +17,22 @@ _MOST = 4_000
 """Files that are read; a project with more is not told about."""
 
 
-def settings_of(root: Path, texts: Iterable[str]) -> str | None:
+def settings_of(root: Path, settings: Settings, texts: Iterable[str]) -> str | None:
     """The texts of a project's files of settings, one after the other; None where it makes nothing by name.
 
-    Also None where there are too many, or one cannot be read: then nobody knows what they name.
+    Also None where there are too many, or one cannot be read: then nobody knows what they name. What git ignores and
+    what the settings exclude is left out.
     """
-    if not any(BUILDS_BY_NAME.search(text) for text in texts):
+    if not any(map(builds_by_name, texts)):
         return None
+    walk = Walk(root, root, lambda path: settings.excludes(shown(Path(path), root)), MAX_ENTRIES, endings=_ENDINGS)
     found: list[str] = []
     try:
-        for number, path in enumerate(_files(root)):
+        for number, path in enumerate(walk):
             if number == _MOST:
                 return None
-            found.append(path.read_bytes().decode("utf-8", errors="replace"))
+            if path.stat().st_size <= _LARGEST:
+                found.append(path.read_bytes().decode("utf-8", errors="replace"))
     except OSError:
         return None
-    return "\n".join(found)
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for directory, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        for name in sorted(names):
-            path = Path(directory, name)
-            if name.endswith(_ENDINGS) and path.is_file() and path.stat().st_size <= _LARGEST:
-                yield path
+    return None if walk.too_large or walk.problems else "\n".join(found)

@@ -71,7 +71,7 @@ def open_project(
     job = _Reader(root, texts, kept, frozenset(files))
     read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
-    written = naming.settings_of(root, (r.text for r in read if r.found is not None))
+    written = naming.settings_of(root, settings, (r.text for r in read if r.found is not None))
     reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, written or "")
     oldest = settings.oldest_torch or requirements.oldest_torch(root)
     opened = _assembled(read, listed.complete, reach, job.trees, oldest, root.resolve().name, written)

@@ -41,6 +41,8 @@ class Walk:
     """What could not be listed; complete once the walk is."""
     texts: bool = False
     """Whether files that are not Python count, too: shell scripts and their like."""
+    endings: tuple[str, ...] = SUFFIXES
+    """How the names of the files end that count."""
     entries: int = 0
     """How many directory entries were looked at so far."""
 
@@ -96,7 +98,7 @@ class Walk:
             return False
 
     def _named_right(self, name: str) -> bool:
-        return name.endswith(SUFFIXES) or (self.texts and kind_of(name) is not None)
+        return name.endswith(self.endings) or (self.texts and kind_of(name) is not None)
 
 
 @dataclass(frozen=True)

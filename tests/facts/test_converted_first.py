@@ -45,6 +45,9 @@ def test_one_call_does_both(code, one, made):
         "x.view(-1).cuda()",
         "f(x).cuda()",
         "x.to(torch.device(0)).cuda()",
+        "x.half().type(torch.cuda.FloatTensor)",
+        "x.half().to(device, torch.float32)",
+        "x.half().to(device, dtype=torch.float32)",
     ],
 )
 def test_what_converts_nothing(code):

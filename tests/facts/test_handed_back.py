@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from calls_in import site_of
 
-from torchperf_lint.facts.handed_back import is_handed_back, is_sent_away, is_stored_by_module
+from torchperf_lint.facts.handed_back import is_an_array_result, is_handed_back, is_sent_away, is_stored_by_module
 
 CODE = """
     class Net(nn.Module):
@@ -87,3 +87,24 @@ RPC = "import torch.distributed.rpc as rpc"
 )
 def test_what_is_sent_to_another_process(imports, body, sent):
     assert is_sent_away(site_of(SHARD.format(imports, body), "self.net(x).cpu()")) is sent
+
+
+@pytest.mark.parametrize(
+    ("goes_back", "array"),
+    [("l.backward()", False), ("self.scaler.scale(l).backward()", False), ("out.backward()", True)],
+)
+def test_one_number_that_a_step_goes_backward_from_is_no_array_that_it_promises(goes_back, array):
+    code = f"""
+        class Trainer:
+            def run(self, loader):
+                for batch in loader:
+                    self.train_step(batch)
+
+            def train_step(self, batch):
+                out = self.network(batch)
+                l = self.compare(out)
+                {goes_back}
+                self.optimizer.step()
+                return {{"l": l.detach().cpu().numpy()}}
+    """
+    assert is_an_array_result(site_of(code, "l.detach().cpu()")) is array

@@ -176,3 +176,42 @@ class Natural:
 )
 def test_a_step_of_all_data_beside_the_loop_of_batches_is_no_training_step(first, inside, hot):
     assert (hot_at(NATURAL.format(first=first, inside=inside)) is not None) is hot
+
+
+@pytest.mark.parametrize(("name", "hot"), [("check_blocks", False), ("update_blocks", True)])
+def test_who_checks_that_two_versions_agree_trains_nothing(name, hot):
+    code = f"""
+        def {name}(one, other, x):
+            y = one(x)
+            y.sum().backward()
+            print(y)  # <-
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(("name", "hot"), [("log_images", False), ("decode_images", True)])
+def test_image_loggers_run_once_in_a_while(name, hot):
+    code = f"""
+        class Engine(nn.Module):
+            def forward(self, x):
+                return x
+
+            def {name}(self, batch: torch.Tensor) -> torch.Tensor:
+                out = self(batch)
+                return out + torch.zeros(3).to(batch.device)  # <-
+        """
+    assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(("base", "hot"), [("SchedulerMixin", False), ("VisionTransformer", True)])
+def test_mixins_make_no_passes(base, hot):
+    code = f"""
+        from timm.models.vision_transformer import {base}
+        from torch import Tensor
+
+        class Own({base}):
+            def _pos_embed(self, x: Tensor) -> Tensor:
+                print(x)  # <-
+                return x
+        """
+    assert (hot_at(code) is not None) is hot

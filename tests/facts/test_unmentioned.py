@@ -10,6 +10,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.naming import settings_of
+from torchperf_lint.settings import Settings
 
 GUESS = Role("forward", "takes tensors, and no call of it is seen in the project", "each time", Confidence.LIKELY)
 SURE = Role("forward", "is the `forward` of a module", "in every forward pass", Confidence.LIKELY)
@@ -125,7 +126,7 @@ def test_what_settings_name_is_used(tmp_path):
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "net.yaml").write_text("target: layers.Left")
     (tmp_path / "data.json").write_text("x" * 300_000)
-    (tmp_path / ".hidden").mkdir()
-    (tmp_path / ".hidden" / "a.yaml").write_text("no")
-    assert settings_of(tmp_path, project.values()) == "target: layers.Left"
-    assert settings_of(tmp_path, ["import torch"]) is None
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "a.yaml").write_text("no")
+    assert settings_of(tmp_path, Settings(), project.values()) == "target: layers.Left"
+    assert settings_of(tmp_path, Settings(), ["import torch"]) is None

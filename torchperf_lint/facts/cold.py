@@ -23,8 +23,10 @@ COLD_NAME = pattern(
     r"|^_\w+_(?:compute|reduce)$",  # what functional metrics make of a finished state, once an epoch
     re.IGNORECASE,
 )
-_COLD_UNLESS_CALLED = pattern(r"^(?:convert|from|test)_|^test$|^__init__$", re.IGNORECASE)
-"""Names of what runs once, in most programs; what hot code calls runs as often as that does."""
+_COLD_UNLESS_CALLED = pattern(
+    r"^(?:convert|from|test)_|^test$|^__init__$|^log_(?:images?|videos?|audios?|figures?)$", re.IGNORECASE
+)
+"""Names of what runs once, or once in a while, in most programs; what hot code calls runs as often as that does."""
 _EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
 _MEASURES = pattern(r"(?:^|/)\w*(?:flops?|macs)(?:_\w+)?\.py$", re.IGNORECASE)
@@ -41,7 +43,7 @@ MEASURES_MODULES = pattern(
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^log_(?:images?|videos?|audios?|figures?)$|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

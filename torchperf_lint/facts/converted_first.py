@@ -37,8 +37,12 @@ class Conversion(NamedTuple):
 
 
 def converted_first(call: ast.Call) -> Conversion | None:
-    """The conversion whose result a call copies to the device."""
-    inner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    """The conversion whose result `.to(device)` or `.cuda()` copies; None where these convert as well."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("to", "cuda") or len(call.args) > 1:
+        return None
+    if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords):
+        return None
+    inner = call.func.value
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return None
     of, method = inner.func.value, inner.func.attr

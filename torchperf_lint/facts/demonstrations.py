@@ -17,7 +17,7 @@ from torchperf_lint.facts.types import Types
 from torchperf_lint.patterns import pattern
 
 _SHOWS = pattern(
-    r"(?:^|/)(?:tests?|unit_?tests?|examples?|demos?|docs?|benchmarks?|notebooks?|tutorials?)/"
+    r"(?:^|/)(?:tests?|unit_?tests?|(?:\w+_)?examples?|demos?|docs?|benchmarks?|notebooks?|tutorials?)/"
     r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo)\.py$"
 )
 """Files of tests and examples."""
@@ -95,6 +95,11 @@ class Demonstrations:
     def is_for_people(path: str, shown: str) -> bool:
         """Whether a file shows another one's code to people, who wait for each click longer than for the device."""
         return bool(_DEMOS.search(path)) and not _DEMOS.search(shown)
+
+    @staticmethod
+    def only_shows(path: str) -> bool:
+        """Whether a file holds tests, examples or documentation, which use what no program needs."""
+        return bool(_SHOWS.search(path))
 
     @staticmethod
     def is_a_test(path: str) -> bool:

@@ -358,10 +358,8 @@ class Hotness:
                     role = self.doing.called_or_not(key, self.callers.get(key, ()))
                 if role is None and not called:
                     role = self.doing.uncalled(key, (target for _, target in self.callees.get(key, ())))
-                if role is not None and self.unmentioned.holds(key, role, called):
-                    role = role._replace(confidence=Confidence.POSSIBLE)
                 if role is not None:
-                    yield key, of_role(self.index.function(key), key.path, role)
+                    yield key, of_role(self.index.function(key), key.path, self.unmentioned.weighed(key, role, called))
 
     def _is_in_earnest(self, site: CallSite, target: FunctionKey) -> bool:
         """Whether a call says how often its target runs."""

@@ -13,20 +13,24 @@ from collections.abc import Callable
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import Role
+from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
-_SHOWS = pattern(
-    r"(?:^|/)(?:tests?|unit_?tests?|(?:\w+_)?examples?|demos?|docs?|benchmarks?|notebooks?|tutorials?)/"
-    r"|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest|demo|setup)\.py$"
-)
-"""Files of tests and examples, which name what no program needs."""
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
-BUILDS_BY_NAME = pattern(r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules")
-"""What makes objects of classes that a file of settings names."""
+_BUILDS_BY_NAME = pattern(r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules")
+_BUILD_PARTS = ("import_module(", "get_obj_from_str", "instantiate(", "locate(", "getattr(sys.modules")
+"""Some of which a text must hold for that: quick to tell, as all of a project's text is asked."""
 _GUESSED = "no call of it is seen"
+
+
+def builds_by_name(text: str) -> bool:
+    """Whether a file makes objects of classes, or takes modules, by names that are text: settings may hold them."""
+    return any(part in text for part in _BUILD_PARTS) and _BUILDS_BY_NAME.search(text) is not None
 
 
 class Unmentioned:
@@ -39,6 +43,10 @@ class Unmentioned:
         """The texts of the project's files of settings; None where nobody has read them."""
         self._known: dict[tuple[str, str], bool] = {}
         self._codes: dict[str, str] = {}
+
+    def weighed(self, key: FunctionKey, role: Role, called: bool) -> Role:
+        """The role of a function, `possible` where nothing names it."""
+        return role._replace(confidence=Confidence.POSSIBLE) if self.holds(key, role, called) else role
 
     def holds(self, key: FunctionKey, role: Role, called: bool = False) -> bool:
         """Whether nothing names a function that runs by a guess; or the class of a method, where programs would.
@@ -72,9 +80,10 @@ class Unmentioned:
         return any(program != path for program in self.programs)
 
     def _is_program(self, path: str) -> bool:
-        if _SHOWS.search(path) or self._is_in_package(path):
+        if Demonstrations.only_shows(path) or self._is_in_package(path):
             return False
-        return bool(_STARTS.search(self.text(path)) and _TRAINS.search(self.text(path)))
+        text = self.text(path)
+        return "__main__" in text and bool(_STARTS.search(text) and _TRAINS.search(text))
 
     def _is_imported(self, path: str) -> bool:
         """Whether a file is imported, or any part of the package that it belongs to."""
@@ -95,7 +104,7 @@ class Unmentioned:
     @cached_property
     def builds_by_name(self) -> bool:
         """Whether the project makes objects of classes that it has by their names as text."""
-        return any(BUILDS_BY_NAME.search(self.text(path)) for path in self._telling)
+        return any(builds_by_name(self.text(path)) for path in self._telling)
 
     def _may_be_built_by_name(self, name: str) -> bool:
         if not self.builds_by_name:
@@ -104,7 +113,7 @@ class Unmentioned:
 
     @cached_property
     def _telling(self) -> list[str]:
-        return [path for path in self.index.outlines if not _SHOWS.search(path)]
+        return [path for path in self.index.outlines if not Demonstrations.only_shows(path)]
 
     @cached_property
     def _imported(self) -> frozenset[str]:
@@ -130,9 +139,10 @@ class Unmentioned:
         if any(word.search(read(other)) for other in others):
             return True
         lines = self.text(path).splitlines()
-        first, last = _own_lines(lines, name)
-        if not first:
+        own = _own_lines(self.index.outlines[path], name)
+        if own is None:
             return len(word.findall(read(path))) != 1  # a method: where it is defined, and nowhere else
+        first, last = own
         outside = "\n".join(lines[: first - 1] + lines[last:])
         outside = _without_sentences(outside) if in_code else outside
         decorated = first > 1 and lines[first - 2].lstrip().startswith(("@", ")"))
@@ -158,16 +168,15 @@ def _word(name: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(name)}\b")
 
 
-def _own_lines(lines: list[str], name: str) -> tuple[int, int]:
-    """The first and the last 1-based line of a top-level definition; (0, 0) where there is none, or several."""
-    starts = [
-        n for n, line in enumerate(lines, 1) if re.match(rf"(?:async +)?(?:def|class) +{re.escape(name)}\b", line)
-    ]
-    if len(starts) != 1:
-        return 0, 0
-    head = starts[0]
-    for number in range(head + 1, len(lines) + 1):
-        line = lines[number - 1]
-        if line.strip() and not line[0].isspace() and line[0] not in ")#]":
-            return head, number - 1
-    return head, len(lines)
+def _own_lines(outline: Outline, name: str) -> tuple[int, int] | None:
+    """The first and the last 1-based line of a module's own function or class; None where it has none of that name."""
+    kind, number = outline.tops.get(name, ("", -1))
+    if kind == "function":
+        return outline.functions[number].line, outline.functions[number].end_line
+    if kind != "class":
+        return None
+    head = outline.classes[number].line
+    # A region holds a body; of two that begin at or after a line the outer one comes first.
+    bodies = (region for region in outline.regions if region.kind == "class" and region.start[0] >= head)
+    body = min(bodies, key=lambda region: region.start, default=None)
+    return (head, body.end[0]) if body is not None else None

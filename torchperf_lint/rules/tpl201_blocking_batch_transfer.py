@@ -139,7 +139,7 @@ class BlockingBatchTransfer(SourceRule):
         pinning = pinning_of(project, batch.origins)
         by_its_move = not batch.origins and batch.because.endswith("moves to the device")
         advice = _FROM_ANYWHERE if by_its_move else pinning.advice
-        first = converted_first(site.call)
+        first = converted_first(site.call) if not _follows_a_tensor(file, site) else None
         way = "pass `non_blocking=True`" if first is None else f"write `{in_one_call(site.call, first)}`: {_NOT_PINNED}"
         return self.found(
             site,
@@ -194,6 +194,11 @@ def _joined(project: Project, site: Site) -> ast.Call | None:
 def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
     message = "the loader that makes the batch is not pinned: pass `pin_memory=True`"
     return [file.related(path, line, column, message, len("DataLoader")) for path, line, column in pinning.unpinned]
+
+
+def _follows_a_tensor(file: SourceFile, site: Site) -> bool:
+    """`x.half().to(y)`: such a call takes no dtype."""
+    return any(file.value(argument, site).kind == "tensor" for argument in site.call.args)
 
 
 def _may_be_a_container(file: SourceFile, site: Site) -> bool:
