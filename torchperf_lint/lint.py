@@ -23,7 +23,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
 from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
-from torchperf_lint.model import Finding, Fix, Location, Problem, Report, Safety
+from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
 from torchperf_lint.rule import Rule, SourceRule, TextRule
 from torchperf_lint.settings import Settings
@@ -139,7 +139,7 @@ class _Runner:
         ours = not computes_without_torch(file.outline) and not is_for_another_device(name)
         for rule in self.rules if ours else ():
             if rule.code not in ignored and file.mentions(rule.triggers):
-                found += self._checked(rule, file, result)
+                found += [_weighed(finding, file) for finding in self._checked(rule, file, result)]
         self._keep(file, found, ignored, result)
         if result.findings:
             result.texts[file.shown] = text
@@ -247,6 +247,14 @@ class _Runner:
             safety = Safety.SAFE if known else Safety.UNSAFE  # nobody knows whose code that is
             fix = Fix(safety, (removed(file.text, mark, code),)) if isinstance(file, SourceFile) else None
             yield catalog.rule_class(catalog.UNUSED_SUPPRESSION)().unused(location, code, bool(known), fix)  # type: ignore[attr-defined]
+
+
+def _weighed(finding: Finding, file: SourceFile) -> Finding:
+    """A finding, only `possible` where no program of the project gets to its line."""
+    place, hotness = finding.location, file.project.hotness
+    if finding.code == catalog.UNUSED_SUPPRESSION or not hotness.is_left(file.path, (place.line, place.column)):
+        return finding
+    return replace(finding, confidence=Confidence.POSSIBLE)
 
 
 def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:

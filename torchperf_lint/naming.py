@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from torchperf_lint.facts.unmentioned import builds_by_name
+from torchperf_lint.facts.by_name import builds_by_name
 from torchperf_lint.paths import MAX_ENTRIES
 from torchperf_lint.settings import Settings, shown
 from torchperf_lint.walk import Walk

@@ -47,6 +47,8 @@ class Hot:
     """`because` in parts, so that it can be told again from another file."""
     evaluates: bool = False
     """Whether the line runs only while the module is evaluated, though what makes it hot runs in training too."""
+    of: tuple[str, int] | None = None
+    """(path, index) of the class of the object that the line's method runs on, or of a base; see receivers.py."""
 
 
 def of_role(function: Function, path: str, role: Role) -> Hot:
@@ -54,7 +56,8 @@ def of_role(function: Function, path: str, role: Role) -> Hot:
     story: Story = (f"`{function.qualname}` (", (path, function.header_line), f") {role.because}")
     when = f"{role.when} (`{function.qualname}`)"
     because = told(story, path)
-    return Hot(role.kind, because, when, role.confidence, path, function.header_line, story=story)
+    of = (path, function.class_index) if function.class_index >= 0 else None
+    return Hot(role.kind, because, when, role.confidence, path, function.header_line, story=story, of=of)
 
 
 def called_at(hot: Hot) -> tuple[str, int] | None:

@@ -30,6 +30,7 @@ from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.paths_taken import PathsTaken
+from torchperf_lint.facts.receivers import excludes, receiver
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.seldom_called import SeldomCalled
@@ -55,6 +56,8 @@ class Reach(NamedTuple):
 
     callers: Callers
     functions: Mapping[FunctionKey, Hot]
+    left: frozenset[FunctionKey]
+    """What the project's programs never reach; see unmentioned.py."""
 
 
 class Hotness:
@@ -239,6 +242,18 @@ class Hotness:
         """Every hot function with its reason."""
         return self.kept.functions if self.kept is not None else self._functions
 
+    @property
+    def left(self) -> frozenset[FunctionKey]:
+        """The functions that no program of the project reaches, (path, 0) for the module itself."""
+        return self.kept.left if self.kept is not None else self.unmentioned.left
+
+    def is_left(self, path: str, position: Position) -> bool:
+        """Whether no program of the project reaches the code at a 1-based (line, column)."""
+        if not self.left:
+            return False
+        function = self.index.outlines[path].regions[self.innermost(path, position)].function
+        return FunctionKey(path, function) in self.left or FunctionKey(path, 0) in self.left
+
     @cached_property
     def paths(self) -> PathsTaken:
         """Which ways through functions are taken."""
@@ -246,7 +261,7 @@ class Hotness:
 
     def prepare(self) -> None:
         """Work out now what any question about a hot function needs."""
-        self.functions  # noqa: B018 -- kept once asked for
+        self.functions, self.left  # noqa: B018 -- kept once asked for
 
     @cached_property
     def kept(self) -> Reach | None:
@@ -256,7 +271,8 @@ class Hotness:
     @property
     def news(self) -> Reach | None:
         """What this run worked out itself, for the next one; None where it had no need to."""
-        return Reach(self._callers, self._functions) if "_functions" in self.__dict__ else None
+        known = "_functions" in self.__dict__
+        return Reach(self._callers, self._functions, self.unmentioned.left) if known else None
 
     @cached_property
     def _callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:
@@ -289,9 +305,13 @@ class Hotness:
             Ways(
                 self._never_hot,
                 self._passed_on,
-                lambda hot, site, reasons: self.paths.not_by(hot, site.path, site.call.region, reasons),
-                lambda hot, site, reasons: self.paths.never(
-                    hot, site.path, site.call.region, partial(self._calls_often, reasons=reasons)
+                lambda hot, site, target, reasons: (
+                    excludes(self.index, hot, site, target)
+                    or self.paths.not_by(hot, site.path, site.call.region, reasons)
+                ),
+                lambda hot, site, target, reasons: (
+                    excludes(self.index, hot, site, target)
+                    or self.paths.never(hot, site.path, site.call.region, partial(self._calls_often, reasons=reasons))
                 ),
             )
         )
@@ -334,11 +354,13 @@ class Hotness:
 
     def _through(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         detail = self.index.outlines[hot.loop[0]].regions[hot.loop[1]].detail if hot.loop else ""
-        return through_loop(hot, detail, (site.path, site.call.line), target.path)
+        passed = through_loop(hot, detail, (site.path, site.call.line), target.path)
+        return replace(passed, of=receiver(self.index, None, site, target))
 
     def _by_call(self, hot: Hot, site: CallSite, target: FunctionKey) -> Hot:
         name = self.index.function(FunctionKey(site.path, site.call.function)).qualname
         passed = through_call(hot, name, (site.path, site.call.line), target.path)
+        passed = replace(passed, of=receiver(self.index, hot, site, target))
         if target.path != site.path and is_offered(hot, site.call.callee):
             passed = replace(passed, confidence=Confidence.POSSIBLE)  # a guess, and far from it
         if passed.depth >= MANY_CALLS and passed.loop is not None:

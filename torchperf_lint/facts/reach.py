@@ -26,12 +26,13 @@ def to_json(found: Reach, outlines: Mapping[str, Outline]) -> list[object]:
         [number[key.path], key.index, [getattr(hot, field.name) for field in fields(Hot)]]
         for key, hot in found.functions.items()
     ]
-    return [paths, callers, functions]
+    left = [[number[key.path], key.index] for key in sorted(found.left)]
+    return [paths, callers, functions, left]
 
 
 def from_json(held: object, outlines: Mapping[str, Outline]) -> Reach:
     """What `to_json` wrote. Raises TypeError, ValueError, KeyError, IndexError or AttributeError for anything else."""
-    paths, callers, functions = cast("list[Any]", held)
+    paths, callers, functions, left = cast("list[Any]", held)
     if list(outlines) != paths:
         raise ValueError("of another project")
     calls = [outlines[path].calls for path in paths]
@@ -44,11 +45,12 @@ def from_json(held: object, outlines: Mapping[str, Outline]) -> Reach:
 
     who = {key(p, f): tuple([CallSite(paths[q], calls[q][c]) for q, c in sites]) for p, f, sites in callers}
     hot = {key(p, f): _hot(parts) for p, f, parts in functions}
-    return Reach(who, hot)
+    return Reach(who, hot, frozenset(key(p, f) for p, f in left))
 
 
 def _hot(held: list[Any]) -> Hot:
-    kind, because, when, confidence, path, line, depth, loop, optional, story, evaluates = held
+    kind, because, when, confidence, path, line, depth, loop, optional, story, evaluates, of = held
     told = tuple([part if isinstance(part, str) else (part[0], part[1]) for part in story])
     around = None if loop is None else (loop[0], loop[1])
-    return Hot(kind, because, when, Confidence(confidence), path, line, depth, around, optional, told, evaluates)
+    own = None if of is None else (of[0], of[1])
+    return Hot(kind, because, when, Confidence(confidence), path, line, depth, around, optional, told, evaluates, own)

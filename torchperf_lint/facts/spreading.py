@@ -25,10 +25,10 @@ class Ways(NamedTuple):
     """Of a function, called or not: whether it is cold whoever calls it."""
     passed_on: Callable[[FunctionKey, Hot], Iterator[Passed]]
     """The functions that a hot one runs, with their reasons and the calls."""
-    not_by: Callable[[Hot, CallSite, Reasons], bool]
-    """Whether the callers that a reason names never get to a call."""
-    never: Callable[[Hot, CallSite, Reasons], bool]
-    """Whether no caller that is hot gets to a call."""
+    not_by: Callable[[Hot, CallSite, FunctionKey, Reasons], bool]
+    """Whether the callers that a reason names never get to a call, or not to that function by it."""
+    never: Callable[[Hot, CallSite, FunctionKey, Reasons], bool]
+    """Whether no caller that is hot gets to a call, or not to that function by it."""
 
 
 class Spreading:
@@ -75,7 +75,7 @@ class Spreading:
 
     def _reached(self, key: FunctionKey, reason: Hot) -> Iterator[tuple[FunctionKey, Hot]]:
         for target, passed, site in self.ways.passed_on(key, reason):
-            if site is not None and self.ways.not_by(reason, site, self.hot):
+            if site is not None and self.ways.not_by(reason, site, target, self.hot):
                 self._waiting.setdefault(key, set()).add((site, target))
             else:
                 yield target, passed
@@ -84,7 +84,7 @@ class Spreading:
         """What waited for another reason, and is reached with this one."""
         waiting = self._waiting[key]
         for target, passed, site in self.ways.passed_on(key, reason):
-            if site is not None and (site, target) in waiting and not self.ways.not_by(reason, site, self.hot):
+            if site is not None and (site, target) in waiting and not self.ways.not_by(reason, site, target, self.hot):
                 waiting.discard((site, target))
                 yield target, passed
 
@@ -96,7 +96,9 @@ class Spreading:
                 (
                     (target, passed)
                     for target, passed, site in self.ways.passed_on(key, reason)
-                    if site is not None and (site, target) in waiting and not self.ways.never(reason, site, self.hot)
+                    if site is not None
+                    and (site, target) in waiting
+                    and not self.ways.never(reason, site, target, self.hot)
                 ),
                 called=True,
             )

@@ -12,25 +12,20 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 
+from torchperf_lint.facts.by_name import Names, builds_by_name, names_taken
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.reached import Reached
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
 
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
+_TESTS = pattern(r"(?:^|/)(?:(?:unit_?)?tests?|benchmarks?|docs?)/|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest)\.py$")
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
-_BUILDS_BY_NAME = pattern(r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules")
-_BUILD_PARTS = ("import_module(", "get_obj_from_str", "instantiate(", "locate(", "getattr(sys.modules")
-"""Some of which a text must hold for that: quick to tell, as all of a project's text is asked."""
 _GUESSED = "no call of it is seen"
-
-
-def builds_by_name(text: str) -> bool:
-    """Whether a file makes objects of classes, or takes modules, by names that are text: settings may hold them."""
-    return any(part in text for part in _BUILD_PARTS) and _BUILDS_BY_NAME.search(text) is not None
 
 
 class Unmentioned:
@@ -56,9 +51,11 @@ class Unmentioned:
         tell users there what they offer, as they do by a method of a class that they offer.
         """
         record = self.index.function(key)
+        beside = self._has_programs_beside(key.path)
+        if beside and self.reached is not None:
+            return key in self.left
         if record.parent > 0 or not self.text(key.path) or not self._is_imported(key.path):
             return False
-        beside = self._has_programs_beside(key.path)
         offered = beside or (record.class_index < 0 and self._is_in_package(key.path))
         if not called and _GUESSED in role.because and offered:
             unused = not record.decorators and self._is_unnamed(key.path, record.name, beside)
@@ -82,8 +79,57 @@ class Unmentioned:
     def _is_program(self, path: str) -> bool:
         if Demonstrations.only_shows(path) or self._is_in_package(path):
             return False
-        text = self.text(path)
-        return "__main__" in text and bool(_STARTS.search(text) and _TRAINS.search(text))
+        return _TRAINS.search(self.text(path)) is not None and self._is_started(path)
+
+    @cached_property
+    def reached(self) -> Reached | None:
+        """What the programs of the project reach; None where settings may name anything."""
+        paths = [path for path in self.index.outlines if not _TESTS.search(path)]
+        taken = max((names_taken(self._code(path)) for path in paths), default=Names.NONE)
+        if taken is Names.ANY or (taken is not Names.NONE and self.named_by_settings is None):
+            return None
+        starts = paths if taken is Names.FILES else [path for path in paths if self._is_started(path)]
+        settings = self.named_by_settings if taken is not Names.NONE else None
+        return Reached(self.index, self._code, paths, starts, settings)
+
+    def _is_started(self, path: str) -> bool:
+        """Whether a file may be started by itself."""
+        if path.endswith((".ipynb", "__main__.py", "setup.py", "hubconf.py")) or _STARTS.search(self.text(path)):
+            return True
+        outline = self.index.outlines[path]
+        if len(outline.functions) == 1 and not outline.classes and outline.bindings:
+            return True  # a file of settings in Python
+        if self._is_in_package(path):
+            own = path.rpartition("/")[2].removesuffix(".py")
+            return "main" in outline.tops and own not in self._imported_parts  # a command of the package
+        return not self._is_imported(path) and any(call.function == 0 for call in outline.calls)
+
+    @cached_property
+    def left(self) -> frozenset[FunctionKey]:
+        """The functions that no program of the project reaches; of files that none imports the module (0) as well."""
+        reached = self.reached if self.programs else None
+        if reached is None:
+            return frozenset()
+        found = []
+        for path, outline in self.index.outlines.items():
+            if Demonstrations.only_shows(path) or not self._is_in_use(path) or not self._has_programs_beside(path):
+                continue
+            functions = (FunctionKey(path, number) for number in range(1, len(outline.functions)))
+            found += [key for key in functions if not reached.function(key)]
+            if not reached.file(path):
+                found.append(FunctionKey(path, 0))
+        return frozenset(found)
+
+    def _is_in_use(self, path: str) -> bool:
+        """Whether programs use a file, or others of its folder: what stands elsewhere may be meant for others."""
+        return path.rpartition("/")[0] in self._folders_in_use
+
+    @cached_property
+    def _folders_in_use(self) -> frozenset[str]:
+        return frozenset(path.rpartition("/")[0] for path in self.index.outlines if self._is_loaded(path))
+
+    def _is_loaded(self, path: str) -> bool:
+        return self.reached is not None and self.reached.file(path) and not self._is_started(path)
 
     def _is_imported(self, path: str) -> bool:
         """Whether a file is imported, or any part of the package that it belongs to."""
@@ -156,12 +202,16 @@ class Unmentioned:
 
 _DOCSTRING = pattern(r"(\"{3}|'{3}).*?\1", re.DOTALL)
 _COMMENT = pattern(r"#[^\n\"']*$", re.MULTILINE)
-_SENTENCE = pattern(r"(['\"])[^'\"\n]*\s[^'\"\n]*\1")
+_SENTENCE = pattern(r"(['\"])[^'\"\n]*[ \t][^'\"\n]*\1")
 
 
 def _without_sentences(text: str) -> str:
     """A text without its docstrings, comments, and strings of several words: a name there is talk."""
-    return _SENTENCE.sub('""', _COMMENT.sub("", _DOCSTRING.sub('""', text)))
+    return _SENTENCE.sub('""', _COMMENT.sub("", _DOCSTRING.sub(_blank, text)))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return '""' + "\n" * match.group().count("\n")
 
 
 def _word(name: str) -> re.Pattern[str]:

@@ -1,0 +1,172 @@
+"""What the programs of a project reach by the names that they write."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.project import Project
+
+TRAIN = """
+from torch.utils.data import DataLoader
+from nets.used import Used
+{0}
+
+if __name__ == "__main__":
+    model = Used()
+    for x in DataLoader([]):
+        model(x).mean().backward()
+    {1}
+"""
+USED = """
+from torch import nn
+{0}
+
+class Used(nn.Module):
+    def forward(self, x):
+        return self.soften(x)
+
+    def soften(self, x):
+        return x
+
+    def sharpen(self, x):
+        return blur(x)
+
+
+def blur(x):
+    return x
+
+
+class Other(nn.Module):
+    def forward(self, x):
+        return sharper(x)
+
+
+def sharper(x):
+    return x
+"""
+
+
+def left(files: dict[str, str], settings: str | None = None) -> set[str]:
+    """The qualified names of what no program reaches; the path of a file that none imports."""
+    project = Project(
+        [outline(path, text) for path, text in sorted(files.items())], files.__getitem__, settings=settings
+    )
+    found = project.hotness.left
+    return {key.path if key.index == 0 else project.index.function(key).qualname for key in found}
+
+
+def project(head: str = "", tail: str = "", used: str = "", **others: str) -> dict[str, str]:
+    others = {name.replace("__", "/") + ".py": text for name, text in others.items()}
+    return {"train.py": TRAIN.format(head, tail), "nets/used.py": USED.format(used), **others}
+
+
+REST = {"Used.sharpen", "blur", "Other.forward", "sharper"}
+
+
+def test_what_only_unreached_code_calls_is_not_reached():
+    assert left(project()) == REST
+
+
+@pytest.mark.parametrize(
+    ("tail", "rest"),
+    [
+        ("Other()(x)", {"Used.sharpen", "blur"}),
+        ("model.sharpen(x)", {"Other.forward", "sharper"}),
+        ("getattr(model, 'sharpen')(x)", {"Other.forward", "sharper"}),
+        ("print('Other is not used')", REST),
+    ],
+)
+def test_a_name_that_running_code_writes_is_reached(tail, rest):
+    assert left(project(tail=tail)) == rest
+
+
+def test_an_import_is_no_use():
+    assert left(project("from nets.used import Other")) == REST
+    assert left(project("from nets.used import Other as Net", "Net()")) == {"Used.sharpen", "blur"}
+
+
+def test_a_file_that_none_imports():
+    old = "from torch import nn\n\nclass Used(nn.Module):\n    def forward(self, x):\n        return x\n"
+    assert left(project(nets__old=old)) == {*REST, "nets/old.py", "Used.forward"}
+    assert left(project("import nets.old", nets__old=old)) == REST
+    assert left(project(attic__old=old)) == REST  # nobody says whom that folder is for
+    assert left(project(nets__old=old + "\nif __name__ == '__main__':\n    Used()")) == REST
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "net = getattr(nets.used, name)()",
+        "net = vars(nets.used)[name]()",
+        "net = nets.used.__dict__[name]()",
+        "net = eval(name)()",
+    ],
+)
+def test_a_computed_name_may_be_any_of_a_file(tail):
+    assert left(project("import nets.used", tail)) == set()
+
+
+def test_methods_that_a_class_finds_by_computed_names():
+    files = project()
+    files["nets/used.py"] = files["nets/used.py"].replace("self.soften(x)", "getattr(self, 'so' + self.kind)(x)")
+    assert left(files) == set()
+
+
+@pytest.mark.parametrize(
+    ("decorator", "settings", "reached"),
+    [
+        ("@NETS.register_module()\n", None, True),
+        ("@NETS.register_module()\n", "type: Used", False),
+        ("@NETS.register_module()\n", "type: Other", True),
+        ("@register('other')\n", "type: Used", True),
+        ("@dataclass\n", None, False),
+    ],
+)
+def test_classes_that_are_registered(decorator, settings, reached):
+    files = project("from registry import build" if settings else "")
+    files["nets/used.py"] = files["nets/used.py"].replace("class Other", decorator + "class Other")
+    files["registry.py"] = (
+        "from importlib import import_module\n\ndef build(path):\n    return import_module(path.rsplit('.')[0])\n"
+    )
+    if settings is None:
+        del files["registry.py"]
+    assert ("Other.forward" not in left(files, settings)) is reached
+
+
+def test_methods_that_others_call():
+    callback = (
+        "import lightning\n\nclass Used(lightning.LightningModule):\n    def training_step(self, x):\n        pass\n"
+    )
+    assert left({"train.py": TRAIN.format("", ""), "nets/used.py": callback}) == set()
+    function = USED.format("").replace("def sharpen", "def extra_repr")
+    assert "Used.extra_repr" not in left({"train.py": TRAIN.format("", ""), "nets/used.py": function})
+
+
+def test_what_is_asked_for_its_subclasses():
+    base = "class Base:\n    def __init_subclass__(cls):\n        pass\n\n"
+    base += "class Late(Base):\n    def forward(self, x):\n        return x\n"
+    assert "Late.forward" not in left(project("import nets.late", nets__late=base))
+    assert "Late.forward" in left(project("import nets.late", nets__late=base.replace("__init_subclass__", "build")))
+
+
+def test_what_a_package_offers_is_reached_and_what_it_hands_round_is_not():
+    offered = {"nets/__init__.py": "from nets.used import Other\n"}
+    assert left({**project(), **offered}) == {"Used.sharpen", "blur"}
+    deep = {
+        "lib/nets/__init__.py": "from .used import Other\n__all__ = ['Other']\n",
+        "lib/nets/used.py": USED.format(""),
+    }
+    assert left({"train.py": TRAIN.format("", "").replace("from nets", "from lib.nets"), **deep}) == REST
+
+
+def test_commands_of_a_package():
+    command = "from nets.used import blur\n\ndef main():\n    blur(1)\n"
+    files = {**project(), "nets/__init__.py": "", "nets/tool.py": command}
+    assert "blur" in left(files)  # `main` is not written anywhere
+    assert "nets/tool.py" not in left(files)
+
+
+def test_without_a_program_nothing_is_left_over():
+    assert left({"nets/used.py": USED.format("")}) == set()
+    assert left({"nets/used.py": USED.format(""), "tests/test_used.py": TRAIN.format("", "")}) == set()

@@ -1,0 +1,240 @@
+"""What the programs of a project reach: a name that running code writes is taken for all that bears it.
+
+As bundlers shake trees, but by names alone: a file runs where a program is it or imports it; a function of a file that
+runs where running code writes its name; a method where its class runs and its name is written, or where what runs
+classes calls it. Nothing is called reached for less, so what is left is reached by nobody who starts these programs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.records import Function, Outline
+from torchperf_lint.facts.written import Written, is_top
+from torchperf_lint.patterns import pattern
+
+_RUNS_OF_ITSELF = pattern(r"^__\w+__$")
+_INERT = frozenset(
+    "no_grad enable_grad inference_mode set_grad_enabled lru_cache cache cached_property wraps staticmethod "
+    "classmethod property setter jit script compile disable autocast custom_fwd custom_bwd dataclass abstractmethod "
+    "contextmanager overload override unused ignore export typecheck typechecked jaxtyped beartype "
+    "add_start_docstrings profile deprecated checkpoint script_if_tracing rank_zero_only final total_ordering".split()
+)
+"""Decorators that hand the function to nobody."""
+_QUIET_BASES = frozenset(
+    "object abc.ABC ABC typing.Generic Generic typing.Protocol Protocol enum.Enum torch.nn.Module torch.nn.Sequential "
+    "torch.nn.ModuleList torch.utils.data.Dataset torch.utils.data.IterableDataset torch.autograd.Function "
+    "typing.NamedTuple".split()
+)
+"""Classes of others that call no method of theirs but the ones below."""
+_CALLED_BY_THOSE = frozenset(
+    "forward backward setup_context jvp vmap extra_repr train eval to cpu cuda half float double bfloat16 type "
+    "parameters named_parameters children named_children modules named_modules buffers named_buffers state_dict "
+    "load_state_dict _load_from_state_dict _save_to_state_dict _apply apply register_buffer register_parameter "
+    "zero_grad requires_grad_ get_extra_state set_extra_state _get_name _init_weights".split()
+)
+_ALL_OF_A_FILE = pattern(r"(?<![.\w])(?:globals\(\)|eval\(|vars\(\)|locals\(\)\[|sys\.modules\[__name__\])")
+_COMPUTED = pattern(
+    r"(?<![.\w])(?:getattr\(\s*([\w.]+)\s*,(?!\s*[\"']\w+[\"']\s*[,)])|(?:vars|dir|(?:inspect\.)?getmembers)\(\s*([\w.]+)"
+    r"|([\w.]+)\.__dict__\b)"
+)
+"""`getattr(x, name)`, `x.__dict__`: of what, where the name is no literal."""
+_COMPUTED_PARTS = ("getattr(", "__dict__", "vars(", "dir(", "getmembers(", "globals(", "eval(", "locals(", "sys.mod")
+"""Some of which a text must hold for these: quick to tell."""
+_OFFERS = pattern(r"^(?:src/)?\w+/__init__\.py$")
+"""What a package imports there it offers to users; deeper down it serves the package itself."""
+_SUBCLASSES = pattern(r"\b__subclasses__\(|\b__init_subclass__\b")
+
+
+class Unit(NamedTuple):
+    """What is reached as a whole: a function, a class without its methods, or a method."""
+
+    path: str
+    kind: str
+    number: int
+
+
+class Reached:
+    """Answers for one project, of which some files are started by themselves."""
+
+    def __init__(
+        self,
+        index: Index,
+        code: Callable[[str], str],
+        paths: Sequence[str],
+        starts: Iterable[str],
+        settings: str | None,
+    ) -> None:
+        """Follow all names.
+
+        :param code: the text of a file, with lines in their places, without comments and sentences
+        :param paths: the files that say what is used; what stands in others is used by nobody
+        :param starts: those of them that are started by themselves
+        :param settings: the text of files of settings, which may name what is used; None where none was read
+        """
+        self.index = index
+        self._code = code
+        self._by_stem: dict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._by_stem[_stem(path)].append(path)
+        self._files: dict[str, Written] = {}
+        self._names: set[str] = set()
+        self._units: set[Unit] = set()
+        self._opened: set[str] = set()
+        self._waiting: dict[str, list[Unit]] = defaultdict(list)
+        """Name -> what bears it in files that run, and in classes that run."""
+        self._todo: list[Callable[[], None]] = []
+        self._asks_for_subclasses = any(_SUBCLASSES.search(code(path)) for path in paths)
+        self._settings = None if settings is None else frozenset(re.findall(r"\w+", settings))
+        self._mention(self._settings or ())
+        for path in starts:
+            self._load(path)
+        while self._todo:
+            self._todo.pop()()
+
+    def file(self, path: str) -> bool:
+        """Whether a file runs."""
+        return path in self._files
+
+    def function(self, key: FunctionKey) -> bool:
+        """Whether a function, or what it stands in, is reached."""
+        outline = self.index.outlines[key.path]
+        return _unit_of(outline, key.path, outline.functions[key.index]) in self._units
+
+    def _mention(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._names:
+                continue
+            self._names.add(name)
+            for path in self._by_stem.get(name, ()):
+                self._load(path)
+            for unit in self._waiting.get(name, ()):
+                self._reach(unit)
+
+    def _load(self, path: str) -> None:
+        if path in self._files:
+            return
+        self._files[path] = written = Written(self._code(path), self.index.outlines[path])
+        self._todo.append(lambda: self._run(path, written))
+
+    def _run(self, path: str, written: Written) -> None:
+        """Follow what a file does when it is imported."""
+        outline = self.index.outlines[path]
+        for part in path.split("/")[:-1]:
+            self._load_stem(part, path)
+        for name in written.imported:
+            self._load_stem(name, path)
+        if _OFFERS.search(path):
+            self._mention(written.imported | written.offered)
+        self._mention(written.names_in(written.text_of("module")))
+        for unit, name in _units(outline, path):
+            self._offer(unit, name, self._is_registered(unit, written))
+        self._computed(path, written.text_of("module"))
+
+    def _is_registered(self, unit: Unit, written: Written) -> bool:
+        """Whether a function or class may be taken by who never writes its name."""
+        if unit.kind == "class" and self._asks_for_subclasses and written.outline.classes[unit.number].bases:
+            return True
+        decorator = written.registers(unit.kind, unit.number, _INERT)
+        # Of a class that is registered by its own name, settings write that name.
+        by_another = '"' in decorator or "'" in decorator
+        return bool(decorator) and (unit.kind != "class" or self._settings is None or by_another)
+
+    def _load_stem(self, name: str, importer: str) -> None:
+        for path in self._by_stem.get(name, ()):
+            if path != importer:
+                self._load(path)
+
+    def _offer(self, unit: Unit, name: str, at_once: bool) -> None:
+        self._waiting[name].append(unit)
+        if at_once or name in self._names:
+            self._reach(unit)
+
+    def _reach(self, unit: Unit) -> None:
+        if unit not in self._units:
+            self._units.add(unit)
+            self._todo.append(lambda: self._follow(unit))
+
+    def _follow(self, unit: Unit) -> None:
+        written = self._files[unit.path]
+        text = written.text_of(unit.kind, unit.number)
+        self._mention(written.names_in(text))
+        self._computed(unit.path, text)
+        if unit.kind == "class":
+            self._open(unit)
+
+    def _open(self, unit: Unit) -> None:
+        """Follow the methods of a class that runs."""
+        outline = self.index.outlines[unit.path]
+        bases = self.index.external_bases(Thing("class", unit.path, unit.number))
+        quiet = _QUIET_BASES.issuperset(bases)
+        for number, function in enumerate(outline.functions):
+            if function.parent == 0 and function.class_index == unit.number:
+                of_itself = _RUNS_OF_ITSELF.search(function.name) or function.name in _CALLED_BY_THOSE
+                handed = any(last_part(decorator) not in _INERT for decorator in function.decorators)
+                self._offer(Unit(unit.path, "method", number), function.name, bool(of_itself or handed or not quiet))
+
+    def _computed(self, path: str, text: str) -> None:
+        """Reach what a text may take by names that are computed."""
+        if not any(part in text for part in _COMPUTED_PARTS):
+            return
+        outline = self.index.outlines[path]
+        owners = {owner for found in _COMPUTED.findall(text) for owner in found if owner}
+        if _ALL_OF_A_FILE.search(text):
+            owners |= {*outline.imports, "self"}
+        if owners & {"self", "cls"}:
+            self._mention(_names_of(outline))
+        for owner in owners:
+            name, _, rest = owner.partition(".")
+            if name in outline.imports:
+                self._open_file(f"{outline.imports[name]}.{rest}")
+
+    def _open_file(self, dotted: str) -> None:
+        """Reach all that files have that are imported by some name."""
+        for part in dotted.split("."):
+            for path in self._by_stem.get(part, ()):
+                outline = self.index.outlines[path]
+                if path not in self._opened:
+                    self._opened.add(path)
+                    self._load(path)
+                    self._mention([*_names_of(outline), *outline.imports])
+                    for star in outline.stars:
+                        self._open_file(star)
+
+
+def _stem(path: str) -> str:
+    parts = path.removesuffix(".py").removesuffix(".ipynb").split("/")
+    return parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
+
+
+def _names_of(outline: Outline) -> list[str]:
+    return [function.name for function in outline.functions] + [cls.name for cls in outline.classes]
+
+
+def _units(outline: Outline, path: str) -> Iterable[tuple[Unit, str]]:
+    """What a file holds that is reached as a whole, with its name."""
+    for number, function in enumerate(outline.functions):
+        if number and function.parent == 0 and function.class_index < 0:
+            yield Unit(path, "function", number), function.name
+    for number, cls in enumerate(outline.classes):
+        if is_top(cls):
+            yield Unit(path, "class", number), cls.name
+
+
+def _unit_of(outline: Outline, path: str, function: Function) -> Unit:
+    """The unit that a function is or stands in."""
+    while function.parent > 0:
+        function = outline.functions[function.parent]
+    number = outline.functions.index(function)
+    if function.class_index < 0:
+        return Unit(path, "function", number)
+    cls = outline.classes[function.class_index]
+    if is_top(cls):
+        return Unit(path, "method", number)
+    outer = cls.qualname.partition(".")[0]
+    return Unit(path, "class", next(n for n, found in enumerate(outline.classes) if found.qualname == outer))

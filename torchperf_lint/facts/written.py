@@ -1,0 +1,99 @@
+"""The text of a file, by what it stands in: the module's own lines, a class's without its methods, a function's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.records import Class, Outline
+from torchperf_lint.patterns import pattern
+
+_NAME = pattern(r"[^\W\d]\w*")
+_IMPORT = pattern(
+    r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n(;]*(?:\\\n[^\n;]*)*)"
+    r"|import[ \t]+[^\n;]*(?:\\\n[^\n;]*)*)",
+    re.MULTILINE,
+)
+_OFFERED = pattern(r"^__all__[ \t]*(?::[^=\n]*)?\+?=[ \t]*[\[(].*?[\])]", re.MULTILINE | re.DOTALL)
+_RENAMED = pattern(r"\b(\w+)[ \t]+as[ \t]+(\w+)")
+
+
+class Written:
+    """Answers for one file."""
+
+    def __init__(self, code: str, outline: Outline) -> None:
+        """Sort the lines.
+
+        :param code: the text without comments and docstrings, its lines in their places
+        """
+        found = _IMPORT.findall(code)
+        self.imported = frozenset(name for statement in found for name in _NAME.findall(statement))
+        """The names in its imports, wherever they stand: of packages, modules and what they hold."""
+        self.offered = frozenset(name for names in _OFFERED.findall(code) for name in _NAME.findall(names))
+        """The names in its `__all__`."""
+        self._renamed = {new: old for statement in found for old, new in _RENAMED.findall(statement)}
+        self._lines = _OFFERED.sub(_blank, _IMPORT.sub(_blank, code)).split("\n")
+        self.outline = outline
+
+    @cached_property
+    def _parts(self) -> dict[tuple[str, int], list[str]]:
+        """(kind, number) of a function, class or method -> its lines; ("module", 0) -> those of none."""
+        owners = [("module", 0)] * len(self._lines)
+        for kind, number, first, last in _spans(self.outline):
+            owners[first - 1 : last] = [(kind, number)] * len(owners[first - 1 : last])
+        found: dict[tuple[str, int], list[str]] = {}
+        for owner, line in zip(owners, self._lines, strict=True):
+            found.setdefault(owner, []).append(line)
+        return found
+
+    def text_of(self, kind: str, number: int = 0) -> str:
+        """The text of a function (kind `function` or `method`), of a class without its methods, or of the module."""
+        return "\n".join(self._parts.get((kind, number), ()))
+
+    def names_in(self, text: str) -> set[str]:
+        """The names in a part of the file, with what they are called where they are imported from."""
+        names = set(_NAME.findall(text))
+        return names | {self._renamed[name] for name in names & self._renamed.keys()}
+
+    def registers(self, kind: str, number: int, inert: frozenset[str]) -> str:
+        """The decorator that hands a module's own function or class to somebody, as written; empty where none does."""
+        if kind == "function":
+            given = [name for name in self.outline.functions[number].decorators if last_part(name) not in inert]
+            return given[0] if given else ""
+        head = self.outline.classes[number].line
+        above = self._lines[head - 2].strip() if head > 1 else ""
+        if not above.startswith((")", "@")):
+            return ""
+        return "" if _NAME.findall(above.partition("(")[0])[-1:] == ["dataclass"] else above
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "\n" * match.group().count("\n")
+
+
+def _spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
+    """(kind, number, first line, last line) of all classes of a module, then of all functions and methods."""
+    for number, cls in enumerate(outline.classes):
+        if is_top(cls):
+            yield "class", number, cls.line, _end(outline, cls)
+    for number, function in enumerate(outline.functions):
+        if number == 0 or function.parent != 0:
+            continue
+        if function.class_index < 0:
+            yield "function", number, function.line, function.end_line
+        elif is_top(outline.classes[function.class_index]):
+            yield "method", number, function.line, function.end_line
+
+
+def is_top(cls: Class) -> bool:
+    """Whether a class stands in no other and in no function."""
+    return cls.function == 0 and "." not in cls.qualname
+
+
+def _end(outline: Outline, cls: Class) -> int:
+    """The last line of a class."""
+    # A region holds a body; of two that begin at or after a line the outer one comes first.
+    bodies = (region for region in outline.regions if region.kind == "class" and region.start[0] >= cls.line)
+    return min((region.start, region.end) for region in bodies)[1][0]
