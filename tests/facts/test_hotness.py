@@ -1487,3 +1487,13 @@ def test_a_branch_of_a_loops_own_function_that_no_call_asks_for_is_cold(given, h
         f"def main(model, loader, teacher):\n    train(model, loader, {given})\n"
     )
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(("iterable", "hot"), [("loader", True), ("loader.dataset", False), ("loader.sampler", False)])
+def test_what_a_loader_has_holds_no_batches(iterable, hot):
+    code = f"""
+    def prepare(loader: DataLoader):
+        for part in {iterable}:
+            part.setup()  # <-
+    """
+    assert (hot_at(code) is not None) is hot

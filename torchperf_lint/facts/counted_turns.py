@@ -11,7 +11,7 @@ from torchperf_lint.patterns import pattern
 
 _COUNTER_NAME = pattern(
     r"(?:^|_)(?:i|j|k|n|t|it|iter|iters|iteration|idx|index|ind|step|steps|batch|batch_id|batchidx|epoch|count|counter|"
-    r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter)$",
+    r"num_updates|itr|niter|nb_batch|batch_i|iter_num|n_iter|cur_iter|epoch_num|batch_num|step_num)$",
     re.IGNORECASE,
 )
 _NUMBER_OF_TURNS = pattern(
@@ -88,12 +88,19 @@ def is_single_turn(test: ast.expr) -> bool:
 
 def outgrows_a_cache(test: ast.expr) -> bool:
     """`seq_len > self.max_seq_len_cached`: true while what is kept is still too small, and seldom after."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Gt | ast.GtE):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
         return False
-    return bool(_KEPT_SIZE.search(name_of(test.comparators[0])))
+    small, large = test.comparators[0], test.left
+    if isinstance(test.ops[0], ast.Lt | ast.LtE):
+        small, large = large, small
+    elif not isinstance(test.ops[0], ast.Gt | ast.GtE):
+        return False
+    kept = isinstance(small, ast.Attribute) and isinstance(large, ast.Name)
+    return bool(_KEPT_SIZE.search(name_of(small)) or (kept and _CURRENT_SIZE.search(name_of(small))))
 
 
 _KEPT_SIZE = pattern(r"(?:^|_)(?:len|length|size|positions?)_cached$|^_?cached?_(?:\w+_)?(?:len|length|size)$")
+_CURRENT_SIZE = pattern(r"^_?(?:current|cur)_(?:\w+_)?(?:len|length|size|capacity)$")
 
 
 def is_any_other_turn(test: ast.expr) -> bool | None:

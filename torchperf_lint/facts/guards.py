@@ -47,7 +47,7 @@ _CADENCE_NAME = pattern(
     re.IGNORECASE,
 )
 _DEBUG_NAME = pattern(
-    r"^_?(?:debug\w*|is_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
+    r"^_?(?:debug\w*|is_debug|\w+_debug|verbose|verbosity|disp|profil\w*|do_profile|dry_run|sanity_check|smoke_test|visuali[sz]e|"
     r"do_vis|collect_\w+|track_\w+|record_\w+|\w*is_(?:tracing|scripting|exporting|in_onnx_export)(?:_or_\w+)?|export\w*|onnx\w*|plot\w*|show_plots?|benchmark\w*|do_bench\w*|isEnabledFor)$",
     re.IGNORECASE,
 )
@@ -127,7 +127,12 @@ def _asked_for(test: ast.expr) -> str:
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:
-    """`if step % n != 0: continue` makes the rest of its block rare; after `assert False` nothing runs."""
+    """`if step % n != 0: continue` makes the rest of its block rare; after `assert False` nothing runs.
+
+    After `with ignored(...): return f(x)` something runs only where an exception was swallowed.
+    """
+    if isinstance(statement, ast.With | ast.AsyncWith):
+        return Guard("except", "after a `with` that returns") if isinstance(statement.body[-1], ast.Return) else None
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:
         return Guard("raise", "assert False")
     if not isinstance(statement, ast.If) or statement.orelse:

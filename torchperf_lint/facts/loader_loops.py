@@ -27,6 +27,8 @@ _TRAINING_NAME = pattern(
     r"(?:^|_)(?:train|training|trainer|fit|epoch|learn|finetune|pretrain|optimi[sz]e)(?:_|$)|^train|(?<!re)Train(?:er|ing)|Learner",
 )
 _TRAINING_CALL = pattern(r"^(?:zero_grad|clip_grad_(?:norm|value)_)$|(?:^|_)(?:train|optimi[sz]e|learn|fit)(?:_|$)")
+_OF_A_LOADER = pattern(r"\(\)\.(?:dataset|sampler|batch_sampler|generator|collate_fn)\b")
+"""What a loader has: going over its data set takes single samples, or the parts of it."""
 _LOADERS = (
     "torch.utils.data.DataLoader()",
     "torch_geometric.loader.DataLoader()",
@@ -168,7 +170,7 @@ class LoaderLoops:
     def is_loader(self, thing: Thing) -> bool:
         """Whether a thing is an instance of a DataLoader or of a class derived from one."""
         if thing.kind == "external":
-            return thing.dotted.startswith(_LOADERS)
+            return thing.dotted.startswith(_LOADERS) and not _OF_A_LOADER.search(thing.dotted)
         if thing.kind != "instance":
             return False
         return any(f"{base}()" in _LOADERS for base in self.index.external_bases(thing))

@@ -70,6 +70,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     about_tensors = bool(_TENSOR_TEST.search(tested.classes))
     if not about_tensors and not tested.holds:
         return value
+    if about_tensors and tested.holds and value.kind == PLAIN.kind:
+        return value  # a size, which is a tensor while the code is traced
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
         return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.POSSIBLE)

@@ -47,7 +47,7 @@ def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
 
 PER_STEP = frozenset("training_step validation_step test_step train_step compute_loss forward".split())
 """Functions that run every step: each of their calls comes to each turn of their loops."""
-_MAY_GUARD_THE_REST = (ast.If, ast.Assert)
+_MAY_GUARD_THE_REST = (ast.If, ast.Assert, ast.With, ast.AsyncWith)
 """Statements that may decide how often what follows them in their block runs."""
 
 
