@@ -250,9 +250,9 @@ class _Runner:
 
 
 def _weighed(finding: Finding, file: SourceFile) -> Finding:
-    """A finding, only `possible` where no program of the project gets to its line."""
+    """A finding, only `possible` where it says how often a line runs that no program of the project gets to."""
     place, hotness = finding.location, file.project.hotness
-    if finding.code == catalog.UNUSED_SUPPRESSION or not hotness.is_left(file.path, (place.line, place.column)):
+    if not finding.why_hot or not hotness.is_left(file.path, (place.line, place.column)):
         return finding
     return replace(finding, confidence=Confidence.POSSIBLE)
 

@@ -1,12 +1,16 @@
-"""The files of settings of a project that makes objects by their names: `target: models.unet.UNet` in a YAML file."""
+"""What stands beside the code: files of settings where objects are made by their names, `target: models.unet.UNet`,
+and whether the project is a package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from torchperf_lint.facts.by_name import builds_by_name
+from torchperf_lint.facts.unmentioned import Beside
 from torchperf_lint.paths import MAX_ENTRIES
+from torchperf_lint.patterns import pattern
 from torchperf_lint.settings import Settings, shown
 from torchperf_lint.walk import Walk
 
@@ -15,6 +19,27 @@ _LARGEST = 200_000
 """Bytes; what is larger holds data."""
 _MOST = 4_000
 """Files that are read; a project with more is not told about."""
+
+
+_PACKAGED = ("setup.py", "setup.cfg", "pyproject.toml")
+_NAMED = pattern(r"^\[(?:project|tool\.poetry|metadata|tool\.flit\.metadata)\]|\bsetup\(", re.MULTILINE)
+
+
+def beside(root: Path, settings: Settings, texts: Sequence[str]) -> Beside:
+    """What stands beside the code of the project at `root`, which consists of `texts`."""
+    return Beside(settings_of(root, settings, texts), is_packaged(root))
+
+
+def is_packaged(root: Path) -> bool:
+    """Whether what is at `root` can be installed."""
+    for name in _PACKAGED:
+        try:
+            text = (root / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        if _NAMED.search(text):
+            return True
+    return False
 
 
 def settings_of(root: Path, settings: Settings, texts: Iterable[str]) -> str | None:

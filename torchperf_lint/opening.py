@@ -16,6 +16,7 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
+from torchperf_lint.facts.unmentioned import Beside
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
 
@@ -71,10 +72,10 @@ def open_project(
     job = _Reader(root, texts, kept, frozenset(files))
     read = job.outlined([job.read(path) for path in every], settings.jobs)
     kept.save({r.name: (r.text, r.found) for r in read if r.found is not None})
-    written = naming.settings_of(root, settings, (r.text for r in read if r.found is not None))
-    reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, written or "")
+    beside = naming.beside(root, settings, [r.text for r in read if r.found is not None])
+    reach = None if texts else kept.reach({r.name: r.text for r in read if r.found is not None}, repr(beside))
     oldest = settings.oldest_torch or requirements.oldest_torch(root)
-    opened = _assembled(read, listed.complete, reach, job.trees, oldest, root.resolve().name, written)
+    opened = _assembled(read, listed.complete, reach, job.trees, oldest, root.resolve().name, beside)
     if reuse:
         _opened.clear()
         _opened[root] = opened
@@ -99,7 +100,7 @@ def _assembled(
     trees: dict[str, ast.Module],
     oldest_torch: tuple[int, int] | None,
     root: str,
-    written: str | None,
+    beside: Beside,
 ) -> Opened:
     by_name = {r.name: r for r in read}
     refused = {name: r.refused for name, r in by_name.items() if r.refused is not None}
@@ -107,7 +108,7 @@ def _assembled(
     complete = complete and not refused
     outlines = [r.found for r in by_name.values() if r.found is not None]
     load = kept.load if kept else lambda _: None
-    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch, root, written)
+    project = Project(outlines, lambda name: by_name[name].text, complete, load, trees, oldest_torch, root, beside)
     return Opened(project, refused, notebooks, complete, kept)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.unmentioned import Beside
 
 TRAIN = """
 from torch.utils.data import DataLoader
@@ -47,10 +48,12 @@ def sharper(x):
 """
 
 
-def left(files: dict[str, str], settings: str | None = None) -> set[str]:
+def left(files: dict[str, str], settings: str | None = None, packaged: bool = False) -> set[str]:
     """The qualified names of what no program reaches; the path of a file that none imports."""
     project = Project(
-        [outline(path, text) for path, text in sorted(files.items())], files.__getitem__, settings=settings
+        [outline(path, text) for path, text in sorted(files.items())],
+        files.__getitem__,
+        beside=Beside(settings, packaged),
     )
     found = project.hotness.left
     return {key.path if key.index == 0 else project.index.function(key).qualname for key in found}
@@ -158,6 +161,12 @@ def test_what_a_package_offers_is_reached_and_what_it_hands_round_is_not():
         "lib/nets/used.py": USED.format(""),
     }
     assert left({"train.py": TRAIN.format("", "").replace("from nets", "from lib.nets"), **deep}) == REST
+
+
+def test_what_an_installed_package_gathers_for_others_may_be_used_by_them():
+    offers = {"nets/__init__.py": "from .used import Used\n"}
+    assert left({**project(), **offers}, packaged=True) == set()
+    assert left({**project(), "nets/__init__.py": ""}, packaged=True) == REST
 
 
 def test_commands_of_a_package():

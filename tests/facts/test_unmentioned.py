@@ -8,8 +8,9 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.unmentioned import Beside
 from torchperf_lint.model import Confidence
-from torchperf_lint.naming import settings_of
+from torchperf_lint.naming import is_packaged, settings_of
 from torchperf_lint.settings import Settings
 
 GUESS = Role("forward", "takes tensors, and no call of it is seen in the project", "each time", Confidence.LIKELY)
@@ -114,7 +115,7 @@ def test_what_settings_name_is_used(tmp_path):
     outlines = [outline(path, text) for path, text in project.items()]
 
     def left_over(settings: str | None) -> bool:
-        made = Project(outlines, project.__getitem__, settings=settings)
+        made = Project(outlines, project.__getitem__, beside=Beside(settings))
         functions = made.index.outlines["layers.py"].functions
         number = next(n for n, function in enumerate(functions) if function.qualname == "Left.forward")
         return made.hotness.unmentioned.holds(FunctionKey("layers.py", number), SURE)
@@ -130,3 +131,20 @@ def test_what_settings_name_is_used(tmp_path):
     (tmp_path / ".venv" / "a.yaml").write_text("no")
     assert settings_of(tmp_path, Settings(), project.values()) == "target: layers.Left"
     assert settings_of(tmp_path, Settings(), ["import torch"]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "packaged"),
+    [
+        ("pyproject.toml", "[project]\nname = 'nets'\n", True),
+        ("pyproject.toml", "[tool.poetry]\nname = 'nets'\n", True),
+        ("pyproject.toml", "[tool.ruff]\nline-length = 100\n", False),
+        ("setup.cfg", "[flake8]\n", False),
+        ("setup.cfg", "[metadata]\nname = nets\n", True),
+        ("setup.py", "from setuptools import setup\nsetup(name='nets')\n", True),
+        ("train.py", "setup(rank)\n", False),
+    ],
+)
+def test_which_projects_are_packages(tmp_path, name, text, packaged):
+    (tmp_path / name).write_text(text)
+    assert is_packaged(tmp_path) is packaged

@@ -14,6 +14,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
 from torchperf_lint.facts.constant_attributes import is_of_constants
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.records import Function
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _VIEWS = frozenset({"values", "keys", "items", "copy"})
 """Methods that give what a container holds."""
 _LOOKS_UP = frozenset({"index", "count", "get"})
 """Methods that ask a list or table for one thing."""
+_CACHES = frozenset({"lru_cache", "cache"})
 _DRAWS = pattern(r"rand|sample|shuffle|choice|(?:^|\.)(?:time|next|item|tolist|open|input|load)(?:$|\.)")
 """Calls by which a function gives other numbers each time."""
 
@@ -113,10 +115,17 @@ def _helped(look: Look, node: ast.Call, depth: int) -> str | None:
     if body is None or look.values.of(node, look.frame).kind not in ("plain", "sequence", "array", "unknown"):
         return None
     function = targets[0].index
+    if keeps_what_it_gave(look.values.index.function(targets[0])):
+        return CONFIGURED
     if any(_DRAWS.search(callee) for callee in body.callees(function)) or not body.returns(function):
         return None
     kind = look.used_here().all(given, depth)
     return loosest([kind, CONFIGURED]) if kind is not None else None
+
+
+def keeps_what_it_gave(function: Function) -> bool:
+    """Whether a function gives the same object to who asks for the same again: under `functools.lru_cache`."""
+    return any(last_part(decorator.removesuffix("()")) in _CACHES for decorator in function.decorators)
 
 
 def _given_back(look: Look, targets: Sequence[FunctionKey], depth: int) -> str | None:

@@ -37,7 +37,7 @@ from torchperf_lint.facts.seldom_called import SeldomCalled
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
-from torchperf_lint.facts.unmentioned import Unmentioned
+from torchperf_lint.facts.unmentioned import NOTHING_BESIDE, Beside, Unmentioned
 from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
@@ -70,7 +70,7 @@ class Hotness:
         kept: Callable[[], Reach | None] = lambda: None,
         body: Callable[[str], Body | None] = lambda path: None,
         text: Callable[[str], str] = lambda path: "",
-        settings: str | None = None,
+        beside: Beside = NOTHING_BESIDE,
     ) -> None:
         self.index = index
         self.types = types
@@ -86,7 +86,7 @@ class Hotness:
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
-        self.unmentioned = Unmentioned(index, text, settings)
+        self.unmentioned = Unmentioned(index, text, beside)
         self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:

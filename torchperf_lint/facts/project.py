@@ -16,6 +16,7 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.types import Types
+from torchperf_lint.facts.unmentioned import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.values import Values
 
 
@@ -31,13 +32,11 @@ class Project:
         trees: dict[str, ast.Module] | None = None,
         oldest_torch: tuple[int, int] | None = None,
         root: str = "",
-        settings: str | None = None,
+        beside: Beside = NOTHING_BESIDE,
     ) -> None:
         self.index = Index({found.path: found for found in outlines}, complete, root)
         self.types = Types(self.index, GivenFunctions(self.index))
-        self.hotness = Hotness(
-            self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text, settings
-        )
+        self.hotness = Hotness(self.index, self.types, lambda: kept(self.index.outlines), self.body, self.text, beside)
         self.values = Values(self.index, self.types, self.hotness, self.body)
         self.loaders = Loaders(self.values)
         self.grads = Grads(self.values)

@@ -15,12 +15,14 @@ from typing import Protocol, TypeVar, cast
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.calling_loops import calling_loops
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.cold import SETS_UP_OR_TELLS
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.default_lambdas import written_in
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.suppressions import Suppressions, parse
@@ -344,6 +346,14 @@ class SourceFile:
     def related(self, path: str, line: int, column: int, message: str, width: int = 1) -> Related:
         """Another place of the project that belongs to a finding."""
         return Related(Location(self.shown_of(path), line, column, line, column + width), message)
+
+    def called_often(self, function: int, hot: Hot | None) -> list[Related]:
+        """Where loops call one of the file's functions, if that is why its code is hot."""
+        if hot is None:
+            return []
+        found = calling_loops(self.project.hotness, FunctionKey(self.path, function), hot)
+        told = ((site.path, site.call, f"calls it {often}") for site, often in found)
+        return [self.related(path, call.line, call.column, text, len(call.callee)) for path, call, text in told]
 
     def shown_of(self, path: str) -> str:
         """How reports call a file of the project: relative to the working directory when inside it, else absolute."""

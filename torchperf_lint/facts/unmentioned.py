@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 from torchperf_lint.facts.by_name import Names, builds_by_name, names_taken
 from torchperf_lint.facts.chains import last_part
@@ -25,17 +26,29 @@ from torchperf_lint.patterns import pattern
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
 _TESTS = pattern(r"(?:^|/)(?:(?:unit_?)?tests?|benchmarks?|docs?)/|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest)\.py$")
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
+_TOP = pattern(r"(?P<folder>(?:src/)?(?P<name>\w+))/")
 _GUESSED = "no call of it is seen"
+
+
+class Beside(NamedTuple):
+    """What stands beside a project's code."""
+
+    settings: str | None = None
+    """The texts of its files of settings; None where nobody has read them."""
+    packaged: bool = False
+    """Whether it is installed as a package: who installs it may use what it offers."""
+
+
+NOTHING_BESIDE = Beside()
 
 
 class Unmentioned:
     """Answers for one project."""
 
-    def __init__(self, index: Index, text: Callable[[str], str], named_by_settings: str | None = None) -> None:
+    def __init__(self, index: Index, text: Callable[[str], str], beside: Beside = NOTHING_BESIDE) -> None:
         self.index = index
         self.text = text
-        self.named_by_settings = named_by_settings
-        """The texts of the project's files of settings; None where nobody has read them."""
+        self.beside = beside
         self._known: dict[tuple[str, str], bool] = {}
         self._codes: dict[str, str] = {}
 
@@ -86,10 +99,10 @@ class Unmentioned:
         """What the programs of the project reach; None where settings may name anything."""
         paths = [path for path in self.index.outlines if not _TESTS.search(path)]
         taken = max((names_taken(self._code(path)) for path in paths), default=Names.NONE)
-        if taken is Names.ANY or (taken is not Names.NONE and self.named_by_settings is None):
+        if taken is Names.ANY or (taken is not Names.NONE and self.beside.settings is None):
             return None
         starts = paths if taken is Names.FILES else [path for path in paths if self._is_started(path)]
-        settings = self.named_by_settings if taken is not Names.NONE else None
+        settings = self.beside.settings if taken is not Names.NONE else None
         return Reached(self.index, self._code, paths, starts, settings)
 
     def _is_started(self, path: str) -> bool:
@@ -112,13 +125,23 @@ class Unmentioned:
             return frozenset()
         found = []
         for path, outline in self.index.outlines.items():
-            if Demonstrations.only_shows(path) or not self._is_in_use(path) or not self._has_programs_beside(path):
+            of_others = Demonstrations.only_shows(path) or self._is_offered(path)
+            if of_others or not self._is_in_use(path) or not self._has_programs_beside(path):
                 continue
             functions = (FunctionKey(path, number) for number in range(1, len(outline.functions)))
             found += [key for key in functions if not reached.function(key)]
             if not reached.file(path):
                 found.append(FunctionKey(path, 0))
         return frozenset(found)
+
+    def _is_offered(self, path: str) -> bool:
+        """Whether a file is of a package that the project offers to others: one that gathers what it has for them."""
+        top = _TOP.match(path)
+        start = self.index.outlines.get(f"{top['folder']}/__init__.py") if self.beside.packaged and top else None
+        if start is None or top is None:
+            return False
+        own = (".", top["name"])
+        return any(name.startswith(own) for name in (*start.imports.values(), *start.stars))
 
     def _is_in_use(self, path: str) -> bool:
         """Whether programs use a file, or others of its folder: what stands elsewhere may be meant for others."""
@@ -155,7 +178,7 @@ class Unmentioned:
     def _may_be_built_by_name(self, name: str) -> bool:
         if not self.builds_by_name:
             return False
-        return self.named_by_settings is None or _word(name).search(self.named_by_settings) is not None
+        return self.beside.settings is None or _word(name).search(self.beside.settings) is not None
 
     @cached_property
     def _telling(self) -> list[str]:
