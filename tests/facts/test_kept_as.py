@@ -54,7 +54,44 @@ def reading(use: str):
         ("stats['size'] = int(loss.item())\nreturn stats", RETURNED),
         ("stats['loss'] = loss.item()\nreturn stats", RECORDED),
         ("return not loss.item()", USED),
+        ("scales = []\nscales.append(-loss.item())\ntorch._foreach_mul_(x, scalars=scales)", USED),
+        ("sizes = []\nsizes.append(loss.item())\nx = torch.zeros([2, sum(sizes)])", USED),
+        ("history.append(loss.item())\nlog.info(sum(history))", RECORDED),
     ],
 )
 def test_kept_as(use: str, then: str):
     assert kept_as(reading(use)) == then
+
+
+OBJECT = """
+import torch
+from torch import nn
+
+class Trainer:
+    def train(self, model: nn.Module, loader, optimizer):
+        for x in loader:
+            loss = model(x.cuda()).mean()
+            loss.backward()
+            self.kept = loss.item()
+            optimizer.step()
+
+    def other(self, optimizer, x):
+        {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "then"),
+    [
+        ("return self.kept", RECORDED),
+        ("print(self.kept)", RECORDED),
+        ("x.add_(self.kept * x)", USED),
+        ("x = -self.kept * x", USED),
+        ("optimizer.param_groups[0]['lr'] = self.kept", USED),
+        ("for group in optimizer.param_groups:\n            group['lr'] = self.kept", USED),
+    ],
+)
+def test_an_attribute_that_other_methods_read(use: str, then: str):
+    files = texts(OBJECT.format(use=use))
+    (found,) = item_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert kept_as(found.site) == then

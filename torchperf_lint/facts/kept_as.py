@@ -29,15 +29,51 @@ _SAME = frozenset(
     "float int round abs bool str max min sum len dict list tuple np.mean np.sum np.sqrt math.sqrt".split()
 )
 """What gives a number for a number: it is recorded, returned or used as that is."""
-_SETTINGS = pattern(r"^(?:self\.)?(?:param_)?(?:group|state|defaults)s?(?:\[\])*$")
+_SETTINGS = pattern(r"(?:^|\.)(?:param_)?(?:group|state|defaults)s?(?:\[[^\]]*\])*$")
 """What an optimizer takes its next step by: nothing is only kept there."""
 _HOPS = 3
+
+
+_GATHERS = frozenset({"append", "extend", "insert"})
+_TAKES_NUMBERS = pattern(
+    r"(?:^|[._])(?:foreach_\w+|zeros|ones|empty|full|split|view|reshape|expand|repeat|range|narrow|pad|arange)$"
+)
+"""What computes with the numbers of a list at once: sizes, and factors for many tensors."""
 
 
 def kept_as(place: Place) -> str:
     """What a number that is read becomes; USED where any of its uses is none of the others."""
     follow = following(place)
-    return USED if follow is None else follow.kept(place.expression)
+    if follow is None:
+        return USED
+    then = follow.kept(place.expression)
+    return USED if then == RECORDED and _is_used_by_others(place, follow.held) else then
+
+
+def _is_used_by_others(place: Place, held: set[str]) -> bool:
+    """Whether a method of the same class computes with an attribute that was given the number: `self.scale * x`."""
+    own = place.file.project.index.class_of(place.file.path, place.function)
+    if own is None or not held:
+        return False
+    for function in place.file.project.index.record(own).methods.values():
+        around = place.file.enclosing(function)
+        for node in around.of_kinds((ast.Attribute,)):
+            read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+            if read and chain(node) in held and _sets_up(around, node):
+                return True
+    return False
+
+
+def _sets_up(around: Enclosing, node: ast.AST) -> bool:
+    """Whether a number is a factor in what a call is given, or what an optimizer takes its next step by."""
+    for parent in around.ancestors(node):
+        if isinstance(parent, ast.Assign):
+            return any(isinstance(t, ast.Subscript) and _SETTINGS.search(chain(t.value)) for t in parent.targets)
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult):
+            return any(isinstance(outer, ast.Call | ast.Assign) for outer in around.ancestors(parent))
+        if not isinstance(parent, ast.UnaryOp):
+            return False
+    return False
 
 
 def following(place: Place) -> Following | None:
@@ -57,6 +93,8 @@ class Following:
         """Where what was followed stands in the tuples that the function returns; None for all that is returned."""
         self.whole = False
         """Whether it was made a whole number on its way, as sizes and places are."""
+        self.held: set[str] = set()
+        """The attributes of `self` that were given it."""
 
     def kept(self, node: ast.AST, hops: int = _HOPS) -> str:
         """What a number becomes; USED where any of its uses is none of the others."""
@@ -75,13 +113,28 @@ class Following:
             if isinstance(parent, ast.Assign | ast.AnnAssign):
                 return self._bound(parent, added, hops)
             if isinstance(parent, ast.Call) and parent.func is not node and chain(parent.func) not in _SAME:
-                return RECORDED if _RECORDS.search(chain(parent.func)) else USED
+                gathered = self._is_computed_with(parent)
+                return RECORDED if _RECORDS.search(chain(parent.func)) and not gathered else USED
             if isinstance(parent, ast.Subscript | ast.stmt | ast.Compare) or _asks(parent, node):
                 return USED
             self.whole = self.whole or (isinstance(parent, ast.Call) and chain(parent.func) == "int")
             if not isinstance(parent, ast.Tuple):
                 node = parent
         return USED
+
+    def _is_computed_with(self, call: ast.Call) -> bool:
+        """Whether a call puts a number into a list that is computed with: `sizes.append(n)`, `x.split(sizes)`."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _GATHERS:
+            return False
+        if not isinstance(call.func.value, ast.Name):
+            return False
+        for use in self.body.reads(self.function, call.func.value.id):
+            for parent in self.around.ancestors(use):
+                if isinstance(parent, ast.stmt):
+                    break
+                if isinstance(parent, ast.Call) and _TAKES_NUMBERS.search(chain(parent.func)):
+                    return True
+        return False
 
     def of_names(self, names: Iterable[str], assignment: ast.stmt, hops: int = _HOPS) -> str:
         """What becomes of the numbers that a statement gives some names."""
@@ -96,6 +149,7 @@ class Following:
     def _bound(self, assignment: ast.Assign | ast.AnnAssign, added: set[str], hops: int) -> str:
         targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
         if any(isinstance(target, ast.Subscript | ast.Attribute) for target in targets):
+            self.held |= {chain(target) for target in targets if chain(target).startswith("self.")}
             return self._put(targets)
         names = {name for target in targets for name in names_of(target)}
         if names & added:
