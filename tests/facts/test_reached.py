@@ -176,6 +176,20 @@ def test_commands_of_a_package():
     assert "nets/tool.py" not in left(files)
 
 
+@pytest.mark.parametrize(
+    ("end", "program"),
+    [
+        ("device = torch.device('cuda')", False),
+        ("train(Used())", True),
+        ("model = Used()", True),
+        ("import lightning\nlightning.Trainer().fit(net)", True),
+    ],
+)
+def test_a_file_that_only_defines_what_others_call_is_no_program(end, program):
+    train = "import torch\nfrom nets.used import Used\n\ndef train(model):\n    model(1).backward()\n\n" + end
+    assert ("blur" in left({"train.py": train, "nets/used.py": USED.format("")})) is program
+
+
 def test_without_a_program_nothing_is_left_over():
     assert left({"nets/used.py": USED.format("")}) == set()
     assert left({"nets/used.py": USED.format(""), "tests/test_used.py": TRAIN.format("", "")}) == set()

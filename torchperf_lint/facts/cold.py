@@ -27,7 +27,10 @@ _COLD_UNLESS_CALLED = pattern(
     r"^(?:convert|from|test)_|^test$|^__init__$|^log_(?:images?|videos?|audios?|figures?)$", re.IGNORECASE
 )
 """Names of what runs once, or once in a while, in most programs; what hot code calls runs as often as that does."""
-_EXPORTS = pattern(r"(?:^|/)export(?:s|ers?|ing)?(?:/|\.py$)", re.IGNORECASE)
+_EXPORTS = pattern(
+    r"(?:^|/)_?(?:export(?:s|ers?|ing)?|onnx|coreml|tensorrt|trt)(?:_\w+)?(?:/|\.py$)|_(?:onnx|coreml|tensorrt|trt)\.py$",
+    re.IGNORECASE,
+)
 """Files with what wraps models for other runtimes: it is traced, not trained."""
 _MEASURES = pattern(r"(?:^|/)\w*(?:flops?|macs)(?:_\w+)?\.py$", re.IGNORECASE)
 """Files that count what a model computes: it runs once."""
@@ -43,7 +46,7 @@ MEASURES_MODULES = pattern(
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

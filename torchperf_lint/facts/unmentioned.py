@@ -26,6 +26,7 @@ from torchperf_lint.patterns import pattern
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
 _TESTS = pattern(r"(?:^|/)(?:(?:unit_?)?tests?|benchmarks?|docs?)/|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest)\.py$")
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
+_RUNS = pattern(r"\.(?:fit|train|backward|run|generate|evaluate)$")
 _TOP = pattern(r"(?P<folder>(?:src/)?(?P<name>\w+))/")
 _GUESSED = "no call of it is seen"
 
@@ -65,7 +66,7 @@ class Unmentioned:
         """
         record = self.index.function(key)
         beside = self._has_programs_beside(key.path)
-        if beside and self.reached is not None:
+        if beside and self.reached is not None and not self._is_offered(key.path):
             return key in self.left
         if record.parent > 0 or not self.text(key.path) or not self._is_imported(key.path):
             return False
@@ -92,7 +93,17 @@ class Unmentioned:
     def _is_program(self, path: str) -> bool:
         if Demonstrations.only_shows(path) or self._is_in_package(path):
             return False
-        return _TRAINS.search(self.text(path)) is not None and self._is_started(path)
+        return _TRAINS.search(self.text(path)) is not None and self._is_started(path) and self._acts(path)
+
+    def _acts(self, path: str) -> bool:
+        """Whether a file does something when it is started, and does not only define what others call."""
+        if _STARTS.search(self.text(path)):
+            return True
+        outline = self.index.outlines[path]
+        own = {*outline.tops, *(name for name, of in outline.imports.items() if self.index.module(of, path))}
+        own |= {name for name, of in outline.imports.items() if self.index.module(of.rpartition(".")[0], path)}
+        called = [call.callee for call in outline.calls if call.function == 0]
+        return any(callee.partition(".")[0] in own or _RUNS.search(callee) for callee in called)
 
     @cached_property
     def reached(self) -> Reached | None:

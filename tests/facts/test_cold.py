@@ -1,0 +1,45 @@
+"""What runs seldom by its name, or by that of its file."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+FORWARD = """
+class Wrapped(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x.mean()  # <-
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "hot"),
+    [
+        ("nets/blocks.py", True),
+        ("nets/onnx.py", False),
+        ("nets/onnx_model.py", False),
+        ("nets/decoder_onnx.py", False),
+        ("_export/attention.py", False),
+        ("tools/export_model.py", False),
+        ("nets/exported_features.py", True),
+        ("trt/engine.py", False),
+        ("strtok.py", True),
+    ],
+)
+def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
+    assert (hot_at({path: FORWARD}) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "hot"), [("train", True), ("measure_vram", False), ("measure_step_latency", False), ("measure_all", True)]
+)
+def test_loops_that_measure_are_not_waited_for(name, hot):
+    code = f"""
+    def {name}(model, loader, optimizer):
+        for x in loader:
+            loss = model(x).mean()
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+    """
+    assert (hot_at(code) is not None) is hot
