@@ -19,6 +19,8 @@ class Wrapped(nn.Module):
         ("nets/onnx.py", False),
         ("nets/onnx_model.py", False),
         ("nets/decoder_onnx.py", False),
+        ("create_onnx/decoder.py", False),
+        ("nets/decoder_onnx_model.py", False),
         ("_export/attention.py", False),
         ("tools/export_model.py", False),
         ("nets/exported_features.py", True),
@@ -31,7 +33,7 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
 
 
 @pytest.mark.parametrize(
-    ("name", "hot"), [("train", True), ("measure_vram", False), ("measure_step_latency", False), ("measure_all", True)]
+    ("name", "hot"), [("train", True), ("measure_vram", False), ("measure_step_latency", False), ("measure_all", True), ("_test_adam", False)]
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):
     code = f"""

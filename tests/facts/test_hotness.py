@@ -1497,3 +1497,42 @@ def test_what_a_loader_has_holds_no_batches(iterable, hot):
             part.setup()  # <-
     """
     assert (hot_at(code) is not None) is hot
+
+
+def test_what_a_file_tests_itself_is_no_step():
+    code = """
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            if __name__ == "__main__":
+                assert x.min() >= 0  # <-
+            return x.sigmoid()
+    """
+    assert hot_at(code) is None
+    assert hot_at(code.replace('__name__ == "__main__"', "ctx.checks")) is not None
+
+
+def test_a_loop_below_the_guard_of_a_program_is_a_step():
+    code = """
+    if __name__ == "__main__":
+        for x in loader:
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+    """
+    assert hot_at(code) is not None
+
+
+def test_without_gradients_only_evaluation_comes_there():
+    code = """
+    class Loss(nn.Module):
+        def forward(self, x):
+            if not torch.is_grad_enabled():
+                return x.mean()  # <-
+            return x
+    """
+    hot = hot_at(code)
+    assert hot is not None
+    assert hot.evaluates
+    assert not hot_at(code.replace("not torch", "torch")).evaluates

@@ -1473,3 +1473,13 @@ def test_each_of_many_that_are_walked_side_by_side_is_its_own():
         """
     assert value_of(code, "name").kind == "unknown"
     assert value_of(code, "d").on_device
+
+
+def test_a_comprehension_in_a_loop_hides_the_parameter_of_its_name():
+    code = """
+    def told(x: torch.Tensor):
+        for row in range(3):
+            see([str(x) for x in rows(row).tolist()])
+    """
+    assert value_of(code, "x").kind == "unknown"
+    assert value_of(code.replace("str(x) for x in", "str(x) for y in"), "x").kind == "tensor"

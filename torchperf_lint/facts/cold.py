@@ -28,7 +28,7 @@ _COLD_UNLESS_CALLED = pattern(
 )
 """Names of what runs once, or once in a while, in most programs; what hot code calls runs as often as that does."""
 _EXPORTS = pattern(
-    r"(?:^|/)_?(?:export(?:s|ers?|ing)?|onnx|coreml|tensorrt|trt)(?:_\w+)?(?:/|\.py$)|_(?:onnx|coreml|tensorrt|trt)\.py$",
+    r"(?:^|/)_?(?:export(?:s|ers?|ing)?)(?:_\w+)?(?:/|\.py$)|(?:^|[/_])(?:onnx|coreml|tensorrt|trt)(?:_\w+)?(?:/|\.py$)",
     re.IGNORECASE,
 )
 """Files with what wraps models for other runtimes: it is traced, not trained."""
@@ -46,7 +46,7 @@ MEASURES_MODULES = pattern(
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

@@ -91,6 +91,13 @@ def guard(test: ast.expr) -> Guard | None:
     return Guard(kind, short(words(test)), negated)
 
 
+def tests_itself(test: ast.expr) -> Guard | None:
+    """`if __name__ == "__main__":` inside a function: the file's own test of itself."""
+    left = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) else None
+    main = isinstance(left, ast.Name) and left.id == "__name__"
+    return Guard("debug", short(words(test))) if main else None
+
+
 def is_cadence(test: ast.expr) -> bool:
     """Whether a test holds on a few turns of a loop only."""
     found = guard(test)

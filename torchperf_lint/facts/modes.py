@@ -33,7 +33,8 @@ def in_evaluation(test: ast.expr) -> tuple[bool, bool]:
         return orelse, body
     if isinstance(test, ast.Compare):
         return _by_word(test)
-    return False, _name(test) in _FLAGS
+    called = isinstance(test, ast.Call) and _name(test.func) == "is_grad_enabled"
+    return False, called or _name(test) in _FLAGS
 
 
 def _by_word(test: ast.Compare) -> tuple[bool, bool]:

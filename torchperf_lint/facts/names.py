@@ -115,7 +115,10 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     functions = values.index.outlines[frame.path].functions
     reaching = before_its_move(name, reaching, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
-    is_parameter = _is_parameter(functions[frame.function], name)
+    inner = any(d.within is not None for d in reaching)  # `[str(x) for x in rows]` says nothing of the parameter `x`
+    is_parameter = not inner and _is_parameter(functions[frame.function], name)
+    if inner and _is_parameter(functions[frame.function], name):
+        return join(found)
     if is_parameter and all(d.block or d.how == "augmented" for d in reaching):
         given = _from_parameter(values, name, frame, body)
         optional = any(p.name == name and p.default for p in functions[frame.function].parameters)

@@ -153,7 +153,7 @@ class ElementLoopOverTensor(SourceRule):
         return self.found(
             walk.site,
             message=f"`{file.brief(walk.site.call)}` takes the tensor apart and {does} {hot.when}",
-            instead=f"ask the tensor, which does it at once: `{file.brief(walk.tensor)}.{walk.method}`",
+            instead=f"ask the tensor, which does it at once: `{_in_brackets(file, walk.tensor)}.{walk.method}`",
             value=walk.value,
             hot=hot,
             severity=_severity(hot),
@@ -255,3 +255,10 @@ def _instead(file: SourceFile, found: ElementLoop, spot: Spot) -> str:
         f"work on `{whole}` whole: elementwise operations broadcast, reductions take `dim=`, and `torch.vmap` "
         "batches a function of one element"
     )
+
+
+def _in_brackets(file: SourceFile, tensor: ast.expr) -> str:
+    """An expression as text that a method may be asked of."""
+    written = file.brief(tensor)
+    whole = isinstance(tensor, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return written if whole else f"({written})"
