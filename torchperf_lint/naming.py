@@ -27,7 +27,7 @@ _NAMED = pattern(r"^\[(?:project|tool\.poetry|metadata|tool\.flit\.metadata)\]|\
 
 def beside(root: Path, settings: Settings, texts: Sequence[str]) -> Beside:
     """What stands beside the code of the project at `root`, which consists of `texts`."""
-    return Beside(settings_of(root, settings, texts), is_packaged(root))
+    return Beside(settings_of(root, settings, texts), is_packaged(root), any(root.glob("*.dist-info")))
 
 
 def is_packaged(root: Path) -> bool:

@@ -33,7 +33,14 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
 
 
 @pytest.mark.parametrize(
-    ("name", "hot"), [("train", True), ("measure_vram", False), ("measure_step_latency", False), ("measure_all", True), ("_test_adam", False)]
+    ("name", "hot"),
+    [
+        ("train", True),
+        ("measure_vram", False),
+        ("measure_step_latency", False),
+        ("measure_all", True),
+        ("_test_adam", False),
+    ],
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):
     code = f"""

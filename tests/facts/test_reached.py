@@ -48,12 +48,14 @@ def sharper(x):
 """
 
 
-def left(files: dict[str, str], settings: str | None = None, packaged: bool = False) -> set[str]:
+def left(
+    files: dict[str, str], settings: str | None = None, packaged: bool = False, installed: bool = False
+) -> set[str]:
     """The qualified names of what no program reaches; the path of a file that none imports."""
     project = Project(
         [outline(path, text) for path, text in sorted(files.items())],
         files.__getitem__,
-        beside=Beside(settings, packaged),
+        beside=Beside(settings, packaged, installed),
     )
     found = project.hotness.left
     return {key.path if key.index == 0 else project.index.function(key).qualname for key in found}
@@ -74,7 +76,10 @@ def test_what_only_unreached_code_calls_is_not_reached():
 @pytest.mark.parametrize(
     ("tail", "rest"),
     [
-        ("Other()(x)", {"Used.sharpen", "blur"}),
+        ("from nets.used import Other; Other()(x)", {"Used.sharpen", "blur"}),
+        ("import nets.used as layers; layers.Other()(x)", {"Used.sharpen", "blur"}),
+        ("from nets.used import *; Other()(x)", {"Used.sharpen", "blur"}),
+        ("Other = 1", REST),
         ("model.sharpen(x)", {"Other.forward", "sharper"}),
         ("getattr(model, 'sharpen')(x)", {"Other.forward", "sharper"}),
         ("print('Other is not used')", REST),
@@ -82,6 +87,20 @@ def test_what_only_unreached_code_calls_is_not_reached():
 )
 def test_a_name_that_running_code_writes_is_reached(tail, rest):
     assert left(project(tail=tail)) == rest
+
+
+def test_what_is_imported_under_one_name_is_not_what_else_is_called_so():
+    twin = "def blur(x):\n    return x\n"
+    assert left(project("from nets.twin import blur", "blur(x)", nets__twin=twin)) == REST
+    both = "try:\n    from nets.twin import blur\nexcept ImportError:\n    from nets.used import blur"
+    assert left(project(both, "blur(x)", nets__twin=twin)) == REST - {"blur"}
+    assert left(project("from nets.twin import blur", "model.blur(x)", nets__twin=twin)) == REST - {"blur"}
+
+
+def test_a_class_may_hand_its_methods_on():
+    files = project(tail="model.act(1)")
+    files["nets/used.py"] = files["nets/used.py"].replace("    def sharpen", "    act = sharpen\n\n    def sharpen")
+    assert left(files) == REST - {"Used.sharpen", "blur"}
 
 
 def test_an_import_is_no_use():
@@ -92,7 +111,8 @@ def test_an_import_is_no_use():
 def test_a_file_that_none_imports():
     old = "from torch import nn\n\nclass Used(nn.Module):\n    def forward(self, x):\n        return x\n"
     assert left(project(nets__old=old)) == {*REST, "nets/old.py", "Used.forward"}
-    assert left(project("import nets.old", nets__old=old)) == REST
+    assert left(project("import nets.old", nets__old=old)) == {*REST, "Used.forward"}
+    assert left(project("import nets.old", "nets.old.Used()", nets__old=old)) == REST
     assert left(project(attic__old=old)) == REST  # nobody says whom that folder is for
     assert left(project(nets__old=old + "\nif __name__ == '__main__':\n    Used()")) == REST
 
@@ -167,6 +187,14 @@ def test_what_an_installed_package_gathers_for_others_may_be_used_by_them():
     offers = {"nets/__init__.py": "from .used import Used\n"}
     assert left({**project(), **offers}, packaged=True) == set()
     assert left({**project(), "nets/__init__.py": ""}, packaged=True) == REST
+
+
+def test_a_program_inside_a_package_is_one_where_the_package_is_not_for_others():
+    files = {f"app/{path}": text for path, text in project().items()} | {"app/__init__.py": ""}
+    files["app/train.py"] = files["app/train.py"].replace("from nets", "from app.nets")
+    assert left(files) == REST
+    assert left(files, installed=True) == set()
+    assert left({**files, "app/__init__.py": "from app.nets.used import Used"}, packaged=True) == set()
 
 
 def test_commands_of_a_package():

@@ -104,8 +104,8 @@ def test_talk_of_a_name_is_no_use_of_it_where_there_are_programs():
 
 def test_a_method_that_runs_by_a_guess():
     method = "    def soften(self, x):\n        return x\n"
-    assert holds("Left.soften", GUESS, files("made = Left()", method))
-    assert not holds("Left.soften", GUESS, files("made = Left().soften(x)", method))
+    assert holds("Left.soften", GUESS, files("import layers; made = layers.Left()", method))
+    assert not holds("Left.soften", GUESS, files("import layers; made = layers.Left().soften(x)", method))
     library = {"layers.py": LAYERS.format(method, ""), "__init__.py": "from .layers import Left"}
     assert not holds("Left.soften", GUESS, library)
 

@@ -86,6 +86,8 @@ class Reached:
         self._names: set[str] = set()
         self._units: set[Unit] = set()
         self._opened: set[str] = set()
+        self._own: dict[str, dict[str, list[Unit]]] = {}
+        """Path -> name -> what the file defines by it."""
         self._waiting: dict[str, list[Unit]] = defaultdict(list)
         """Name -> what bears it in files that run, and in classes that run."""
         self._todo: list[Callable[[], None]] = []
@@ -131,10 +133,9 @@ class Reached:
             self._load_stem(name, path)
         if _OFFERS.search(path):
             self._mention(written.imported | written.offered)
-        self._mention(written.names_in(written.text_of("module")))
         for unit, name in _units(outline, path):
             self._offer(unit, name, self._is_registered(unit, written))
-        self._computed(path, written.text_of("module"))
+        self._read(Unit(path, "module", 0), written)
 
     def _is_registered(self, unit: Unit, written: Written) -> bool:
         """Whether a function or class may be taken by who never writes its name."""
@@ -161,12 +162,68 @@ class Reached:
             self._todo.append(lambda: self._follow(unit))
 
     def _follow(self, unit: Unit) -> None:
-        written = self._files[unit.path]
-        text = written.text_of(unit.kind, unit.number)
-        self._mention(written.names_in(text))
-        self._computed(unit.path, text)
+        self._read(unit, self._files[unit.path])
         if unit.kind == "class":
             self._open(unit)
+
+    def _read(self, unit: Unit, written: Written) -> None:
+        """Follow the names that a part of a file writes."""
+        text = written.text_of(unit.kind, unit.number)
+        names = written.names_in(text)
+        self._mention(names.texts)
+        for name in names.plain:
+            if not self._is_plain(unit, written, name):
+                self._mention([name])
+        for owner, name in names.attributes:
+            module = self._imported(written, owner)
+            if module is None or module.kind != "module" or not self._reach_thing(self.index.member(module.path, name)):
+                self._mention([name])
+        self._computed(unit.path, text)
+
+    def _is_plain(self, unit: Unit, written: Written, name: str) -> bool:
+        """Whether a name can only be what the file itself says it is: its own, a local one, or what it imports."""
+        outline = written.outline
+        if unit.kind == "class" and name in outline.classes[unit.number].methods:
+            return False  # `forward = _forward`
+        if name in outline.imports:
+            thing = self._imported(written, name)
+            return thing is not None and self._reach_thing(thing)
+        if name in outline.tops:
+            self._reach_own(unit.path, name)
+            return True
+        return not outline.stars
+
+    def _imported(self, written: Written, name: str) -> Thing | None:
+        """What a name is that one import binds; None where that is not known."""
+        dotted = written.outline.imports.get(name)
+        if dotted is None or not written.is_bound_once(name):
+            return None
+        return self.index.imported(dotted, written.outline.path)
+
+    def _reach_thing(self, thing: Thing | None) -> bool:
+        """Reach what an import names; False where that is not known to be one thing of the project, or of others."""
+        if thing is None or thing.kind not in ("module", "class", "function", "external"):
+            return False
+        if thing.kind == "external":
+            return not self._by_stem.keys() & set(thing.dotted.split("."))
+        self._load(thing.path)
+        if thing.kind != "module":
+            self._reach_own(thing.path, self._name_of(thing))
+        return True
+
+    def _name_of(self, thing: Thing) -> str:
+        outline = self.index.outlines[thing.path]
+        return outline.classes[thing.index].name if thing.kind == "class" else outline.functions[thing.index].name
+
+    def _reach_own(self, path: str, name: str) -> None:
+        """Reach what a file defines by a name, however often."""
+        if path not in self._own:
+            self._own[path] = defaultdict(list)
+            for unit, own in _units(self.index.outlines[path], path):
+                self._own[path][own].append(unit)
+        self._load(path)
+        for unit in self._own[path].get(name, ()):
+            self._reach(unit)
 
     def _open(self, unit: Unit) -> None:
         """Follow the methods of a class that runs."""

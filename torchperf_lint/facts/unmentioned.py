@@ -37,7 +37,9 @@ class Beside(NamedTuple):
     settings: str | None = None
     """The texts of its files of settings; None where nobody has read them."""
     packaged: bool = False
-    """Whether it is installed as a package: who installs it may use what it offers."""
+    """Whether it can be installed: who installs it may use what it offers."""
+    installed: bool = False
+    """Whether it is what an installation left, which says of no program who runs it."""
 
 
 NOTHING_BESIDE = Beside()
@@ -84,14 +86,14 @@ class Unmentioned:
 
     @cached_property
     def programs(self) -> list[str]:
-        """The files that train or run a model, are started by themselves and are part of no package."""
+        """The files that train or run a model and are started by themselves; none of a package for others."""
         return [path for path in self.index.outlines if self._is_program(path)]
 
     def _has_programs_beside(self, path: str) -> bool:
         return any(program != path for program in self.programs)
 
     def _is_program(self, path: str) -> bool:
-        if Demonstrations.only_shows(path) or self._is_in_package(path):
+        if Demonstrations.only_shows(path) or (self._is_in_package(path) and self._is_for_others(path)):
             return False
         return _TRAINS.search(self.text(path)) is not None and self._is_started(path) and self._acts(path)
 
@@ -144,6 +146,9 @@ class Unmentioned:
             if not reached.file(path):
                 found.append(FunctionKey(path, 0))
         return frozenset(found)
+
+    def _is_for_others(self, path: str) -> bool:
+        return self.beside.installed or "__init__.py" in self.index.outlines or self._is_offered(path)
 
     def _is_offered(self, path: str) -> bool:
         """Whether a file is of a package that the project offers to others: one that gathers what it has for them."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
+from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.records import Class, Outline
@@ -17,7 +19,23 @@ _IMPORT = pattern(
     re.MULTILINE,
 )
 _OFFERED = pattern(r"^__all__[ \t]*(?::[^=\n]*)?\+?=[ \t]*[\[(].*?[\])]", re.MULTILINE | re.DOTALL)
-_RENAMED = pattern(r"\b(\w+)[ \t]+as[ \t]+(\w+)")
+_WRITTEN = pattern(
+    r"([\"'])((?:\\.|(?!\1)[^\\\n])*)\1"
+    r"|(?:(?<![\w.])([^\W\d]\w*) *)?\. *([^\W\d]\w*)"
+    r"|([^\W\d]\w*)"
+)
+"""A string; an attribute, with its owner where that is a name; a name."""
+
+
+class Names(NamedTuple):
+    """The names that a part of a file writes."""
+
+    plain: frozenset[str]
+    """By themselves: variables, functions, classes, modules."""
+    attributes: frozenset[tuple[str, str]]
+    """(owner, name) of `owner.name`; the owner is empty where it is no name."""
+    texts: frozenset[str]
+    """In strings."""
 
 
 class Written:
@@ -33,7 +51,7 @@ class Written:
         """The names in its imports, wherever they stand: of packages, modules and what they hold."""
         self.offered = frozenset(name for names in _OFFERED.findall(code) for name in _NAME.findall(names))
         """The names in its `__all__`."""
-        self._renamed = {new: old for statement in found for old, new in _RENAMED.findall(statement)}
+        self._bound = Counter(name for statement in found for name in _NAME.findall(statement))
         self._lines = _OFFERED.sub(_blank, _IMPORT.sub(_blank, code)).split("\n")
         self.outline = outline
 
@@ -52,10 +70,24 @@ class Written:
         """The text of a function (kind `function` or `method`), of a class without its methods, or of the module."""
         return "\n".join(self._parts.get((kind, number), ()))
 
-    def names_in(self, text: str) -> set[str]:
-        """The names in a part of the file, with what they are called where they are imported from."""
-        names = set(_NAME.findall(text))
-        return names | {self._renamed[name] for name in names & self._renamed.keys()}
+    def names_in(self, text: str) -> Names:
+        """The names in a part of the file."""
+        plain, attributes, texts = set(), set(), set()
+        for quote, inside, owner, attribute, name in _WRITTEN.findall(text):
+            if name:
+                plain.add(name)
+            elif attribute:
+                attributes.add((owner, attribute))
+                plain.add(owner)
+            elif quote and inside:
+                texts.add(inside)
+        plain.discard("")
+        words = frozenset(word for inside in texts for word in _NAME.findall(inside))
+        return Names(frozenset(plain), frozenset(attributes), words)
+
+    def is_bound_once(self, name: str) -> bool:
+        """Whether one import, and no definition, says what a name is."""
+        return self._bound[name] == 1 and name not in self.outline.tops
 
     def registers(self, kind: str, number: int, inert: frozenset[str]) -> str:
         """The decorator that hands a module's own function or class to somebody, as written; empty where none does."""
