@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
 from torchperf_lint.facts.finite import checks
+from torchperf_lint.facts.gathered_numbers import gathered_numbers
 from torchperf_lint.facts.parameters import called_per_parameter, per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, conversion_readings, copy_readings, item_readings, on_device
@@ -24,7 +25,8 @@ class PerParameterRead(SourceRule):
     ## What it does
     Flags `.item()`, `float(t)`, `.cpu()`, `if t:` and checks for NaN inside a loop over `parameters()`,
     `named_parameters()`, `group["params"]` or gradients, where that loop runs every training step; also in a helper
-    that nothing but such loops call.
+    that nothing but such loops call. `torch.tensor([p.grad.norm() for p in ...])` reads each as well; `torch.stack`
+    does not.
 
     ## Why it is slow
     Each read copies one number to the host and waits until everything queued on the device before it has run. A model
@@ -147,3 +149,4 @@ def _reads(file: SourceFile) -> Iterator[tuple[Place, ast.expr]]:
     for spot in truths(file):
         assert isinstance(spot.expression, ast.expr)
         yield spot, spot.expression
+    yield from gathered_numbers(file)

@@ -1,0 +1,29 @@
+"""Tensors of one number that are gathered in a list and made one tensor of, which reads each: `torch.tensor([t, u])`.
+
+`torch.stack` makes the same on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import Spot, hot_nodes, spot_at
+
+_MAKES = frozenset({"torch.tensor", "torch.as_tensor", "th.tensor", "th.as_tensor"})
+
+
+def gathered_numbers(file: SourceFile) -> Iterator[tuple[Spot, ast.expr]]:
+    """What a hot comprehension puts into a list that a tensor is made of, each with the expression that is read."""
+    if not file.mentions(("tensor(",)):
+        return
+    for spot in hot_nodes(file, ast.ListComp):
+        made = file.enclosing(spot.function).parents.get(spot.expression)
+        if not isinstance(made, ast.Call) or spot.expression not in made.args or chain(made.func) not in _MAKES:
+            continue
+        assert isinstance(spot.expression, ast.ListComp)
+        inner = spot_at(file, spot.expression.elt, spot.function)
+        if inner is not None:
+            yield inner, spot.expression.elt
