@@ -215,3 +215,19 @@ def test_mixins_make_no_passes(base, hot):
                 return x
         """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(("test", "hot"), [("step % 100 == 0", True), ("step", False)])
+def test_samples_that_are_made_now_and_then_are_no_rollout(test, hot):
+    code = f"""
+    def train(model, loader, optimizer):
+        for step, batch in enumerate(loader):
+            loss = model(batch)
+            loss.backward()
+            optimizer.step()
+            print(loss)  # <-
+            if {test}:
+                generate_samples(model)
+    """
+    found = hot_at(code)
+    assert (found is not None and found.kind == "step") is hot

@@ -10,10 +10,13 @@ The turns of such a loop take as long as the environment does; steps are counted
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import Index
+from torchperf_lint.facts.records import Region
 from torchperf_lint.patterns import pattern
 
 _GATHERS = pattern(
@@ -24,9 +27,10 @@ _GATHERS = pattern(
 
 def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> bool:
     """Whether the loop that a region is plays an environment in a loop inside, or calls what does by its name."""
-    if any(_GATHERS.search(last_part(call.callee)) for call in calls.directly_in(path, region)):
-        return True
     regions = index.outlines[path].regions
+    gathering = (call for call in calls.directly_in(path, region) if _GATHERS.search(last_part(call.callee)))
+    if any(not _is_rare(regions, call.region, region) for call in gathering):
+        return True
     for call in index.outlines[path].calls:
         if call.function != regions[region].function or not ENV_STEP.search(call.callee):
             continue
@@ -36,4 +40,13 @@ def gathers_first(index: Index, calls: DirectCalls, path: str, region: int) -> b
             inside = regions[inside].parent
         if inside == region and inner:
             return True
+    return False
+
+
+def _is_rare(regions: Sequence[Region], inside: int, loop: int) -> bool:
+    """Whether a region within a loop runs in few of its turns: `if step % n == 0: generate_samples(model)`."""
+    while inside not in (loop, -1):
+        if regions[inside].kind == "cadence":
+            return True
+        inside = regions[inside].parent
     return False
