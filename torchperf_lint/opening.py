@@ -13,10 +13,10 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import text as texts_of
 from torchperf_lint.facts.notebook import NotebookSource, to_source
 from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
-from torchperf_lint.facts.unmentioned import Beside
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.unmentioned import Beside
 
 TRAIN = """
 from torch.utils.data import DataLoader

@@ -6,9 +6,9 @@ import pytest
 
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
-from torchperf_lint.facts.unmentioned import Beside
 from torchperf_lint.model import Confidence
 from torchperf_lint.naming import is_packaged, settings_of
 from torchperf_lint.settings import Settings

@@ -30,6 +30,7 @@ from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.overridden_callers import runs_for
 from torchperf_lint.facts.paths_taken import PathsTaken
+from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside, Programs
 from torchperf_lint.facts.receivers import excludes, receiver
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
@@ -37,7 +38,7 @@ from torchperf_lint.facts.seldom_called import SeldomCalled
 from torchperf_lint.facts.signatures import DEFAULT
 from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
-from torchperf_lint.facts.unmentioned import NOTHING_BESIDE, Beside, Unmentioned
+from torchperf_lint.facts.unmentioned import Unmentioned
 from torchperf_lint.model import Confidence
 
 MAX_CALL_DEPTH = 8
@@ -57,7 +58,7 @@ class Reach(NamedTuple):
     callers: Callers
     functions: Mapping[FunctionKey, Hot]
     left: frozenset[FunctionKey]
-    """What the project's programs never reach; see unmentioned.py."""
+    """What the project's programs never reach; see programs.py."""
 
 
 class Hotness:
@@ -86,7 +87,8 @@ class Hotness:
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
         self.implementations = Implementations(index)
-        self.unmentioned = Unmentioned(index, text, beside)
+        self.programs = Programs(index, text, beside)
+        self.unmentioned = Unmentioned(index, text, self.programs)
         self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:
@@ -245,7 +247,7 @@ class Hotness:
     @property
     def left(self) -> frozenset[FunctionKey]:
         """The functions that no program of the project reaches, (path, 0) for the module itself."""
-        return self.kept.left if self.kept is not None else self.unmentioned.left
+        return self.kept.left if self.kept is not None else self.programs.left
 
     def is_left(self, path: str, position: Position) -> bool:
         """Whether no program of the project reaches the code at a 1-based (line, column)."""
@@ -272,7 +274,7 @@ class Hotness:
     def news(self) -> Reach | None:
         """What this run worked out itself, for the next one; None where it had no need to."""
         known = "_functions" in self.__dict__
-        return Reach(self._callers, self._functions, self.unmentioned.left) if known else None
+        return Reach(self._callers, self._functions, self.programs.left) if known else None
 
     @cached_property
     def _callers(self) -> dict[FunctionKey, tuple[CallSite, ...]]:

@@ -13,10 +13,10 @@ from torchperf_lint.facts.hotness import Hotness, Reach
 from torchperf_lint.facts.index import Index
 from torchperf_lint.facts.loaders import Loaders
 from torchperf_lint.facts.outline import outline
+from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
 from torchperf_lint.facts.types import Types
-from torchperf_lint.facts.unmentioned import NOTHING_BESIDE, Beside
 from torchperf_lint.facts.values import Values
 
 
