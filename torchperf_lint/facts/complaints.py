@@ -39,6 +39,45 @@ def only_speaks(body: Sequence[ast.stmt]) -> bool:
     return any(said) and all(s or _prepares(statement) for s, statement in zip(said, body, strict=True))
 
 
+def only_reports(body: Sequence[ast.stmt], around: ast.AST) -> bool:
+    """Whether a block prints something, and may save it, with names that nothing else in the function `around` reads.
+
+    `print("NaN"); state = model.state_dict(); torch.save(state, "nan.pth")`
+    """
+    told = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.stmt)]
+    if not all(isinstance(part, _TELLING) and (not isinstance(part, ast.Expr) or _tells(part)) for part in told):
+        return False
+    inside = {id(node) for statement in body for node in ast.walk(statement)}
+    names = {
+        node.id
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    stores = [target for part in told if isinstance(part, ast.Assign) for target in part.targets]
+    if not all(first_name(target) in names for target in stores):
+        return False  # it changes what others see
+    read = (n for n in ast.walk(around) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    kept = any(node.id in names and id(node) not in inside for node in read)
+    return not kept and any(only_says(part) for part in told if isinstance(part, ast.Expr))
+
+
+_TELLING = (ast.Expr, ast.Assign, ast.For, ast.If, ast.Pass)
+_SAVES = pattern(r"^(?:save|dump|savetxt|savez|save_\w+|to_csv|imsave|imwrite)$")
+
+
+def _tells(statement: ast.Expr) -> bool:
+    called = last_part(chain(statement.value.func)) if isinstance(statement.value, ast.Call) else ""
+    return bool(_SAYING.search(called) or _SAVES.search(called)) and called not in ("append", "write")
+
+
+def first_name(node: ast.expr) -> str:
+    """The variable that a target is a part of: `state` of `state["a"].b`; empty for any other."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def only_complains(body: Sequence[ast.stmt]) -> bool:
     """Whether a block only speaks, to a person: what it puts into a list may be used."""
     calls = (part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Call))

@@ -10,7 +10,7 @@ from torchperf_lint.facts.answers import is_answer
 from torchperf_lint.facts.at_extremes import is_at_extreme
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.chosen_numbers import chooses_a_number
-from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_says, only_speaks
+from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_reports, only_says, only_speaks
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.decided_by import decides_itself
 from torchperf_lint.facts.deciding import keeps_extreme
@@ -211,7 +211,7 @@ def _of_test(place: Place, branch: ast.If) -> str:
     asked = place.expression
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
-    found = _of_branch(branch)
+    found = _of_branch(branch, place.file.enclosing(place.function).top)
     if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
         return RAISES
     return DIVIDES if found in EXCUSED and _of_divisor(place, branch) else found
@@ -269,10 +269,10 @@ def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
     return bound
 
 
-def _of_branch(node: ast.If) -> str:
+def _of_branch(node: ast.If, around: ast.AST) -> str:
     if keeps_extreme(node):
         return KEEPS
-    if leaves(node.body) or (not node.orelse and only_speaks(node.body)):
+    if leaves(node.body) or (not node.orelse and (only_speaks(node.body) or only_reports(node.body, around))):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
 
