@@ -97,6 +97,12 @@ def test_what_is_imported_under_one_name_is_not_what_else_is_called_so():
     assert left(project("from nets.twin import blur", "model.blur(x)", nets__twin=twin)) == REST - {"blur"}
 
 
+def test_what_is_imported_from_where_nobody_knows_is_taken_for_all_of_its_name():
+    assert left(project("from train import Other as Net", "Net()")) == {"Used.sharpen", "blur"}
+    assert left(project("from lib.nets.used import Other as Net", "Net()")) == {"Used.sharpen", "blur"}
+    assert left(project("from elsewhere import Other as Net", "Net()")) == REST
+
+
 def test_a_class_may_hand_its_methods_on():
     files = project(tail="model.act(1)")
     files["nets/used.py"] = files["nets/used.py"].replace("    def sharpen", "    act = sharpen\n\n    def sharpen")
@@ -128,6 +134,7 @@ def test_a_file_that_none_imports():
 )
 def test_a_computed_name_may_be_any_of_a_file(tail):
     assert left(project("import nets.used", tail)) == set()
+    assert left(project("from nets.used import *", "net = eval(name)()")) == set()
 
 
 def test_methods_that_a_class_finds_by_computed_names():

@@ -173,7 +173,7 @@ class Reached:
         self._mention(names.texts)
         for name in names.plain:
             if not self._is_plain(unit, written, name):
-                self._mention([name])
+                self._mention([name, last_part(written.outline.imports.get(name, name))])
         for owner, name in names.attributes:
             module = self._imported(written, owner)
             if module is None or module.kind != "module" or not self._reach_thing(self.index.member(module.path, name)):
@@ -244,6 +244,8 @@ class Reached:
         owners = {owner for found in _COMPUTED.findall(text) for owner in found if owner}
         if _ALL_OF_A_FILE.search(text):
             owners |= {*outline.imports, "self"}
+            for star in outline.stars:
+                self._open_file(star)
         if owners & {"self", "cls"}:
             self._mention(_names_of(outline))
         for owner in owners:
