@@ -10,7 +10,7 @@ if not torch.isfinite(loss):
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_text
@@ -39,27 +39,25 @@ def only_speaks(body: Sequence[ast.stmt]) -> bool:
     return any(said) and all(s or _prepares(statement) for s, statement in zip(said, body, strict=True))
 
 
-def only_reports(body: Sequence[ast.stmt], around: ast.AST) -> bool:
-    """Whether a block prints something, and may save it, with names that nothing else in the function `around` reads.
+def only_reports(body: Sequence[ast.stmt], reads: Callable[[str], Iterable[ast.Name]]) -> bool:
+    """Whether a block prints something, and may save it, with names that nothing else in its function reads.
 
     `print("NaN"); state = model.state_dict(); torch.save(state, "nan.pth")`
+
+    :param reads: where the function reads a name
     """
-    told = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.stmt)]
+    parts = [node for statement in body for node in ast.walk(statement)]
+    told = [part for part in parts if isinstance(part, ast.stmt)]
+    if not any(only_says(part) for part in told if isinstance(part, ast.Expr)):
+        return False
     if not all(isinstance(part, _TELLING) and (not isinstance(part, ast.Expr) or _tells(part)) for part in told):
         return False
-    inside = {id(node) for statement in body for node in ast.walk(statement)}
-    names = {
-        node.id
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    names = {node.id for node in parts if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     stores = [target for part in told if isinstance(part, ast.Assign) for target in part.targets]
     if not all(first_name(target) in names for target in stores):
         return False  # it changes what others see
-    read = (n for n in ast.walk(around) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-    kept = any(node.id in names and id(node) not in inside for node in read)
-    return not kept and any(only_says(part) for part in told if isinstance(part, ast.Expr))
+    inside = {id(node) for node in parts}
+    return all(id(node) in inside for name in names for node in reads(name))
 
 
 _TELLING = (ast.Expr, ast.Assign, ast.For, ast.If, ast.Pass)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from torchperf_lint.facts.answers import is_answer
 from torchperf_lint.facts.at_extremes import is_at_extreme
@@ -211,7 +211,7 @@ def _of_test(place: Place, branch: ast.If) -> str:
     asked = place.expression
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
-    found = _of_branch(branch, place.file.enclosing(place.function).top)
+    found = _of_branch(branch, _reads_around(place))
     if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
         return RAISES
     return DIVIDES if found in EXCUSED and _of_divisor(place, branch) else found
@@ -269,10 +269,16 @@ def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
     return bound
 
 
-def _of_branch(node: ast.If, around: ast.AST) -> str:
+def _reads_around(place: Place) -> Callable[[str], Iterable[ast.Name]]:
+    """Where the function around a place reads a name."""
+    body = place.file.project.body(place.file.path)
+    return lambda name: body.reads(place.function, name) if body is not None else ()
+
+
+def _of_branch(node: ast.If, reads: Callable[[str], Iterable[ast.Name]]) -> str:
     if keeps_extreme(node):
         return KEEPS
-    if leaves(node.body) or (not node.orelse and (only_speaks(node.body) or only_reports(node.body, around))):
+    if leaves(node.body) or (not node.orelse and (only_speaks(node.body) or only_reports(node.body, reads))):
         return RAISES
     return REPLACES if _only_replaces(node.body) and _only_replaces(node.orelse) else DECIDES
 

@@ -34,7 +34,7 @@ _SETTINGS = pattern(r"(?:^|\.)(?:param_)?(?:group|state|defaults)s?(?:\[[^\]]*\]
 _HOPS = 3
 
 
-_GATHERS = frozenset({"append", "extend", "insert"})
+_GATHERS = (".append", ".extend", ".insert")
 _TAKES_NUMBERS = pattern(
     r"(?:^|[._])(?:foreach_\w+|zeros|ones|empty|full|split|view|reshape|expand|repeat|range|narrow|pad|arange)$"
 )
@@ -112,9 +112,10 @@ class Following:
                 return RECORDED
             if isinstance(parent, ast.Assign | ast.AnnAssign):
                 return self._bound(parent, added, hops)
-            if isinstance(parent, ast.Call) and parent.func is not node and chain(parent.func) not in _SAME:
-                gathered = self._is_computed_with(parent)
-                return RECORDED if _RECORDS.search(chain(parent.func)) and not gathered else USED
+            called = chain(parent.func) if isinstance(parent, ast.Call) and parent.func is not node else ""
+            if called and called not in _SAME:
+                gathered = called.endswith(_GATHERS) and self._is_computed_with(called.rpartition(".")[0])
+                return RECORDED if _RECORDS.search(called) and not gathered else USED
             if isinstance(parent, ast.Subscript | ast.stmt | ast.Compare) or _asks(parent, node):
                 return USED
             self.whole = self.whole or (isinstance(parent, ast.Call) and chain(parent.func) == "int")
@@ -122,13 +123,9 @@ class Following:
                 node = parent
         return USED
 
-    def _is_computed_with(self, call: ast.Call) -> bool:
-        """Whether a call puts a number into a list that is computed with: `sizes.append(n)`, `x.split(sizes)`."""
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _GATHERS:
-            return False
-        if not isinstance(call.func.value, ast.Name):
-            return False
-        for use in self.body.reads(self.function, call.func.value.id):
+    def _is_computed_with(self, gathered: str) -> bool:
+        """Whether a list that numbers are put into is computed with: `sizes.append(n)`, `x.split(sizes)`."""
+        for use in self.body.reads(self.function, gathered):
             for parent in self.around.ancestors(use):
                 if isinstance(parent, ast.stmt):
                     break
