@@ -19,7 +19,7 @@ class Wrapped(nn.Module):
         ("nets/onnx.py", False),
         ("nets/onnx_model.py", False),
         ("nets/decoder_onnx.py", False),
-        ("create_onnx/decoder.py", False),
+        ("glue_onnx/glue.py", True),
         ("nets/decoder_onnx_model.py", False),
         ("_export/attention.py", False),
         ("tools/export_model.py", False),

@@ -86,3 +86,24 @@ class Policy(Base):
 """
     assert hot_at(code) is None
     assert hot_at(code.replace("class Policy(Base)", "class Policy(Distil)")) is not None
+
+
+def test_a_function_that_the_constructor_keeps_is_no_method():
+    code = """
+class Metric:
+    def __init__(self):
+        def overlap(batch):
+            return batch.mean()  # <-
+
+        self.overlap = overlap
+
+    def run(self, loader, optimizer):
+        for batch in loader:
+            self.overlap(batch).backward()
+            optimizer.step()
+            self.add(batch)
+
+    def add(self, batch):
+        return self.overlap(batch)
+"""
+    assert hot_at(code) is not None

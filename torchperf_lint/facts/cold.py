@@ -28,7 +28,8 @@ _COLD_UNLESS_CALLED = pattern(
 )
 """Names of what runs once, or once in a while, in most programs; what hot code calls runs as often as that does."""
 _EXPORTS = pattern(
-    r"(?:^|/)_?(?:export(?:s|ers?|ing)?)(?:_\w+)?(?:/|\.py$)|(?:^|[/_])(?:onnx|coreml|tensorrt|trt)(?:_\w+)?(?:/|\.py$)",
+    r"(?:^|/)_?export(?:s|ers?|ing)?(?:_\w+)?(?:/|\.py$)|(?:^|/)(?:onnx|coreml|tensorrt|trt)/"
+    r"|(?:^|[/_])(?:onnx|coreml|tensorrt|trt)(?:_\w+)?\.py$",
     re.IGNORECASE,
 )
 """Files with what wraps models for other runtimes: it is traced, not trained."""

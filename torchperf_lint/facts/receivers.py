@@ -37,8 +37,8 @@ def excludes(index: Index, hot: Hot, site: CallSite, target: FunctionKey) -> boo
     if hot.of is None or own is None or around is None or not site.call.callee.startswith("self."):
         return False
     name = index.function(target).name
-    if site.call.callee != f"self.{name}":
-        return False
+    if site.call.callee != f"self.{name}" or index.function(target).class_index < 0:
+        return False  # `self.overlap = overlap`, a function of the constructor's
     base = _object(hot, around)
     kinds = (base, *index.below(base))
     return all(index.method(cls, name) != target for cls in kinds)
