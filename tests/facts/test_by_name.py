@@ -23,9 +23,19 @@ from torchperf_lint.facts.by_name import Names, builds_by_name, names_taken
         ("m = import_module(f'models.{name}')\nnet = getattr(m, 'Model')()", Names.FILES),
         ("m = import_module(f'models.{name}')\nnet = getattr(m, name)()", Names.ANY),
         ("m = import_module('models.' + name)\nfor key, cls in m.__dict__.items(): pass", Names.ANY),
+        ("name = f.split('.')[0]\nm = import_module('models.' + name)", Names.FILES),
+        ("m = __import__('models.' + name)", Names.FILES),
+        ("m = __import__('models.unet')", Names.WRITTEN),
+        ("spec = importlib.util.spec_from_file_location('a', path)", Names.FILES),
         ("net = getattr(importlib.import_module('models.' + name), name)()", Names.ANY),
     ],
 )
 def test_what_a_file_may_take(text, names):
     assert names_taken(text) is names
     assert builds_by_name(text) is (names is not Names.NONE)
+
+
+def test_a_folder_of_the_project_is_no_library():
+    text = "m = import_module('datasets.' + name)"
+    assert names_taken(text) is Names.WRITTEN
+    assert names_taken(text, frozenset({"datasets"})) is Names.FILES

@@ -164,6 +164,43 @@ def test_classes_that_are_registered(decorator, settings, reached):
     assert ("Other.forward" not in left(files, settings)) is reached
 
 
+@pytest.mark.parametrize(
+    ("above", "reached"),
+    [
+        ("@register('other')\n@dataclass\n", True),
+        ("@register(\n    'other',\n)\n", True),
+        ("@register('other')\n# as others are\n", True),
+        ("x = call(1)\n", False),
+        ("@dataclass\n@dataclass(frozen=True)\n", False),
+    ],
+)
+def test_decorators_over_several_lines(above, reached):
+    files = project("from importlib import import_module\n\nimport_module('nets.used')")
+    files["nets/used.py"] = files["nets/used.py"].replace("class Other", above + "class Other")
+    assert ("Other.forward" not in left(files, "type: Used")) is reached
+
+
+def test_code_between_strings_and_in_fields_is_code():
+    for tail in ("d['a'] = blur(d['b'])", "d = {'a': blur(1), 'b': 2}", "print(f'it is {blur(1)} of it')"):
+        assert "blur" not in left(project("from nets.used import blur", tail)), tail
+
+
+def test_a_variable_may_hide_a_module():
+    files = project("import model", "model = model.Net(); model.loss(1)")
+    files["model.py"] = "class Net:\n    def loss(self, x):\n        return x\n\ndef loss(x):\n    return x\n"
+    assert not {"Net.loss", "loss"} & left(files)
+
+
+def test_methods_of_kin_by_computed_names():
+    base = "class Base:\n    def run(self, name):\n        getattr(self, name)()\n"
+    sub = "from nets.base import Base\n\nclass Sub(Base):\n    def loss_a(self):\n        pass\n"
+    files = project("from nets.sub import Sub", "Sub().run(name)", nets__base=base, nets__sub=sub)
+    assert "Sub.loss_a" not in left(files)
+    files["nets/base.py"] = "def run(net, name):\n    getattr(net, f'loss_{name}')()\n\nclass Base:\n    pass\n"
+    files["train.py"] = TRAIN.format("from nets.sub import Sub\nfrom nets.base import run", "run(Sub(), name)")
+    assert "Sub.loss_a" not in left(files)
+
+
 def test_methods_that_others_call():
     callback = (
         "import lightning\n\nclass Used(lightning.LightningModule):\n    def training_step(self, x):\n        pass\n"

@@ -9,7 +9,8 @@ from torchperf_lint.patterns import pattern
 
 _BUILDS = pattern(
     r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules|\bload_hyperpyyaml\("
-    r"|\bLightningCLI\(|\bimport gin\b|[\"'](?:class_path|_target_|auto_map)[\"']"
+    r"|\bLightningCLI\(|\bimport gin\b|[\"'](?:class_path|_target_|auto_map)[\"']|\b__import__\("
+    r"|\bspec_from_file_location\(|\bSourceFileLoader\("
 )
 _BUILD_PARTS = (
     "import_module(",
@@ -23,15 +24,18 @@ _BUILD_PARTS = (
     "class_path",
     "_target_",
     "auto_map",
+    "__import__(",
+    "spec_from_file_location(",
+    "SourceFileLoader(",
 )
 """Some of which a text must hold for that: quick to tell, as all of a project's text is asked."""
-_IMPORTS = pattern(r"\bimport_module\(\s*([^\n]*)")
+_IMPORTS = pattern(r"\b(?:import_module|__import__)\(\s*([^\n]*)|\b(?:spec_from_file_location|SourceFileLoader)(\()")
 _LITERAL = pattern(r"^([\"'])[\w.]+\1\s*[,)]")
-_OF_LIBRARIES = pattern(r"^f?[\"'](?:torch\w*|transformers|diffusers|timm|datasets|sklearn)\b")
+_OF_LIBRARIES = pattern(r"^f?[\"'](torch\w*|transformers|diffusers|timm|datasets|sklearn)\b")
 _SETTINGS = pattern(r"^(?:temp|tmp)_")
 """mmcv and what learned from it copy a file of settings to a temporary module and import that."""
-_WHOLE = pattern(r"\brsplit\(|\brpartition\(|\bsplit\(\s*[\"']\.[\"']")
-"""Takes `package.module.Class` apart."""
+_WHOLE = pattern(r"^[ \t]*\*?\w+(?:, *\*?\w+)+ *= *[^\n]*\.(?:rsplit|rpartition|split)\(\s*[\"']\.[\"']", re.MULTILINE)
+"""Takes `package.module.Class` apart: `module, name = path.rsplit(".", 1)`."""
 _KNOWN = pattern(r"^[\w.]+\.__(?:name|module)__")
 """The module of what is at hand has been imported."""
 _MODULE = pattern(r"\b(\w+)\s*=\s*(?:importlib\.)?import_module\(")
@@ -59,14 +63,25 @@ def builds_by_name(text: str) -> bool:
     return any(part in text for part in _BUILD_PARTS) and _BUILDS.search(text) is not None
 
 
-def names_taken(text: str) -> Names:
-    """What the code of a file may take."""
+def names_taken(text: str, own: frozenset[str] = frozenset()) -> Names:
+    """What the code of a file may take.
+
+    :param own: the names of the project's folders and files
+    """
     if not builds_by_name(text):
         return Names.NONE
-    asked = (argument for argument in _IMPORTS.findall(text) if not _LITERAL.search(argument))
-    if all(any(kind.search(argument) for kind in (_OF_LIBRARIES, _SETTINGS, _KNOWN)) for argument in asked):
+    asked = [argument or path for argument, path in _IMPORTS.findall(text)]
+    if all(_is_known(argument, own) for argument in asked):
         return Names.WRITTEN
     if _WHOLE.search(text):
         return Names.WRITTEN
     modules = _MODULE.findall(text) or ["import_module"]
     return Names.ANY if any(re.search(_OPENED.format(module), text) for module in modules) else Names.FILES
+
+
+def _is_known(argument: str, own: frozenset[str]) -> bool:
+    """Whether what is imported by a name is written out, a library's, one of settings, or imported already."""
+    library = _OF_LIBRARIES.search(argument)
+    if library is not None:
+        return library.group(1) not in own
+    return any(kind.search(argument) for kind in (_LITERAL, _SETTINGS, _KNOWN))

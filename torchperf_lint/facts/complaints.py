@@ -53,20 +53,35 @@ def only_reports(body: Sequence[ast.stmt], reads: Callable[[str], Iterable[ast.N
     if not all(isinstance(part, _TELLING) and (not isinstance(part, ast.Expr) or _tells(part)) for part in told):
         return False
     names = {node.id for node in parts if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    stores = [target for part in told if isinstance(part, ast.Assign) for target in part.targets]
-    if not all(first_name(target) in names for target in stores):
-        return False  # it changes what others see
+    calls = {last_part(chain(node.func)) for node in parts if isinstance(node, ast.Call)}
+    assigned = [part for part in told if isinstance(part, ast.Assign)]
+    fresh = {first_name(part.targets[0]) for part in assigned if _is_fresh(part)}
+    changed = {first_name(t) for part in assigned for t in part.targets if isinstance(t, ast.Subscript | ast.Attribute)}
+    if not changed <= fresh or any(not (_TELLS.search(name) or name in _HARMLESS) for name in calls):
+        return False  # it changes what others see, or does what nobody here knows
     inside = {id(node) for node in parts}
     return all(id(node) in inside for name in names for node in reads(name))
 
 
+def _is_fresh(assignment: ast.Assign) -> bool:
+    """`state = {}`, `state = model.state_dict()`: what nobody else has."""
+    value = assignment.value
+    made = isinstance(value, ast.Call) and last_part(chain(value.func)) in ("state_dict", "dict", "list", "OrderedDict")
+    return isinstance(assignment.targets[0], ast.Name) and (made or isinstance(value, ast.Dict | ast.List))
+
+
+_HARMLESS = frozenset(
+    "state_dict items keys values item detach cpu numpy tolist clone replace format join str int float dict list len "
+    "OrderedDict strip split getattr isinstance sum max min mean any all isnan isinf isfinite Path named_parameters "
+    "parameters norm abs".split()
+)
 _TELLING = (ast.Expr, ast.Assign, ast.For, ast.If, ast.Pass)
-_SAVES = pattern(r"^(?:save|dump|savetxt|savez|save_\w+|to_csv|imsave|imwrite)$")
+_TELLS = pattern(rf"{_SAYING.pattern}|^(?:save|dump|savetxt|savez|save_\w+|to_csv|imsave|imwrite)$")
 
 
 def _tells(statement: ast.Expr) -> bool:
     called = last_part(chain(statement.value.func)) if isinstance(statement.value, ast.Call) else ""
-    return bool(_SAYING.search(called) or _SAVES.search(called)) and called not in ("append", "write")
+    return _TELLS.search(called) is not None and called not in ("append", "write")
 
 
 def first_name(node: ast.expr) -> str:

@@ -270,9 +270,15 @@ def _bound_in(place: Place) -> Callable[[ast.Name], ast.expr]:
 
 
 def _reads_around(place: Place) -> Callable[[str], Iterable[ast.Name]]:
-    """Where the function around a place reads a name."""
+    """Where the function around a place reads a name; one that is not its own others read, too."""
     body = place.file.project.body(place.file.path)
-    return lambda name: body.reads(place.function, name) if body is not None else ()
+
+    def reads(name: str) -> Iterable[ast.Name]:
+        outer = place.file.enclosing(place.function).of_kinds((ast.Global, ast.Nonlocal))
+        shared = any(name in node.names for node in outer if isinstance(node, ast.Global | ast.Nonlocal))
+        return (ast.Name(name),) if body is None or shared else body.reads(place.function, name)
+
+    return reads
 
 
 def _of_branch(node: ast.If, reads: Callable[[str], Iterable[ast.Name]]) -> str:

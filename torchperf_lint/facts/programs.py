@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.by_name import Names, names_taken
+from torchperf_lint.facts.code_text import without_sentences
 from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.reached import Reached
@@ -75,7 +76,8 @@ class Programs:
     def reached(self) -> Reached | None:
         """What the programs of the project reach; None where settings may name anything."""
         paths = [path for path in self.index.outlines if not _TESTS.search(path)]
-        taken = max((names_taken(self.code(path)) for path in paths), default=Names.NONE)
+        own = frozenset(part for path in paths for part in path.removesuffix(".py").split("/"))
+        taken = max((names_taken(self.code(path), own) for path in paths), default=Names.NONE)
         if taken is Names.ANY or (taken is not Names.NONE and self.beside.settings is None):
             return None
         starts = paths if taken is Names.FILES else [path for path in paths if self._is_started(path)]
@@ -161,17 +163,3 @@ class Programs:
         if path not in self._codes:
             self._codes[path] = without_sentences(self.text(path))
         return self._codes[path]
-
-
-_DOCSTRING = pattern(r"(\"{3}|'{3}).*?\1", re.DOTALL)
-_COMMENT = pattern(r"#[^\n\"']*$", re.MULTILINE)
-_SENTENCE = pattern(r"(['\"])[^'\"\n]*[ \t][^'\"\n]*\1")
-
-
-def without_sentences(text: str) -> str:
-    """A text without its docstrings, comments, and strings of several words: a name there is talk."""
-    return _SENTENCE.sub('""', _COMMENT.sub("", _DOCSTRING.sub(_blank, text)))
-
-
-def _blank(match: re.Match[str]) -> str:
-    return '""' + "\n" * match.group().count("\n")

@@ -10,19 +10,20 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
-from torchperf_lint.facts.records import Function, Outline
+from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.written import Written, is_top
 from torchperf_lint.patterns import pattern
 
 _RUNS_OF_ITSELF = pattern(r"^__\w+__$")
 _INERT = frozenset(
     "no_grad enable_grad inference_mode set_grad_enabled lru_cache cache cached_property wraps staticmethod "
-    "classmethod property setter jit script compile disable autocast custom_fwd custom_bwd dataclass abstractmethod "
-    "contextmanager overload override unused ignore export typecheck typechecked jaxtyped beartype "
+    "classmethod property setter jit script compile disable autocast custom_fwd custom_bwd dataclass "
+    "abstractmethod contextmanager overload override unused ignore export typecheck typechecked jaxtyped beartype "
     "add_start_docstrings profile deprecated checkpoint script_if_tracing rank_zero_only final total_ordering".split()
 )
 """Decorators that hand the function to nobody."""
@@ -38,13 +39,15 @@ _CALLED_BY_THOSE = frozenset(
     "load_state_dict _load_from_state_dict _save_to_state_dict _apply apply register_buffer register_parameter "
     "zero_grad requires_grad_ get_extra_state set_extra_state _get_name _init_weights".split()
 )
-_ALL_OF_A_FILE = pattern(r"(?<![.\w])(?:globals\(\)|eval\(|vars\(\)|locals\(\)\[|sys\.modules\[__name__\])")
+_ALL_OF_A_FILE = pattern(r"(?<![.\w])(?:globals\(\)|eval\(|vars\(\)|locals\(\)\[|exec\(|sys\.modules\[__name__\])")
 _COMPUTED = pattern(
     r"(?<![.\w])(?:getattr\(\s*([\w.]+)\s*,(?!\s*[\"']\w+[\"']\s*[,)])|(?:vars|dir|(?:inspect\.)?getmembers)\(\s*([\w.]+)"
     r"|([\w.]+)\.__dict__\b)"
 )
 """`getattr(x, name)`, `x.__dict__`: of what, where the name is no literal."""
-_COMPUTED_PARTS = ("getattr(", "__dict__", "vars(", "dir(", "getmembers(", "globals(", "eval(", "locals(", "sys.mod")
+_PREFIXES = pattern(r"\bgetattr\(\s*[\w.]+\s*,\s*f?[\"'](\w+_)(?:\{|[\"']\s*\+)")
+"""`getattr(x, f"loss_{name}")`: how what it takes begins."""
+_COMPUTED_PARTS = tuple("getattr( __dict__ vars( dir( getmembers( globals( eval( exec( locals( sys.modules".split())
 """Some of which a text must hold for these: quick to tell."""
 _OFFERS = pattern(r"^(?:src/)?\w+/__init__\.py$")
 """What a package imports there it offers to users; deeper down it serves the package itself."""
@@ -86,6 +89,7 @@ class Reached:
         self._names: set[str] = set()
         self._units: set[Unit] = set()
         self._opened: set[str] = set()
+        self._methods: dict[str, dict[int, list[int]]] = {}
         self._own: dict[str, dict[str, list[Unit]]] = {}
         """Path -> name -> what the file defines by it."""
         self._waiting: dict[str, list[Unit]] = defaultdict(list)
@@ -106,7 +110,7 @@ class Reached:
     def function(self, key: FunctionKey) -> bool:
         """Whether a function, or what it stands in, is reached."""
         outline = self.index.outlines[key.path]
-        return _unit_of(outline, key.path, outline.functions[key.index]) in self._units
+        return _unit_of(outline, key) in self._units
 
     def _mention(self, names: Iterable[str]) -> None:
         for name in names:
@@ -230,11 +234,20 @@ class Reached:
         outline = self.index.outlines[unit.path]
         bases = self.index.external_bases(Thing("class", unit.path, unit.number))
         quiet = _QUIET_BASES.issuperset(bases)
-        for number, function in enumerate(outline.functions):
-            if function.parent == 0 and function.class_index == unit.number:
-                of_itself = _RUNS_OF_ITSELF.search(function.name) or function.name in _CALLED_BY_THOSE
-                handed = any(last_part(decorator) not in _INERT for decorator in function.decorators)
-                self._offer(Unit(unit.path, "method", number), function.name, bool(of_itself or handed or not quiet))
+        for number in self._methods_of(unit.path).get(unit.number, ()):
+            function = outline.functions[number]
+            of_itself = _RUNS_OF_ITSELF.search(function.name) or function.name in _CALLED_BY_THOSE
+            handed = any(last_part(decorator) not in _INERT for decorator in function.decorators)
+            self._offer(Unit(unit.path, "method", number), function.name, bool(of_itself or handed or not quiet))
+
+    def _methods_of(self, path: str) -> dict[int, list[int]]:
+        """Class -> its methods, all that bear one name."""
+        if path not in self._methods:
+            self._methods[path] = defaultdict(list)
+            for number, function in enumerate(self.index.outlines[path].functions):
+                if number and function.parent == 0 and function.class_index >= 0:
+                    self._methods[path][function.class_index].append(number)
+        return self._methods[path]
 
     def _computed(self, path: str, text: str) -> None:
         """Reach what a text may take by names that are computed."""
@@ -247,11 +260,28 @@ class Reached:
             for star in outline.stars:
                 self._open_file(star)
         if owners & {"self", "cls"}:
-            self._mention(_names_of(outline))
+            for kin in self._kin_of(path):
+                self._mention(_names_of(self.index.outlines[kin]))
+        for prefix in _PREFIXES.findall(text):
+            self._mention(name for name in self._all_names if name.startswith(prefix))
         for owner in owners:
             name, _, rest = owner.partition(".")
             if name in outline.imports:
                 self._open_file(f"{outline.imports[name]}.{rest}")
+
+    def _kin_of(self, path: str) -> set[str]:
+        """The files of the classes of a file, of what these derive from, and of what derives from them."""
+        found = {path}
+        for number, cls in enumerate(self.index.outlines[path].classes):
+            if is_top(cls):
+                thing = Thing("class", path, number)
+                found |= {other.path for other in (*self.index.ancestry(thing), *self.index.below(thing)) if other.path}
+        return found
+
+    @cached_property
+    def _all_names(self) -> frozenset[str]:
+        paths = (path for paths in self._by_stem.values() for path in paths)
+        return frozenset(name for path in paths for name in _names_of(self.index.outlines[path]))
 
     def _open_file(self, dotted: str) -> None:
         """Reach all that files have that are imported by some name."""
@@ -285,11 +315,12 @@ def _units(outline: Outline, path: str) -> Iterable[tuple[Unit, str]]:
             yield Unit(path, "class", number), cls.name
 
 
-def _unit_of(outline: Outline, path: str, function: Function) -> Unit:
+def _unit_of(outline: Outline, key: FunctionKey) -> Unit:
     """The unit that a function is or stands in."""
-    while function.parent > 0:
-        function = outline.functions[function.parent]
-    number = outline.functions.index(function)
+    path, number = key
+    while (parent := outline.functions[number].parent) > 0:
+        number = parent
+    function = outline.functions[number]
     if function.class_index < 0:
         return Unit(path, "function", number)
     cls = outline.classes[function.class_index]

@@ -14,8 +14,9 @@ from functools import cached_property
 
 from torchperf_lint.facts.by_name import builds_by_name
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.code_text import without_sentences
 from torchperf_lint.facts.index import FunctionKey, Index
-from torchperf_lint.facts.programs import Programs, without_sentences
+from torchperf_lint.facts.programs import Programs
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import Role
 from torchperf_lint.model import Confidence

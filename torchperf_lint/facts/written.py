@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,8 +15,8 @@ from torchperf_lint.patterns import pattern
 
 _NAME = pattern(r"[^\W\d]\w*")
 _IMPORT = pattern(
-    r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n(;]*(?:\\\n[^\n;]*)*)"
-    r"|import[ \t]+[^\n;]*(?:\\\n[^\n;]*)*)",
+    r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n(;\\]*(?:\\\n[^\n;\\]*)*)"
+    r"|import[ \t]+[^\n;\\]*(?:\\\n[^\n;]*)*)",
     re.MULTILINE,
 )
 _OFFERED = pattern(r"^__all__[ \t]*(?::[^=\n]*)?\+?=[ \t]*[\[(].*?[\])]", re.MULTILINE | re.DOTALL)
@@ -86,30 +87,53 @@ class Written:
         return Names(frozenset(plain), frozenset(attributes), words)
 
     def is_bound_once(self, name: str) -> bool:
-        """Whether one import, and no definition, says what a name is."""
-        return self._bound[name] == 1 and name not in self.outline.tops
+        """Whether one import, and nothing else in the file, says what a name is."""
+        return self._bound[name] == 1 and name not in self.outline.tops and name not in self._variables
+
+    @cached_property
+    def _variables(self) -> frozenset[str]:
+        bound = {binding.target for binding in self.outline.bindings}
+        return frozenset(bound | {p.name for function in self.outline.functions for p in function.parameters})
 
     def registers(self, kind: str, number: int, inert: frozenset[str]) -> str:
         """The decorator that hands a module's own function or class to somebody, as written; empty where none does."""
         if kind == "function":
             given = [name for name in self.outline.functions[number].decorators if last_part(name) not in inert]
             return given[0] if given else ""
-        head = self.outline.classes[number].line
-        above = self._lines[head - 2].strip() if head > 1 else ""
-        if not above.startswith((")", "@")):
-            return ""
-        return "" if _NAME.findall(above.partition("(")[0])[-1:] == ["dataclass"] else above
+        above = _decorators(self._lines, self.outline.classes[number].line)
+        given = [text for text in above if not inert.intersection(_NAME.findall(text.partition("(")[0])[-1:])]
+        return " ".join(given)
 
 
 def _blank(match: re.Match[str]) -> str:
     return "\n" * match.group().count("\n")
 
 
+def _decorators(lines: Sequence[str], head: int) -> list[str]:
+    """The decorators above the class whose `class` is on a 1-based line, the last one first."""
+    found, current, depth = [], "", 0
+    for line in reversed(lines[: head - 1]):
+        text = line.strip()
+        if not text and not depth:
+            continue  # where a comment stood, or nothing
+        depth += text.count(")") + text.count("]") - text.count("(") - text.count("[")
+        current = f"{text} {current}"
+        if depth > 0:
+            continue
+        if not text.startswith("@"):
+            break
+        found.append(current)
+        current, depth = "", 0
+    return found
+
+
 def _spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
     """(kind, number, first line, last line) of all classes of a module, then of all functions and methods."""
+    bodies = sorted((region.start, region.end) for region in outline.regions if region.kind == "class")
     for number, cls in enumerate(outline.classes):
         if is_top(cls):
-            yield "class", number, cls.line, _end(outline, cls)
+            # A region holds a body; of two that begin at or after a line the outer one comes first.
+            yield "class", number, cls.line, bodies[bisect_left(bodies, ((cls.line, 0), (0, 0)))][1][0]
     for number, function in enumerate(outline.functions):
         if number == 0 or function.parent != 0:
             continue
@@ -122,10 +146,3 @@ def _spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
 def is_top(cls: Class) -> bool:
     """Whether a class stands in no other and in no function."""
     return cls.function == 0 and "." not in cls.qualname
-
-
-def _end(outline: Outline, cls: Class) -> int:
-    """The last line of a class."""
-    # A region holds a body; of two that begin at or after a line the outer one comes first.
-    bodies = (region for region in outline.regions if region.kind == "class" and region.start[0] >= cls.line)
-    return min((region.start, region.end) for region in bodies)[1][0]
