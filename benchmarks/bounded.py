@@ -38,7 +38,7 @@ def diagnoses(script, ranks, folder):
 
 
 def judged(row, said):
-    """"first", "said" or "no"."""
+    """ "first", "said" or "no"."""
     right, words = row["right"].split(), row["advice"] if row["advice"] != "-" else ""
     to_do = [one for one in said if one["code"] not in MERELY_SUMS_UP]
     first = to_do[0] if to_do else said[0]

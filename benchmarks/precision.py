@@ -244,7 +244,7 @@ def ours(directory: Path, paths: list[str]) -> list[Finding]:
             one["code"],
             (
                 (one["path"], one["line"], one["end_line"]),
-                *((r["path"], r["line"], r["end_line"]) for r in one["related"]),
+                *((r["path"], r["line"], r["end_line"]) for r in one["related"] + one["callers"]),
             ),
         )
         for one in json.loads(done.stdout)["findings"]

@@ -308,6 +308,7 @@ def test_json_has_the_whole_schema():
         "url": one.url,
         "cell": None,
         "related": [{"path": "train.py", "line": 1, "column": 2, "end_line": 3, "message": "here"}],
+        "callers": [],
         "fix": {"safety": "unsafe", "edits": [{"start": 3, "end": 4, "text": "x"}]},
         "verdict": {
             "outcome": "confirmed",

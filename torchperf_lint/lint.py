@@ -23,7 +23,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
 from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
-from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Report, Safety
+from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Related, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
 from torchperf_lint.rule import Rule, SourceRule, TextRule
 from torchperf_lint.settings import Settings
@@ -258,11 +258,14 @@ def _weighed(finding: Finding, file: SourceFile) -> Finding:
 
 
 def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:
-    related = tuple(
-        replace(r, location=_in_cell(r.location, notebook)) if r.location.path == finding.location.path else r
-        for r in finding.related
-    )
-    return replace(finding, location=_in_cell(finding.location, notebook), related=related)
+    def placed(places: tuple[Related, ...]) -> tuple[Related, ...]:
+        own = finding.location.path
+        return tuple(
+            replace(r, location=_in_cell(r.location, notebook)) if r.location.path == own else r for r in places
+        )
+
+    related, callers = placed(finding.related), placed(finding.callers)
+    return replace(finding, location=_in_cell(finding.location, notebook), related=related, callers=callers)
 
 
 def _in_cell(location: Location, notebook: NotebookSource) -> Location:

@@ -126,6 +126,8 @@ class Finding:
     """What to write instead."""
     url: str
     related: tuple[Related, ...] = ()
+    callers: tuple[Related, ...] = ()
+    """Where loops call the function that the finding is in, if that is why its line is hot."""
     root_cause: str | None = None
     """Findings with the same key have one cause and are merged by lint.py."""
     leads: bool = True

@@ -228,7 +228,8 @@ class _Outliner:
 
     def if_(self, node: ast.If, context: Context) -> None:
         self.expressions(node.test, context)
-        guard = guards.tests_itself(node.test) if context.function > 0 else None
+        name = self.out.functions[context.function].name
+        guard = guards.tests_itself(node.test) if context.function > 0 and name != "main" else None
         guard = guard or guards.guard(node.test) or self.flags.of(node.test, context.function)
         guard = guard or self.class_flags.of(node.test, self.out.functions[context.function].class_index)
         guard = guard or self.of_first_turns(node, context)

@@ -46,7 +46,7 @@ def _finding(sheet: Page, finding: Finding, view: View, text: str | None) -> Non
     for label, reason in (("why tensor", finding.why_tensor), ("why hot", finding.why_hot)):
         if reason:
             sheet.paragraph(label, reason)
-    for related in finding.related:
+    for related in (*finding.related, *finding.callers):
         _related(sheet, related)
     sheet.line(Text.assemble(sheet.label("read more"), (f"torchperf-lint --explain {finding.code}", "cyan")))
     sheet.line(Text())

@@ -54,6 +54,7 @@ def _finding(finding: Finding) -> dict[str, object]:
         "url": finding.url,
         "cell": at.cell,
         "related": [_related(related) for related in finding.related],
+        "callers": [_related(caller) for caller in finding.callers],
         "fix": asdict(finding.fix) if finding.fix is not None else None,
         "verdict": asdict(finding.verdict) if finding.verdict is not None else None,
     }

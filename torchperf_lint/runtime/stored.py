@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -24,11 +25,16 @@ def restored(kept: dict[str, Any]) -> Finding:
         location=_location(kept["location"]),
         severity=Severity(kept["severity"]),
         confidence=Confidence(kept["confidence"]),
-        related=tuple(Related(_location(r["location"]), r["message"]) for r in kept.get("related", ())),
+        related=_places(kept.get("related", ())),
+        callers=_places(kept.get("callers", ())),
         root_cause=kept.get("root_cause"),
         leads=kept.get("leads", True),
         covers=tuple(kept.get("covers", ())),
     )
+
+
+def _places(kept: Iterable[dict[str, Any]]) -> tuple[Related, ...]:
+    return tuple(Related(_location(r["location"]), r["message"]) for r in kept)
 
 
 def _location(kept: dict[str, Any]) -> Location:
