@@ -1,6 +1,6 @@
-"""Tensors of one number that are gathered in a list and made one tensor of, which reads each: `torch.tensor([t, u])`.
+"""Tensors of one number that a comprehension gathers and one tensor is made of: `torch.tensor([t.sum() for t in parts])`.
 
-`torch.stack` makes the same on the device.
+That reads each; `torch.stack` makes the same on the device.
 """
 
 from __future__ import annotations
