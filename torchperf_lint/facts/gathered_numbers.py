@@ -1,4 +1,4 @@
-"""Tensors of one number that a comprehension gathers and one tensor is made of: `torch.tensor([t.sum() for t in parts])`.
+"""Tensors of one number that a comprehension gathers and one tensor is made of: `torch.tensor([t.sum() for t in x])`.
 
 That reads each; `torch.stack` makes the same on the device.
 """
