@@ -23,6 +23,7 @@ _SHOWS = pattern(
 """Files of tests and examples."""
 _DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
 _TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
+_CHECKS = pattern(rf"{_TESTS.pattern}|(?:^|/)(?:benchmarks?|docs?)/|(?:^|/)unittest\.py$")
 _SCRIPT = pattern(
     r"(?:^|/|_)(?:train\w*|main|run|test|eval\w*|infer\w*|predict\w*|sample|generate|finetune|fit|cli|app|demo|bench\w*)"
     r"(?:_\w*)?\.py$"
@@ -100,6 +101,11 @@ class Demonstrations:
     def only_shows(path: str) -> bool:
         """Whether a file holds tests, examples or documentation, which use what no program needs."""
         return bool(_SHOWS.search(path))
+
+    @staticmethod
+    def checks(path: str) -> bool:
+        """Whether a file holds tests, measurements or documentation: who starts an example uses it, nobody these."""
+        return bool(_CHECKS.search(path))
 
     @staticmethod
     def is_a_test(path: str) -> bool:

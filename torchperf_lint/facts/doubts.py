@@ -77,6 +77,8 @@ class _Doubts:
             return "turns that spare memory"
         if self._is_sparse():
             return "sparse tensors, which broadcast little"
+        if self._is_handed_over():
+            return "what takes each turn's result by itself"
         return (
             Raggedness(self.turn).why()
             or self._recursion()
@@ -102,6 +104,16 @@ class _Doubts:
         body = file.project.body(file.path)
         named = self._bounds() | {node.id for node in self.turn.nodes if isinstance(node, ast.Name)}
         return body is not None and any(use in _SPARSE for name in named for use, _ in body.uses(function, name))
+
+    def _is_handed_over(self) -> bool:
+        """`SumOperator(*[x[i] * w[i] for i in range(n)])`: somebody else's, which takes one after the other."""
+        parents = self.turn.file.enclosing(self.turn.place.function).parents
+        spread = parents.get(self.turn.loop)
+        taker = parents.get(spread) if isinstance(spread, ast.Starred) else None
+        if not isinstance(taker, ast.Call):
+            return False
+        denoted = self.turn.file.denotes(taker.func, self.turn.place) or ""
+        return not denoted.startswith(("torch.", "builtins."))
 
     def _recursion(self) -> str | None:
         """A name that a turn reads before it sets it: the next turn needs this one's."""

@@ -19,7 +19,6 @@ from torchperf_lint.facts.reached import Reached
 from torchperf_lint.patterns import pattern
 
 _STARTS = pattern(r"^if __name__ *== *['\"]__main__['\"]", re.MULTILINE)
-_TESTS = pattern(r"(?:^|/)(?:(?:unit_?)?tests?|benchmarks?|docs?)/|(?:^|/)(?:test_\w+|\w+_test|conftest|unittest)\.py$")
 _TRAINS = pattern(r"\.backward\(|\.fit\(|\.train\(|\.eval\(|Trainer\(|DataLoader|load_state_dict")
 _RUNS = pattern(r"\.(?:fit|train|backward|run|generate|evaluate)$")
 _TOP = pattern(r"(?P<folder>(?:src/)?(?P<name>\w+))/")
@@ -75,7 +74,7 @@ class Programs:
     @cached_property
     def reached(self) -> Reached | None:
         """What the programs of the project reach; None where settings may name anything."""
-        paths = [path for path in self.index.outlines if not _TESTS.search(path)]
+        paths = [path for path in self.index.outlines if not Demonstrations.checks(path)]
         own = frozenset(part for path in paths for part in path.removesuffix(".py").split("/"))
         taken = max((names_taken(self.code(path), own) for path in paths), default=Names.NONE)
         if taken is Names.ANY or (taken is not Names.NONE and self.beside.settings is None):

@@ -19,6 +19,7 @@ from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.programs import Programs
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.written import spans
 from torchperf_lint.model import Confidence
 
 _GUESSED = "no call of it is seen"
@@ -113,13 +114,5 @@ def _word(name: str) -> re.Pattern[str]:
 
 def _own_lines(outline: Outline, name: str) -> tuple[int, int] | None:
     """The first and the last 1-based line of a module's own function or class; None where it has none of that name."""
-    kind, number = outline.tops.get(name, ("", -1))
-    if kind == "function":
-        return outline.functions[number].line, outline.functions[number].end_line
-    if kind != "class":
-        return None
-    head = outline.classes[number].line
-    # A region holds a body; of two that begin at or after a line the outer one comes first.
-    bodies = (region for region in outline.regions if region.kind == "class" and region.start[0] >= head)
-    body = min(bodies, key=lambda region: region.start, default=None)
-    return (head, body.end[0]) if body is not None else None
+    top = outline.tops.get(name)
+    return next(((first, last) for kind, number, first, last in spans(outline) if (kind, number) == top), None)

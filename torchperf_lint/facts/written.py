@@ -60,7 +60,7 @@ class Written:
     def _parts(self) -> dict[tuple[str, int], list[str]]:
         """(kind, number) of a function, class or method -> its lines; ("module", 0) -> those of none."""
         owners = [("module", 0)] * len(self._lines)
-        for kind, number, first, last in _spans(self.outline):
+        for kind, number, first, last in spans(self.outline):
             owners[first - 1 : last] = [(kind, number)] * len(owners[first - 1 : last])
         found: dict[tuple[str, int], list[str]] = {}
         for owner, line in zip(owners, self._lines, strict=True):
@@ -127,7 +127,7 @@ def _decorators(lines: Sequence[str], head: int) -> list[str]:
     return found
 
 
-def _spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
+def spans(outline: Outline) -> Iterable[tuple[str, int, int, int]]:
     """(kind, number, first line, last line) of all classes of a module, then of all functions and methods."""
     bodies = sorted((region.start, region.end) for region in outline.regions if region.kind == "class")
     for number, cls in enumerate(outline.classes):
