@@ -251,10 +251,11 @@ class _Runner:
 
 def _weighed(finding: Finding, file: SourceFile) -> Finding:
     """A finding, only `possible` where it says how often a line runs that no program of the project gets to."""
-    place, hotness = finding.location, file.project.hotness
-    if not finding.why_hot or not hotness.is_left(file.path, (place.line, place.column)):
+    if not finding.why_hot or finding.confidence is Confidence.POSSIBLE:
         return finding
-    return replace(finding, confidence=Confidence.POSSIBLE)
+    project, line, column = file.project, finding.location.line, finding.location.column
+    left = project.hotness.is_left(file.path, (line, column)) or project.is_left_off(file.path, line, column)
+    return replace(finding, confidence=Confidence.POSSIBLE) if left else finding
 
 
 def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:

@@ -19,6 +19,10 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.NotEq: ast.Eq,
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
 }
 _HOLDS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Is: lambda given, wanted: given is wanted,
@@ -27,7 +31,16 @@ _HOLDS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.NotEq: lambda given, wanted: given != wanted,
     ast.In: lambda given, wanted: isinstance(wanted, tuple | list | set) and given in wanted,
     ast.NotIn: lambda given, wanted: isinstance(wanted, tuple | list | set) and given not in wanted,
+    ast.Gt: lambda given, wanted: not _are_numbers(given, wanted) or given > wanted,  # type: ignore[operator]
+    ast.GtE: lambda given, wanted: not _are_numbers(given, wanted) or given >= wanted,  # type: ignore[operator]
+    ast.Lt: lambda given, wanted: not _are_numbers(given, wanted) or given < wanted,  # type: ignore[operator]
+    ast.LtE: lambda given, wanted: not _are_numbers(given, wanted) or given <= wanted,  # type: ignore[operator]
 }
+"""Of what cannot be compared nobody says that it does not hold."""
+
+
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(value, int | float) for value in values)
 
 
 UNKNOWN, ANYTHING = object(), object()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.ever_given import EverGiven
 from torchperf_lint.facts.given_functions import GivenFunctions
 from torchperf_lint.facts.grads import Grads
 from torchperf_lint.facts.hotness import Hotness, Reach
 from torchperf_lint.facts.index import Index
+from torchperf_lint.facts.left_off import LeftOff
 from torchperf_lint.facts.loaders import Loaders
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import NOTHING_BESIDE, Beside
@@ -76,6 +79,20 @@ class Project:
             return Body(parse(text) if tree is None else tree, found, text)
         except CannotCheck:
             return None
+
+    def is_left_off(self, path: str, line: int, column: int) -> bool:
+        """Whether code at a 1-based place runs only for a value that nothing in the project's programs gives."""
+        body, programs = self.body(path), self.hotness.programs
+        if body is None or not programs.are_beside(path) or programs.is_offered(path):
+            return False
+        byte = column - 1 if body.ascii else len(body.lines[line - 1][: column - 1].encode("utf-8", "replace"))
+        return self._left_off.holds(path, (line, byte))
+
+    @cached_property
+    def _left_off(self) -> LeftOff:
+        programs = self.hotness.programs
+        given = EverGiven(programs.telling, self.text, self.body, programs.beside.settings)
+        return LeftOff(given, self.body, self.hotness.is_left)
 
     def must_run_before(self, major: int, minor: int) -> bool:
         """Whether the code must run on a torch that is older than this release."""
