@@ -41,7 +41,7 @@ FAMILIES: dict[str, str] = {
     "allocator": "TPL401 TPL402 TPL407 KP011",
     "graph": "TPL403 TPL404 TPL405",
     "bytes": "TPL205",
-    "tables": "TPL253",
+    "tables": "TPL252 TPL253",
     "arrays": "TPL255 KP013",
     "precision": "TPL504",
     "checkpoint": "TPL209 KP016",

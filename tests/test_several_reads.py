@@ -171,3 +171,10 @@ def test_the_verdict_counts_all_reads(waits, outcome, reason):
     run = Evidence(tuple(waits), steps=100, train_batches=100, device="H100", lines={"a.py": {3: 3, 5: 3}})
     verdict = rule_class("TPL119")().confirm(finding("TPL119", 3, related=related), run)
     assert (verdict.outcome.value, verdict.reason) == (outcome, reason)
+
+
+def test_reads_of_which_one_is_made_of_the_other_cannot_be_fetched_together(tmp_path):
+    reads = "rows.append(F.pad(loss[None], (0, 1), value=norm.item()).sum().item())"
+    assert {code for code, _, _ in found(tmp_path, reads)} == {"TPL101"}
+    beside = "rows.append((loss.item(), norm.item()))"
+    assert {code for code, _, _ in found(tmp_path, beside)} == {"TPL119"}

@@ -15,6 +15,7 @@ from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, conversion_readings, copy_readings, item_readings
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.model import Confidence
 
 Cluster = tuple[Reading, ...]
@@ -86,7 +87,8 @@ def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
     run: list[Reading] = []
     made = _Made(file.enclosing(block[0].site.function))
     for reading in block:
-        if run and (_step_between(file, run[-1], reading) or made.holds(reading)):
+        within = any(_is_within(reading, other) for other in run)
+        if run and (_step_between(file, run[-1], reading) or within or made.holds(reading)):
             yield run
             run = []
             made = _Made(file.enclosing(reading.site.function))
@@ -94,6 +96,11 @@ def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
         made.add(reading)
     if run:
         yield run
+
+
+def _is_within(one: Reading, other: Reading) -> bool:
+    """Whether a read is made to compute what another one reads: `accuracy(pad(x, low.item())).item()`."""
+    return any(node is one.site.call for node in nodes_of(other.operand))
 
 
 def _step_between(file: SourceFile, one: Reading, other: Reading) -> bool:

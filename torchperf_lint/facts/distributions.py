@@ -32,6 +32,16 @@ def drawn_on_host(values: Values, node: ast.Call, frame: Frame) -> str | None:
     return f"{DISTRIBUTIONS}{name}(...).{node.func.attr}"
 
 
+def draws_a_share(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether a call draws from a `Beta` of which nothing says that it was made of tensors: the share of a mixture."""
+    made = _made(values, node.func.value, frame) if isinstance(node.func, ast.Attribute) else None
+    if made is None or made[2] != "Beta":
+        return False
+    call, at, _ = made
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return all(values.of(argument, at).kind != "tensor" for argument in given)
+
+
 def _made(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Frame, str] | None:
     """The call that made a distribution, where it stands, and the distribution's name."""
     if isinstance(node, ast.Name | ast.Attribute):

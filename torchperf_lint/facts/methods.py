@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
-from torchperf_lint.facts.distributions import drawn_on_host
+from torchperf_lint.facts.distributions import draws_a_share, drawn_on_host
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.legacy import of_type
@@ -233,7 +233,8 @@ def _object_method(values: Values, node: ast.Call, thing: Thing, name: str, fram
         return values.of(node.args[0], frame)
     if thing.dotted.startswith("torch.distributions.") and name in ("sample", "rsample", "log_prob", "entropy"):
         place = HOST if drawn_on_host(values, node, frame) is not None else ANYWHERE
-        return tensor(place, f"what `{chain(node.func)}(...)` of a distribution gives", Confidence.LIKELY)
+        sure = Confidence.POSSIBLE if draws_a_share(values, node, frame) else Confidence.LIKELY
+        return tensor(place, f"what `{chain(node.func)}(...)` of a distribution gives", sure)
     if name in _GATHERS and node.args:
         return values.of(node.args[0], frame)
     return from_thing(values, Thing("external", dotted=f"{thing.dotted}.{name}()"), name)
