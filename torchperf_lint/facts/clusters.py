@@ -87,8 +87,7 @@ def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
     run: list[Reading] = []
     made = _Made(file.enclosing(block[0].site.function))
     for reading in block:
-        within = any(_is_within(reading, other) for other in run)
-        if run and (_step_between(file, run[-1], reading) or within or made.holds(reading)):
+        if run and (_step_between(file, run[-1], reading) or made.holds(reading)):
             yield run
             run = []
             made = _Made(file.enclosing(reading.site.function))
@@ -96,11 +95,6 @@ def _runs(file: SourceFile, block: list[Reading]) -> Iterator[list[Reading]]:
         made.add(reading)
     if run:
         yield run
-
-
-def _is_within(one: Reading, other: Reading) -> bool:
-    """Whether a read is made to compute what another one reads: `accuracy(pad(x, low.item())).item()`."""
-    return any(node is one.site.call for node in nodes_of(other.operand))
 
 
 def _step_between(file: SourceFile, one: Reading, other: Reading) -> bool:
@@ -129,16 +123,24 @@ class _Made:
         self._names: set[str] = set()
         self._passed = -1
         """How many statements of the block have been passed; -1 before the first reading."""
+        self._within: set[int] = set()
+        """The expressions that the run's reads read, and all of which they are made."""
 
     def add(self, reading: Reading) -> None:
         """Take a reading into the run."""
         own = self._enclosing.statement(reading.site.call)
         self._sources.add(own)
+        self._within |= {id(node) for node in nodes_of(reading.operand)}
         if self._passed < 0 and own is not None:
             self._passed = self._enclosing.place_in_suite(own)
 
     def holds(self, reading: Reading) -> bool:
-        """Whether a later read's operand was computed from the numbers that the run has read."""
+        """Whether a read's operand is computed from the numbers that the run has read, or one of these from it.
+
+        `accuracy(pad(x, low.item())).item()`: the read inside comes first.
+        """
+        if id(reading.site.call) in self._within:
+            return True
         own = self._enclosing.statement(reading.site.call)
         assert own is not None
         suite, place = self._enclosing.suite(own), self._enclosing.place_in_suite(own)

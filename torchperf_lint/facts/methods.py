@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
-from torchperf_lint.facts.distributions import draws_a_share, drawn_on_host
+from torchperf_lint.facts.distributions import drawn_on_host, draws_a_share
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.legacy import of_type

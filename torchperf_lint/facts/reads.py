@@ -32,7 +32,7 @@ from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
-from torchperf_lint.facts.uploaded import uploaded_on
+from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
 from torchperf_lint.facts.value import ANYWHERE, Value
 from torchperf_lint.model import Confidence, Severity
 
@@ -54,6 +54,8 @@ class Read(NamedTuple):
     it gets there, reviewers would disagree: such a read is `possible` as well, and not shown by default."""
     repeated: Repeated | None = None
     """What one copy before a loop would fetch, where a loop reads it bit by bit, or the same each turn."""
+    had: int | None = None
+    """The line that has uploaded, from the host, what is read to decide something: the host could ask before it."""
 
 
 ITEM, NUMBER, LIST, COPY = "item", "number", "list", "copy"
@@ -96,6 +98,9 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
             if not hot.optional
             else None
         )
+        had = None if again is not None or hot.optional else uploaded_on(file, place, below_reductions(receiver))
+        if had is not None:
+            return Read(value, hot, mild, had=had)
         if again is None:
             return Read(value.weaker(Confidence.POSSIBLE), hot, Severity.INFO)
         return Read(again.value, hot, Severity.INFO, again)  # the list decides as well as its elements one by one
@@ -190,8 +195,12 @@ def cause(place: Place) -> str:
 
 
 def one_copy(file: SourceFile, read: Read) -> str | None:
-    """What to write instead of a read that a loop repeats: in words, None where no loop does."""
+    """What to write instead of a read that a loop repeats, or of what the host had: in words, None for others."""
     found = read.repeated
+    if read.had is not None:
+        return (
+            f"ask for it before line {read.had} uploads what it is read from: the host has it there, and need not wait"
+        )
     if found is None:
         return None
     whole, line = file.brief(found.whole), found.loop.target.lineno

@@ -32,6 +32,7 @@ _GATHERS = frozenset({"tuple", "list"})
 """`tuple(t.to(device) for t in batch)`."""
 _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|image_processor|encode_plus)$|_plus$")
 """Callables that give tensors on the host, as their libraries do."""
+_REDUCES = frozenset("max min sum amax amin any all long int float".split())
 _CHANGES = pattern(r"[a-z]_$")
 
 
@@ -42,6 +43,16 @@ def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
     """
     body = file.project.body(file.path)
     return _Search(file, place.frame, body).line(node, place.frame.at, _HOPS) if body is not None else None
+
+
+def below_reductions(node: ast.expr) -> ast.expr:
+    """What the largest, the smallest or the sum is taken of: `n` of `n.max()` and `torch.max(n.data)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCES:
+        plain = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+        if plain and not node.args:
+            break
+        node = node.args[0] if plain else node.func.value
+    return node
 
 
 class _Search:
