@@ -114,6 +114,7 @@ def test_a_name_that_is_given_anything_elsewhere_leaves_nothing(before: str) -> 
         "options = {'average': False}",
         "class Own(Net):\n    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
         "isinstance(model, Net)",
+        "class Own(Net):\n    def __init__(self):\n        super(Net, self).__init__()",
         "print('the average is off')",
     ],
 )

@@ -12,7 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.syntax import nodes_of
 
 _READS = frozenset({"getattr", "hasattr", "get", "pop"})
-_ASKS = frozenset({"isinstance", "issubclass"})
+_ASKS = frozenset({"isinstance", "issubclass", "super"})
 _CONSTRUCTORS = frozenset({"__init__", "__new__"})
 OTHER_NAMES = ("__init__", "cls", "type")
 """What constructors are called by, beside the names of their classes: `super().__init__(dim)`, `type(self)(dim)`."""

@@ -17,6 +17,7 @@ from torchperf_lint.facts.signatures import ACCELERATOR_NAME, LOADER_NAME
 from torchperf_lint.facts.value import (
     ANYWHERE,
     HOST,
+    PLAIN,
     UNKNOWN,
     Frame,
     Value,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _STEP_COUNTER = pattern(
     r"(?:^|(?<!batch)[._\[])(?:state_)?steps?(?:_t)?\]?$|(?:^|[._\[])(?:mu_product|bias_correction)s?\d?\]?$"
 )
+_OF_A_PARAMETER = pattern(r"\[steps?\]$|(?:^|[._\[])(?:state_steps?|steps?_t|mu_products?|bias_corrections?\d?)\]?$")
 _WALKS = frozenset({"len", "max", "min", "zip", "enumerate", "sum", "sorted"})
 _HAS_A_DEVICE = pattern(
     r"(?:^|_)(?:model|net|network|module|args|cfg|config|opts?|self|cls|accelerator|trainer|pipe|pipeline|policy|agent|"
@@ -58,7 +60,9 @@ def counts_steps(name: str) -> bool:
 
 
 def counter(name: str) -> Value:
-    """The value of a count of steps."""
+    """The value of a count of steps: a tensor where an optimizer keeps it for each parameter, else a number."""
+    if not _OF_A_PARAMETER.search(name):
+        return PLAIN
     return tensor(HOST, f"`{name}` counts an optimizer's steps, which torch does on the host")
 
 
