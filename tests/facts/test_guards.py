@@ -20,6 +20,9 @@ def statement(code):
 
 
 RARE = [
+    ("num_nans > 0", "except", False),
+    ("self.found_inf", "except", False),
+    ("not found_nans", "except", True),
     ("trainer.get_num_updates() == 0", "cadence", False),
     ("step % log_every == 0", "cadence", False),
     ("self._state == State.PRE_VALIDATION", "cadence", False),
@@ -185,6 +188,8 @@ def test_a_test_that_says_nothing_about_how_often(test):
         ("if not debug: return", "debug"),
         ("assert False", "raise"),
         ("assert 0, 'unreachable'", "raise"),
+        ("raise NotImplementedError", "raise"),
+        ("return x", "raise"),
         ("if step % 10 == 0: continue", None),
         ("if should_log: continue", None),
         ("if debug: return", None),

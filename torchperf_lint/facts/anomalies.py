@@ -9,6 +9,8 @@ from torchperf_lint.facts.conditions import has_modulus, names_in, walked
 from torchperf_lint.patterns import pattern
 
 NOT_FINITE = frozenset({"isnan", "isinf", "has_nan", "has_inf"})
+_COUNTED = pattern(r"^(?:n|num|count|total)_(?:nan|inf)s?$|^(?:nan|inf)s?_(?:count|found)$|^found_(?:nan|inf)s?$")
+"""`num_nans > 0`: what has been counted before."""
 _ASKS = frozenset("item any all max min amax amin".split())
 _INFINITE = pattern(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
 
@@ -40,6 +42,14 @@ def _finds_nan(test: ast.Compare) -> bool:
         return False
     left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
     return (left == right and isinstance(test.ops[0], ast.NotEq)) or bool(_INFINITE.match(right))
+
+
+def counts_anomalies(test: ast.expr) -> bool:
+    """`num_nans > 0`, `found_inf`: what has been looked for before, and is seldom there."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt | ast.GtE | ast.NotEq):
+        test = test.left
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
+    return _COUNTED.search(name) is not None
 
 
 def is_finite_check(test: ast.expr) -> bool:

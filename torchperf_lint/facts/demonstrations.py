@@ -23,6 +23,8 @@ _SHOWS = pattern(
 """Files of tests and examples."""
 _DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
 _TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
+_TEST_FOLDER = pattern(r"(?:^|/)(?:unit_?)?tests?/")
+_TEST_RUNNERS = ("pytest", "unittest")
 _CHECKS = pattern(rf"{_TESTS.pattern}|(?:^|/)(?:benchmarks?|docs?)/|(?:^|/)unittest\.py$")
 _SCRIPT = pattern(
     r"(?:^|/|_)(?:train\w*|main|run|test|eval\w*|infer\w*|predict\w*|sample|generate|finetune|fit|cli|app|demo|bench\w*)"
@@ -96,6 +98,15 @@ class Demonstrations:
     def is_for_people(path: str, shown: str) -> bool:
         """Whether a file shows another one's code to people, who wait for each click longer than for the device."""
         return bool(_DEMOS.search(path)) and not _DEMOS.search(shown)
+
+    def is_a_loop_of_tests(self, path: str, called: str) -> bool:
+        """Whether a file tests what another one offers: a loop there says nothing of how often that runs in earnest.
+
+        By its folder, or by what it imports: scripts that evaluate are called `test_net.py`, too.
+        """
+        if _TEST_FOLDER.search(called) or self.is_a_test(called):
+            return False
+        return bool(_TEST_FOLDER.search(path)) or self.types.index.outlines[path].imports_from(*_TEST_RUNNERS)
 
     @staticmethod
     def only_shows(path: str) -> bool:

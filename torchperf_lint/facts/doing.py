@@ -124,15 +124,19 @@ class Doing:
         return any(t is not None and t.dotted.startswith("torch.optim.") and "()" not in t.dotted for t in things)
 
     def _runs_itself(self, key: FunctionKey) -> Role | None:
-        """A method that runs its own module, `self(x)`, outside any loop: what a caller asks for each input."""
+        """A method that runs its own module, `self(x)`, in no loop: what a caller asks for each input.
+
+        Where it goes through a loop of such calls as well, it samples: the loop runs often, and the method does not.
+        """
         function = self.index.function(key)
         if function.class_index < 0 or len(function.parameters) < 2 or function.name.startswith(_NO_PASS):
             return None
         if not self.types.is_module_class(Thing("class", key.path, function.class_index)):
             return None
         calls = self.loops.calls.directly_in(key.path, function.region)
-        own = next((call for call in calls if call.callee in ("self", "self.forward")), None)
-        if own is None:
+        own = next((call for call in calls if call.callee in _ITSELF), None)
+        all_own = sum(c.function == key.index and c.callee in _ITSELF for c in self.index.outlines[key.path].calls)
+        if own is None or all_own > sum(call.callee in _ITSELF for call in calls):
             return None
         because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
         return Role("eval", because, "with every input", Confidence.LIKELY)
@@ -143,6 +147,7 @@ _ASKS_FOR_GRADIENTS = pattern(
     r"|saliency|(?:^|_)(?:attribut(?:e|ions?)|explain|relevance)(?:_|$)",
     re.IGNORECASE,
 )
+_ITSELF = ("self", "self.forward")
 _STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
 """What an optimizer, or the scaler of its gradients, does once a step."""
 _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")

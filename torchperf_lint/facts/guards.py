@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from torchperf_lint.facts.anomalies import NOT_FINITE, is_finite_check
+from torchperf_lint.facts.anomalies import NOT_FINITE, counts_anomalies, is_finite_check
 from torchperf_lint.facts.conditions import has_modulus, name_of, names_among, short, walked, words
 from torchperf_lint.facts.counted_turns import (
     is_any_other_turn,
@@ -81,6 +81,8 @@ def guard(test: ast.expr) -> Guard | None:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         negated = not negated
         test = test.operand
+    if counts_anomalies(test):
+        return Guard("except", short(words(test)), negated)
     if _says_cuda(test):
         return Guard("elsewhere", short(words(test)), otherwise=negated == _is_negative(test))
     kind = _kind(test)
@@ -134,10 +136,12 @@ def _asked_for(test: ast.expr) -> str:
 
 
 def guards_the_rest(statement: ast.stmt) -> Guard | None:
-    """`if step % n != 0: continue` makes the rest of its block rare; after `assert False` nothing runs.
+    """`if step % n != 0: continue` makes the rest of its block rare; after `raise` and `assert False` nothing runs.
 
     After `with ignored(...): return f(x)` something runs only where an exception was swallowed.
     """
+    if isinstance(statement, ast.Raise | ast.Return | ast.Continue | ast.Break):
+        return Guard("raise", f"after `{short(ast.unparse(statement))}`")
     if isinstance(statement, ast.With | ast.AsyncWith):
         return Guard("except", "after a `with` that returns") if isinstance(statement.body[-1], ast.Return) else None
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:

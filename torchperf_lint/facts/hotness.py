@@ -339,6 +339,7 @@ class Hotness:
                     or not free
                     or NOT_TRAINING_NAME.search(name)
                     or self.demonstrations.is_for_people(site.path, target.path)
+                    or self.demonstrations.is_a_loop_of_tests(site.path, target.path)
                     or (hot.kind != "step" and self._is_hook_by_name(site, target))
                 ):
                     continue
