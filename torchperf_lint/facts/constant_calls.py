@@ -71,7 +71,7 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
     if dotted.startswith(_TABLES) and (node.args or node.keywords):
         # What may be told of its arguments is that they are settings: they make a table, and data would make none.
         return look.used_here().all(arguments(node), depth) and CONFIGURED
-    if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args:
+    if dotted.startswith("numpy.") and not dotted.startswith(_FROM_ELSEWHERE) and node.args and not _shuffles(look):
         return _of_array(look, node, depth)
     if (
         dotted in _NUMBERS
@@ -86,6 +86,12 @@ def of_call(look: Look, node: ast.Call, depth: int) -> str | None:
     if isinstance(node.func, ast.Attribute) and (node.func.attr in _LOOKS_UP or is_of_constants(look, node.func)):
         return _looked_up(look, node, node.func, depth)
     return _helped(look, node, depth) if not dotted else None
+
+
+def _shuffles(look: Look) -> bool:
+    """Whether the function around brings something into another order each time: `np.random.shuffle(order)`."""
+    body = look.values.body(look.frame.path)
+    return body is not None and any(last_part(name) == "shuffle" for name in body.callees(look.frame.function))
 
 
 def _looked_up(look: Look, node: ast.Call, called: ast.Attribute, depth: int) -> str | None:
