@@ -67,13 +67,19 @@ def test_files_are_sorted_by_posix_path(tree):
 
 
 def test_usual_places_are_excluded_and_a_named_one_is_not(tree):
-    cwd = tree("a.py", "build/b.py", "x.egg-info/c.py", "env/lib/d.py", "sub/node_modules/e.py", "venv/f/g.py")
-    assert files(cwd) == ["a.py"]
+    cwd = tree("a.py", "build/b.py", "x.egg-info/c.py", "env/d.py", "sub/node_modules/e.py", "venv/f/g.py")
+    assert files(cwd) == ["a.py", "env/d.py"]
     assert files(cwd, "build/b.py") == ["build/b.py"]
     assert files(cwd, "build", "venv") == ["build/b.py", "venv/f/g.py"]
     assert files(cwd, "build/b.py", "build", "a.py", force_exclude=True) == ["a.py"]
-    assert files(cwd, exclude=["a.py", "sub/*"]) == ["build/b.py", "env/lib/d.py", "venv/f/g.py", "x.egg-info/c.py"]
-    assert files(cwd, extend_exclude=["a.py"]) == []
+    assert files(cwd, exclude=["a.py", "sub/*"]) == ["build/b.py", "env/d.py", "venv/f/g.py", "x.egg-info/c.py"]
+    assert files(cwd, extend_exclude=["a.py"]) == ["env/d.py"]
+
+
+def test_a_virtual_environment_is_told_by_what_it_holds(tree):
+    cwd = tree("a.py", "env/lib/d.py", "env/pyvenv.cfg", "py311/lib/e.py", "py311/pyvenv.cfg")
+    assert files(cwd) == ["a.py"]
+    assert files(cwd, "py311") == ["py311/lib/e.py"]
 
 
 def test_tests_and_benchmarks_are_left_out_unless_they_are_named(tree):

@@ -28,7 +28,7 @@ DEFAULT_EXCLUDE = (
     *(".#*", ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
     *(".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchperf-lint-cache", ".tox"),
     *(".venv", ".vscode", "*.egg-info", "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist"),
-    *("env", "node_modules", "site-packages", "venv"),
+    *("node_modules", "site-packages", "venv"),
 )
 DEFAULT_SKIP = ("tests", "test", "test_*.py", "*_test.py", "conftest.py", "docs", "bench*")
 

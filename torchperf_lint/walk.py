@@ -23,6 +23,8 @@ _GIT_SECONDS = 60
 _GIT_STATE = frozenset(
     ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 )
+_OF_AN_ENVIRONMENT = "pyvenv.cfg"
+"""In every virtual environment, whatever its folder is called: it holds what others wrote."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ class Walk:
     def _enters(self, entry: os.DirEntry[str], listed: Listed | None, seen: set[str]) -> bool:
         if not _is_directory(entry) or (listed is not None and not listed.enters(entry.path)):
             return False
-        if self.leaves_out(entry.path):
+        if self.leaves_out(entry.path) or Path(entry.path, _OF_AN_ENVIRONMENT).exists():
             return False
         real = os.path.realpath(entry.path)
         if real in seen or (entry.is_symlink() and Path(real).is_relative_to(os.path.realpath(self.root))):
