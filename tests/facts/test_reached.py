@@ -265,3 +265,57 @@ def test_a_file_that_only_defines_what_others_call_is_no_program(end, program):
 def test_without_a_program_nothing_is_left_over():
     assert left({"nets/used.py": USED.format("")}) == set()
     assert left({"nets/used.py": USED.format(""), "tests/test_used.py": TRAIN.format("", "")}) == set()
+
+
+def test_what_a_class_asks_itself_for_is_of_its_own_kin():
+    twin = "class Twin:\n    def __init__(self):\n        self.step()\n\n    def step(self):\n        pass\n"
+    other = "\nclass Apart:\n    def __init__(self):\n        pass\n\n    def step(self):\n        pass\n"
+    started = "from nets.twin import Apart, Twin"
+    assert left(project(started, "Twin(), Apart()", nets__twin=twin + other)) == {*REST, "Apart.step"}
+    base = other.replace("class Apart:", "class Apart(Twin):")
+    assert left(project(started, "Twin(), Apart()", nets__twin=twin + base)) == REST
+    assert left(project(started, "Twin(), Apart().step()", nets__twin=twin + other)) == REST
+
+
+def test_mixins_ask_for_what_their_siblings_have():
+    mixins = """
+class Asks:
+    def __init__(self):
+        self.step()
+
+class Has:
+    def step(self):
+        pass
+
+class Both(Asks, Has):
+    pass
+"""
+    assert left(project("from nets.mixins import Both", "Both()", nets__mixins=mixins)) == REST
+    apart = mixins.replace("class Both(Asks, Has):\n    pass\n", "def both():\n    return Asks(), Has()\n")
+    assert (
+        left(project("from nets.mixins import both", "both()", nets__mixins=apart)) == REST
+    )  # nobody of its kin has it
+
+
+def test_a_class_inside_another_may_mean_itself():
+    nested = """
+class Outer:
+    def __init__(self):
+        self.inner = Outer.Inner()
+
+    def step(self):
+        pass
+
+    class Inner:
+        def __init__(self):
+            self.step()
+
+        def step(self):
+            pass
+
+
+class Apart:
+    def step(self):
+        pass
+"""
+    assert left(project("from nets.n import Outer, Apart", "Outer(), Apart()", nets__n=nested)) == REST

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.kin import Kin
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.written import Written, is_top
 from torchperf_lint.patterns import pattern
@@ -51,6 +52,7 @@ _COMPUTED_PARTS = tuple("getattr( __dict__ vars( dir( getmembers( globals( eval(
 """Some of which a text must hold for these: quick to tell."""
 _OFFERS = pattern(r"^(?:src/)?\w+/__init__\.py$")
 """What a package imports there it offers to users; deeper down it serves the package itself."""
+_ITSELF = frozenset({"self", "cls"})
 _SUBCLASSES = pattern(r"\b__subclasses__\(|\b__init_subclass__\b")
 
 
@@ -94,6 +96,10 @@ class Reached:
         """Path -> name -> what the file defines by it."""
         self._waiting: dict[str, list[Unit]] = defaultdict(list)
         """Name -> what bears it in files that run, and in classes that run."""
+        self._kin = Kin(index)
+        self._said: set[tuple[int, str]] = set()
+        """(kin, name) that methods of classes of one kin ask their object for."""
+        self._names_of_kin: dict[int, frozenset[str]] = {}
         self._todo: list[Callable[[], None]] = []
         self._asks_for_subclasses = any(_SUBCLASSES.search(code(path)) for path in paths)
         self._settings = None if settings is None else frozenset(re.findall(r"\w+", settings))
@@ -179,10 +185,53 @@ class Reached:
             if not self._is_plain(unit, written, name):
                 self._mention([name, last_part(written.outline.imports.get(name, name))])
         for owner, name in names.attributes:
+            if owner in _ITSELF and self._reach_of_kin(unit, name):
+                continue
             module = self._imported(written, owner)
             if module is None or module.kind != "module" or not self._reach_thing(self.index.member(module.path, name)):
                 self._mention([name])
         self._computed(unit.path, text)
+
+    def _reach_of_kin(self, unit: Unit, name: str) -> bool:
+        """Reach the methods of a name in the classes that an object of a method's class may be of; False without any.
+
+        `self.blur(x)` means those of the class, of what it derives from and of what derives from it; a mixin's are
+        those of its siblings.
+        """
+        number = (
+            unit.number if unit.kind == "class" else self.index.outlines[unit.path].functions[unit.number].class_index
+        )
+        kin = self._kin.of(unit.path, number) if unit.kind != "function" and number >= 0 else None
+        if kin is None or name not in self._methods_of_kin(kin):
+            return False
+        if (kin, name) not in self._said:
+            self._said.add((kin, name))
+            for waiting in self._waiting.get(name, ()):
+                if self._is_of(waiting, kin):
+                    self._reach(waiting)
+        return True
+
+    def _kin_around(self, unit: Unit) -> int | None:
+        """The kin of the object that `self` is in a class or method; None where a class inside may mean its own."""
+        outline = self.index.outlines[unit.path]
+        if unit.kind not in ("class", "method") or not all(map(is_top, outline.classes)):
+            return None
+        number = unit.number if unit.kind == "class" else outline.functions[unit.number].class_index
+        return self._kin.of(unit.path, number)
+
+    def _methods_of_kin(self, kin: int) -> frozenset[str]:
+        if kin not in self._names_of_kin:
+            names = (name for path, number in self._kin.members(kin) for name in self._named_in(path, number))
+            self._names_of_kin[kin] = frozenset(names)
+        return self._names_of_kin[kin]
+
+    def _named_in(self, path: str, number: int) -> Iterable[str]:
+        functions = self.index.outlines[path].functions
+        return (functions[method].name for method in self._methods_of(path).get(number, ()))
+
+    def _is_of(self, unit: Unit, kin: int) -> bool:
+        number = self.index.outlines[unit.path].functions[unit.number].class_index if unit.kind == "method" else -1
+        return number >= 0 and self._kin.of(unit.path, number) == kin
 
     def _is_plain(self, unit: Unit, written: Written, name: str) -> bool:
         """Whether a name can only be what the file itself says it is: its own, a local one, or what it imports."""
@@ -238,7 +287,9 @@ class Reached:
             function = outline.functions[number]
             of_itself = _RUNS_OF_ITSELF.search(function.name) or function.name in _CALLED_BY_THOSE
             handed = any(last_part(decorator) not in _INERT for decorator in function.decorators)
-            self._offer(Unit(unit.path, "method", number), function.name, bool(of_itself or handed or not quiet))
+            said = (self._kin.of(unit.path, unit.number), function.name) in self._said
+            at_once = bool(of_itself or handed or said or not quiet)
+            self._offer(Unit(unit.path, "method", number), function.name, at_once)
 
     def _methods_of(self, path: str) -> dict[int, list[int]]:
         """Class -> its methods, all that bear one name."""
