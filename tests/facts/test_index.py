@@ -202,6 +202,22 @@ def test_a_cycle_gives_the_same_answer_whoever_asks_first(first):
     assert named(index, index.member("main.py", "make")) == "function c.py:make"
 
 
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("from .Net import Net", "class nets/Net.py:Net"),
+        ("from nets.Net import Net", "class nets/Net.py:Net"),
+        ("from . import Net", "module nets/Net.py"),
+        ("from .other import Net", "class nets/other.py:Net"),
+        ("", "module nets/Net.py"),
+    ],
+)
+def test_what_a_package_has_by_the_name_of_its_module_hides_the_module(start, expected):
+    files = {"nets/__init__.py": start, "nets/Net.py": MAKE, "nets/other.py": MAKE, "main.py": "from nets import Net"}
+    assert denotes(files, "Net") == expected
+    assert denotes(files | {"main.py": "from nets.Net import Net"}, "Net") == "class nets/Net.py:Net"
+
+
 def test_submodules_of_a_package_without_an_init_are_modules():
     index = index_of({"pkg/data.py": MAKE, "main.py": "import pkg.data"})
     assert index.module("pkg.data", "main.py") == "pkg/data.py"

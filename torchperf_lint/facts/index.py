@@ -142,7 +142,7 @@ class Index:
     def _imported(self, dotted: str, importer: str) -> Thing | None:
         path = self.module(dotted, importer)
         if path is not None:
-            return Thing("module", path)
+            return self._in_place_of(dotted, importer) or Thing("module", path)
         head, _, name = dotted.rpartition(".")
         if dotted.startswith(".") and not head.strip("."):
             head = dotted[: len(dotted) - len(name)]
@@ -151,6 +151,18 @@ class Index:
             if owner is not None:
                 return self.member(owner, name)
         return None if dotted.startswith(".") else Thing("external", dotted=canonical(dotted))
+
+    def _in_place_of(self, dotted: str, importer: str) -> Thing | None:
+        """What a package has by the name of a module of its own: `from .Net import Net` in `nets/__init__.py`.
+
+        An import takes what the package has; `import nets.Net as net` does, too.
+        """
+        head, _, name = dotted.rpartition(".")
+        owner = self.module(head, importer) if head.strip(".") else None
+        if owner is None or owner == importer or name not in self.outlines[owner].imports:
+            return None
+        found = self.member(owner, name)
+        return found if found is not None and found.kind in ("class", "function") else None
 
     def member(self, path: str, name: str) -> Thing | None:
         """What `name` denotes at the top of the module at `path`, re-exports followed."""
