@@ -22,8 +22,8 @@ _SHOWS = pattern(
 )
 """Files of tests and examples."""
 _DEMOS = pattern(r"(?:^|/)(?:demos?|docs?)/|(?:^|/|_)(?:gradio|streamlit)(?:_\w+)?(?:\.py$|/)")
-_TESTS = pattern(r"(?:^|/)(?:unit_?)?tests?/|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
 _TEST_FOLDER = pattern(r"(?:^|/)(?:unit_?)?tests?/")
+_TESTS = pattern(rf"{_TEST_FOLDER.pattern}|(?:^|/)(?:test_\w+|\w+_test|conftest)\.py$")
 _TEST_RUNNERS = ("pytest", "unittest")
 _CHECKS = pattern(rf"{_TESTS.pattern}|(?:^|/)(?:benchmarks?|docs?)/|(?:^|/)unittest\.py$")
 _SCRIPT = pattern(
@@ -104,7 +104,7 @@ class Demonstrations:
 
         By its folder, or by what it imports: scripts that evaluate are called `test_net.py`, too.
         """
-        if _TEST_FOLDER.search(called) or self.is_a_test(called):
+        if self.is_a_test(called):
             return False
         return bool(_TEST_FOLDER.search(path)) or self.types.index.outlines[path].imports_from(*_TEST_RUNNERS)
 

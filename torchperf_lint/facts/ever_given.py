@@ -93,8 +93,9 @@ class EverGiven:
         return frozenset(found) or None
 
     def _all_given(self, name: str) -> Iterator[Given]:
-        files = list(self.files_with(name))
-        for file in files:
+        files = []
+        for file in self.files_with(name):
+            files.append(file)
             yield from file.given.get(name, ())
         yield from self._by_parameter(name, files)
 
@@ -142,11 +143,12 @@ class EverGiven:
             return starred
         return call.args[number] if 0 <= number < len(call.args) else _DEFAULT
 
-    def files_with(self, name: str) -> Iterator[NamesOfFile]:
-        """The files that hold a name."""
+    def files_with(self, name: str, first: str = "") -> Iterator[NamesOfFile]:
+        """The files that hold a name, that at the path `first` before the others."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         dashed = name.replace("_", "-")
-        for path, text in self._texts.items():
+        for path in sorted(self._texts, key=lambda path: path != first):
+            text = self._texts[path]
             if (name in text and word.search(text)) or (dashed != name and f"--{dashed}" in text):
                 file = self._file(path)
                 if file is not None:

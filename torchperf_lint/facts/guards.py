@@ -141,7 +141,7 @@ def guards_the_rest(statement: ast.stmt) -> Guard | None:
     After `with ignored(...): return f(x)` something runs only where an exception was swallowed.
     """
     if isinstance(statement, ast.Raise | ast.Return | ast.Continue | ast.Break):
-        return Guard("raise", f"after `{short(ast.unparse(statement))}`")
+        return Guard("raise", f"after `{type(statement).__name__.lower()}`")
     if isinstance(statement, ast.With | ast.AsyncWith):
         return Guard("except", "after a `with` that returns") if isinstance(statement.body[-1], ast.Return) else None
     if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value:

@@ -38,7 +38,7 @@ class LeftOff:
         self.given = given
         self._body = body
         self._never_reached = is_left
-        self._known: dict[tuple[str, int], bool] = {}
+        self._known: dict[tuple[str, int, int], bool] = {}
 
     def holds(self, path: str, at: Place, hops: int = _HOPS) -> bool:
         """Whether a place runs only for a value that nothing gives."""
@@ -57,22 +57,24 @@ class LeftOff:
     def _is_left(self, path: str, node: ast.AST, hops: int) -> bool:
         """Whether a function or class is named, and only in code that is left."""
         assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        key = (path, node.lineno)
+        key = (path, node.lineno, hops)
         if key not in self._known:
-            self._known[key] = False  # for what names itself by another
             self._known[key] = self._is_named_where_nothing_runs(path, node, hops)
         return self._known[key]
 
     def _is_named_where_nothing_runs(
         self, path: str, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, hops: int
     ) -> bool:
-        outside = [
-            (file.path, at)
-            for file in self.given.files_with(node.name)
-            for at in file.mentions.get(node.name, ())
-            if file.path != path or not _holds(node, at)
-        ]
-        return bool(outside) and all(self.holds(*place, hops - 1) for place in outside)
+        named = False
+        # The own file first, and none that need not be asked: each has to be parsed.
+        for file in self.given.files_with(node.name, path):
+            for at in file.mentions.get(node.name, ()):
+                if file.path == path and _holds(node, at):
+                    continue
+                if not self.holds(file.path, at, hops - 1):
+                    return False
+                named = True
+        return named
 
 
 def _is_named(node: ast.AST) -> bool:
