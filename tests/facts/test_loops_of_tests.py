@@ -25,6 +25,7 @@ PROBER = "def probe(loss):\n    print(loss.item())\n"
     ("path", "imports", "hot"),
     [
         ("train.py", "", True),
+        ("train.py", "from unittest import mock", True),
         ("tools/test_net.py", "", True),
         ("tests/check_net.py", "", False),
         ("pkg/test/check_net.py", "", False),

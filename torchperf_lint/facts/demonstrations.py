@@ -102,9 +102,10 @@ class Demonstrations:
     def is_a_loop_of_tests(self, path: str, called: str) -> bool:
         """Whether a file tests what another one offers: a loop there says nothing of how often that runs in earnest.
 
-        By its folder, or by what it imports: scripts that evaluate are called `test_net.py`, too.
+        By its folder, or by its name and what it imports: scripts that evaluate are called `test_net.py`, too, and
+        trainers ask whether they are handed a mock.
         """
-        if self.is_a_test(called):
+        if self.is_a_test(called) or not self.is_a_test(path):
             return False
         return bool(_TEST_FOLDER.search(path)) or self.types.index.outlines[path].imports_from(*_TEST_RUNNERS)
 
