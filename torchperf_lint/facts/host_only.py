@@ -18,6 +18,7 @@ _LIBRARIES = frozenset(
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments, nearest neighbours."""
 _FUNCTIONS = (
     *("scipy.optimize.", "scipy.sparse.", "scipy.spatial.", "torchvision.io."),
+    *("scipy.stats.beta.", "scipy.stats.spearmanr", "scipy.stats.kendalltau"),
     *("scipy.special.stdtr", "scipy.special.betainc", "scipy.special.gammaincinv", "scipy.special.bdtr"),
     *("cv2.connectedComponents", "cv2.findContours", "cv2.minAreaRect", "cv2.watershed", "cv2.solvePnP", "cv2.imwrite"),
 )
