@@ -140,6 +140,8 @@ def test_a_computed_name_may_be_any_of_a_file(tail):
 def test_methods_that_a_class_finds_by_computed_names():
     files = project()
     files["nets/used.py"] = files["nets/used.py"].replace("self.soften(x)", "getattr(self, 'so' + self.kind)(x)")
+    assert left(files) == {"Other.forward", "sharper"}  # no methods of its own
+    files["nets/used.py"] = files["nets/used.py"].replace("getattr(self, 'so' + self.kind)", "globals()[self.kind]")
     assert left(files) == set()
 
 

@@ -78,6 +78,8 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         # What processes exchange is on the device, wherever the batch was made.
         known = given.kind == "tensor" and given.device != HOST and given.confidence is not Confidence.POSSIBLE
         return given if known else tensor(ANYWHERE, because, Confidence.LIKELY)
+    if name == "numpy" and not node.args:
+        return Value("array", HOST)  # whoever has such a method, arrays are on the host
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
     if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):

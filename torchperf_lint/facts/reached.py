@@ -190,7 +190,7 @@ class Reached:
             module = self._imported(written, owner)
             if module is None or module.kind != "module" or not self._reach_thing(self.index.member(module.path, name)):
                 self._mention([name])
-        self._computed(unit.path, text)
+        self._computed(unit, text)
 
     def _reach_of_kin(self, unit: Unit, name: str) -> bool:
         """Reach the methods of a name in the classes that an object of a method's class may be of; False without any.
@@ -300,25 +300,34 @@ class Reached:
                     self._methods[path][function.class_index].append(number)
         return self._methods[path]
 
-    def _computed(self, path: str, text: str) -> None:
+    def _computed(self, unit: Unit, text: str) -> None:
         """Reach what a text may take by names that are computed."""
         if not any(part in text for part in _COMPUTED_PARTS):
             return
-        outline = self.index.outlines[path]
+        outline = self.index.outlines[unit.path]
         owners = {owner for found in _COMPUTED.findall(text) for owner in found if owner}
         if _ALL_OF_A_FILE.search(text):
-            owners |= {*outline.imports, "self"}
+            owners |= set(outline.imports)
+            self._mention_around(unit.path)
             for star in outline.stars:
                 self._open_file(star)
-        if owners & {"self", "cls"}:
-            for kin in self._kin_of(path):
-                self._mention(_names_of(self.index.outlines[kin]))
+        if owners & _ITSELF:
+            kin = self._kin_around(unit)
+            if kin is None:
+                self._mention_around(unit.path)
+            else:
+                self._mention(self._methods_of_kin(kin))
         for prefix in _PREFIXES.findall(text):
             self._mention(name for name in self._all_names if name.startswith(prefix))
         for owner in owners:
             name, _, rest = owner.partition(".")
             if name in outline.imports:
                 self._open_file(f"{outline.imports[name]}.{rest}")
+
+    def _mention_around(self, path: str) -> None:
+        """Reach all that a file has, and the files of the classes that are kin to its own."""
+        for kin in self._kin_of(path):
+            self._mention(_names_of(self.index.outlines[kin]))
 
     def _kin_of(self, path: str) -> set[str]:
         """The files of the classes of a file, of what these derive from, and of what derives from them."""

@@ -23,6 +23,8 @@ def is_same(body: Body, function: int, name: str, at: Position, line: int) -> bo
     here = body.reaching(function, name, at) if "." not in name and "[" not in name else None
     if here is None:
         return True
+    if here and all(_is_of_the_host(name, d) for d in here):
+        return False  # `x = x.cpu().numpy()`: what asks a tensor is said of what `x` was before
     # What a line uses and binds, `x = F.relu(x)`, is what it was before that line.
     return any(_comes_from(body, function, name, set(here), (line, column), _DEPTH) for column in (1, _LINE_END))
 
@@ -36,6 +38,17 @@ def _comes_from(body: Body, function: int, name: str, wanted: set[Definition], a
         return True
     made = [d for d in there if depth and _is_made_of(name, d)]
     return any(_comes_from(body, function, name, wanted, d.at, depth - 1) for d in made)
+
+
+def _is_of_the_host(name: str, definition: Definition) -> bool:
+    """Whether a binding is what a name was, as an array, a list or a number."""
+    value = definition.value if definition.how == "assign" else None
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr in ("numpy", "tolist", "item")
+        and _head(value) == name
+    )
 
 
 def _is_made_of(name: str, definition: Definition) -> bool:
