@@ -90,8 +90,10 @@ def _forward_output(inner: Value, whole: Value) -> Value:
         return inner._replace(items=items, item=join(items) if known else inner.item)
     if inner.kind in ("plain", "array"):
         return inner
-    if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array", "tensor"):
-        return inner if inner.item.kind != "tensor" else sequence(_forward_output(inner.item, whole))
+    if inner.kind == "sequence" and inner.item is not None and inner.item.kind in ("plain", "array"):
+        return inner
+    if inner.kind == "sequence":
+        return sequence(_forward_output(inner.item, whole) if inner.item is not None else whole)
     if inner.kind == "tensor" and inner.device == HOST:
         return inner
     return whole

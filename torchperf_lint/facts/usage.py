@@ -162,7 +162,7 @@ def _handed_on(values: Values, name: str, frame: Frame, body: Body) -> Value | N
     return None
 
 
-_SIDES = pattern(r"(?:^|_)(?:shapes?|sizes?|resolutions?|hw)$")
+_SIDES = pattern(r"(?:^|_)(?:shapes?|sizes?|resolutions?|hw|list)$|^(?:n|num)_")
 """What modules are given beside tensors: numbers, or lists of them, as often as tensors."""
 
 
