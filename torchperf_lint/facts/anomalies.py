@@ -15,18 +15,30 @@ _ASKS = frozenset("item any all max min amax amin".split())
 _INFINITE = pattern(r"-?(?:float\('-?inf(?:inity)?'\)|(?:math|np|numpy|torch)\.inf)$", re.IGNORECASE)
 
 
+_WARNS = frozenset({"warn", "warning", "error", "warning_once", "warn_once"})
+_LIMIT = ast.Gt | ast.GtE | ast.Lt | ast.LtE
+
+
 def tells_of_an_anomaly(node: ast.If) -> bool:
-    """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often."""
+    """`if loss.item() > 1.0: print("out of range", ...)`: nobody means to print that often.
+
+    Nor to warn that often, of whatever is beyond a limit: `if abs(loss) > high: logger.warning(...)`.
+    """
     nodes = walked(node.test)
+    if has_modulus(nodes):
+        return False
+    told = {name for name in map(_called, node.body) if name}
     asks = any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in _ASKS for n in nodes)
-    return asks and not has_modulus(nodes) and any(map(_prints, node.body))
+    if asks and told & (_WARNS | {"print", "debug"}):
+        return True
+    return bool(told & _WARNS) and any(isinstance(n, ast.Compare) and isinstance(n.ops[0], _LIMIT) for n in nodes)
 
 
-def _prints(statement: ast.stmt) -> bool:
+def _called(statement: ast.stmt) -> str:
+    """The name of what a statement calls; empty where it is no call."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     function = call.func if isinstance(call, ast.Call) else None
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("print", "warn", "warning", "error", "debug", "warning_once", "warn_once")
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def checks_for_nan(test: ast.expr) -> bool:

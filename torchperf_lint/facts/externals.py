@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import device_of, target_device
@@ -227,7 +228,7 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     # Of a chain of computations the last and what it all began with convince; the links between only fill lines.
     basis = basis.rpartition(_FROM)[2]
     found = tensor(device, because + _FROM + basis if basis else because)
-    found = found._replace(borrowed=any(value.borrowed for value in tensors))
+    found = on_host_beside(found._replace(borrowed=any(value.borrowed for value in tensors)), node.args)
     if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
         return sequence(found, (found, found))
     if last_part(dotted) in api.SEQUENCE_METHODS:

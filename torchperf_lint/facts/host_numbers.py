@@ -19,7 +19,12 @@ _MAX_DEPTH = 6
 _MAX_CALLERS = 8
 """Calls looked at for what a parameter is given."""
 _GIVE_NUMBERS = frozenset(f"builtins.{name}" for name in "int float len round abs max min sum".split())
-_ONE_NUMBER = frozenset("beta uniform normal rand randn randint random choice exponential".split())
+_ONE_NUMBER = {
+    "beta": 2, "uniform": 2, "normal": 2, "rand": 0, "randn": 0, "randint": 2, "random": 0, "choice": 1,
+    "exponential": 1,
+}  # fmt: skip
+"""Functions of `numpy.random` that draw one number -> the position of the argument that asks for more of them."""
+_SEVERAL = frozenset({"random.sample", "random.choices"})
 _LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
 _OF_LAYERS = frozenset(
@@ -59,7 +64,7 @@ def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp) -> list[ast.expr]:
 def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
     thing = values.thing(node.func, frame)
     dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
-    if dotted.startswith("random.") or (dotted.startswith("numpy.random.") and _draws_one(node)):
+    if (dotted.startswith("random.") and dotted not in _SEVERAL) or (dotted.startswith("numpy.random.") and _draws_one(node)):
         return True
     if dotted.startswith("math.") or dotted in _GIVE_NUMBERS:
         return values.of(node, frame).kind in ("plain", "unknown")  # `sum` and `abs` of tensors are tensors
@@ -70,10 +75,9 @@ def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
 
 
 def _draws_one(node: ast.Call) -> bool:
-    """Whether a function of numpy's draws one number: without a size, which comes first, or third, or by its name."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    sizes = 0 if name in ("rand", "randn", "random") else 2
-    return name in _ONE_NUMBER and len(node.args) <= sizes and all(k.arg not in ("size", None) for k in node.keywords)
+    """Whether a function of numpy's draws one number: without a size."""
+    sizes = _ONE_NUMBER.get(node.func.attr) if isinstance(node.func, ast.Attribute) else None
+    return sizes is not None and len(node.args) <= sizes and all(k.arg not in ("size", None) for k in node.keywords)
 
 
 def _of_a_shape(values: Values, node: ast.Subscript, frame: Frame) -> bool:

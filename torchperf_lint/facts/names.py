@@ -288,11 +288,13 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     if not sites:
         return UNKNOWN
     position = place_of(function, parameter.name)
-    found = []
+    found, tried = [], []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
         if value is not None and not _is_made_up(values, key, site, value):
-            found.append(value.moved(ANYWHERE) if _is_tried_out(values, key, site, value) else value)
+            (tried if _is_tried_out(values, key, site, value) else found).append(value)
+    if not any(value.kind == "tensor" for value in found):  # else those say it, who call in earnest
+        found += [value.moved(ANYWHERE) for value in tried]
     if not found or len(sites) > MAX_CALLERS:
         return join(found).weaker(Confidence.LIKELY) if found else UNKNOWN
     value = join(found)

@@ -174,7 +174,7 @@ def _same_kind(found: list[Value]) -> Value:
     items = [value.item for value in found if value.item is not None]
     sizes = {len(value.items) for value in found}
     if len(sizes - {0}) > 1 and len({item.kind for value in found for item in value.items}) > 1:
-        items = []  # `return points` of one branch, `return boxes, points, sizes` of another: neither says what is where
+        items = []  # `return points, sizes` of one branch, `return boxes, points, sizes` of another
     elements = (
         tuple(join(column) for column in zip(*(value.items for value in found), strict=True)) if len(sizes) == 1 else ()
     )

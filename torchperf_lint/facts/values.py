@@ -13,6 +13,7 @@ from typing import Any
 from torchperf_lint.facts import attributes, calls, iteration, names, usage
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.entries import entry_of, named_entries
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index, Thing
@@ -204,7 +205,7 @@ class Values:
             operands.append(spine.right)
             spine = spine.left
         operands.append(spine)
-        return combined([self.of(operand, frame) for operand in reversed(operands[-12:])])
+        return on_host_beside(combined([self.of(operand, frame) for operand in reversed(operands[-12:])]), operands)
 
     def unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         """`-x`, `~x`; `not x` is a bool."""
@@ -214,7 +215,8 @@ class Values:
         """A comparison with a tensor is a tensor; `is` and `in` never are."""
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return PLAIN
-        found = combined([self.of(side, frame) for side in (node.left, *node.comparators[:2])])
+        sides = (node.left, *node.comparators[:2])
+        found = on_host_beside(combined([self.of(side, frame) for side in sides]), sides)
         return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
 
     def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
