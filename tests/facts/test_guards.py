@@ -357,6 +357,9 @@ def test_a_huge_test_is_cut_off_not_followed():
     [
         ("if loss.item() > 1: print('too large', loss.item()); loss = one", True),
         ("if (x < 0).any(): warnings.warn('negative')", True),
+        ("if abs(loss) > high: log.warning('high loss: %.1f', to_scalar(loss))", True),
+        ("if abs(loss) > high: log.info('high loss: %.1f', to_scalar(loss))", False),
+        ("if loss.requires_grad: log.warning('a graph: %.1f', to_scalar(loss))", False),
         ("if (x < 0).any(): x = x.clamp(0)", False),
         ("if chatty: print(loss)", False),
         ("if loss.item() > 1: count = count + 1", False),

@@ -33,7 +33,7 @@ def number(expression):
     [
         *("3", "-0.5", "n", "eps", "gain", "i", "j", "count", "n * 2 + 1", "n if count else 0"),
         *("len(lengths)", "max(lengths)", "int(n)", "math.sqrt(n)", "x.shape[0]", "x.size(0)", "x.numel()", "x.item()"),
-        *("random.random()", "np.random.beta(1.0, 1.0)", "np.random.rand()", "group['lr']"),
+        *("random.random()", "np.random.beta(1.0, 1.0)", "np.random.rand()", "np.random.choice(n)", "group['lr']"),
         *("torch.finfo(x.dtype).min", "np.finfo(np.float32).eps"),
     ],
 )
@@ -56,6 +56,8 @@ def test_one_number(expression):
         "x.size()",
         "[1, 2]",
         "f(n)",
+        "np.random.choice(n, (3,))",
+        "random.sample(range(n), 3)",
     ],
 )
 def test_no_single_number(expression):

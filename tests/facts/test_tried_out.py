@@ -25,6 +25,11 @@ class Margin(nn.Module):
             ANYWHERE,
         ),
         ("def train(batches):\n    for x in batches:\n        Margin()(x, torch.zeros(3)).backward()", HOST),
+        (
+            "def train(batches):\n    for x in batches:\n        Margin()(x, torch.zeros(3)).backward()\n\n"
+            "if __name__ == '__main__':\n    print(Margin()(torch.randn(3), torch.ones(3)))",
+            HOST,
+        ),
     ],
 )
 def test_where_a_parameter_is(calls, device):

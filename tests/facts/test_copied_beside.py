@@ -1,0 +1,31 @@
+"""What is computed beside a copy to the host is on the host."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import value_of
+
+from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST
+
+CODE = """
+def f(seen, valid: torch.Tensor, net):
+    far = valid.cuda()
+    out = {expression}
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [
+        ("torch.logical_or(seen, ~valid.cpu())", HOST),
+        ("seen.float() * valid.to('cpu')", HOST),
+        ("seen.float() == valid.cpu()", HOST),
+        ("torch.logical_or(seen, ~valid)", ANYWHERE),
+        ("seen.float() * valid.to(net.device)", DEVICE),
+        ("far * valid.cpu()", DEVICE),
+    ],
+)
+def test_where_the_result_is(expression, device):
+    value = value_of(CODE.format(expression=expression), "out")
+    assert (value.kind, value.device) == ("tensor", device)

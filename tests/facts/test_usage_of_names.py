@@ -1,0 +1,27 @@
+"""What a name must be by its uses: those of what it stands for at that place, not of what it stood for before."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import value_of
+
+CODE = """
+from lib import made
+
+def f(env):
+    done = made(env)
+    done = {rebound}
+    return done
+"""
+
+
+@pytest.mark.parametrize(
+    ("rebound", "kind"),
+    [
+        ("done.cpu().numpy()", "array"),
+        ("done.cpu().tolist()", "unknown"),
+        ("done.unsqueeze(0)", "tensor"),
+    ],
+)
+def test_what_became_an_array_is_no_tensor(rebound, kind):
+    assert value_of(CODE.format(rebound=rebound), "done").kind == kind
