@@ -18,6 +18,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.reducing_helpers import EXCHANGE, reducing_calls
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.syntax import children_of, names_of
@@ -29,7 +30,12 @@ NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | _WAITS))
 _ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
+_SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
+"""What timm's training loops call for the backward pass and the step: `loss_scaler(loss, optimizer, ...)`."""
 _LEAVES = (ast.Break, ast.Return, ast.Raise, ast.Continue)
+
+
+Turn = ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Collective(NamedTuple):
@@ -38,44 +44,66 @@ class Collective(NamedTuple):
     site: Site
     about: str
     """What it exchanges, as written; empty for a barrier."""
+    inside: Call | None = None
+    """In a helper: the collective itself."""
+    helper: str = ""
+    """The file of the helper."""
+    behind_files: bool = False
+    """Of a barrier: whether files are written beside it, in a branch for something rare."""
 
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
     for site in file.hot_calls(*NAMES):
-        turn = _turn(site)
         name = last_part(chain(site.call.func))
+        turn = _turn(site, name in _WAITS)
         if turn is None or not _is_collective(file, site, name) or _is_rare(site, turn):
             continue
         if name in _WAITS:
-            if not _follows_files(site):
-                yield Collective(site, "")
+            files = _files_beside(site)
+            if files is not True:
+                yield Collective(site, "", behind_files=files is False)
         elif site.call.args or site.call.keywords:
             loss = _of_the_loss(file, site, turn, name)
             if loss is not None and not _decides(site, _receivers(site, name)):
                 yield Collective(site, loss)
-    for site in reducing_calls(file):
+    for site, inside, helper in reducing_calls(file):
         turn = _turn(site)
         loss = _of_the_loss(file, site, turn, "reduce") if turn is not None and not _is_rare(site, turn) else None
         if loss is not None and not _decides(site, _receivers(site, "")):
-            yield Collective(site, loss)
+            yield Collective(site, loss, inside, helper)
 
 
-def _turn(site: Site) -> ast.For | ast.While | None:
-    """The step loop, where it is the loop right around a call and computes gradients itself."""
+def _turn(site: Site, barrier: bool = False) -> Turn | None:
+    """What runs once a step: the loop right around a call, or its function; it computes gradients itself.
+
+    Of a barrier the loop alone says enough: `while step < last: train_step(next(batches))`.
+    """
     hot = site.hot
-    if hot is None or hot.kind != "step" or hot.loop is None or hot.loop[0] != site.file.path or hot.optional:
+    if hot is None or hot.kind != "step" or hot.optional:
         return None
     around = site.file.enclosing(site.function).around(site.call)
-    loop = next((node for node in around if isinstance(node, ast.For | ast.While)), None)
+    turn = next((node for node in around if isinstance(node, Turn)), None)
+    if isinstance(turn, ast.For | ast.While):
+        own = _is_own_loop(site, turn)
+        return turn if own and (barrier or any(map(_is_backward, calls_in(turn)))) else None
+    body = site.file.project.body(site.file.path)
+    function = body.functions.get(site.function) if body is not None and not barrier else None
+    return function if isinstance(function, Turn) and any(map(_is_backward, calls_in(function))) else None
+
+
+def _is_own_loop(site: Site, loop: ast.For | ast.While) -> bool:
+    """Whether a loop is the one that says how often the call runs."""
+    hot = site.hot
+    if hot is None or hot.loop is None or hot.loop[0] != site.file.path:
+        return False
     region = site.file.outline.regions[hot.loop[1]]
-    if loop is None or region.head != loop.lineno or region.function != site.function:
-        return None
-    return loop if any(_is_backward(call) for call in calls_in(loop)) else None
+    return region.head == loop.lineno and region.function == site.function
 
 
 def _is_backward(call: ast.Call) -> bool:
-    return last_part(chain(call.func)) in ("backward", "manual_backward")
+    written = chain(call.func)
+    return last_part(written) in ("backward", "manual_backward") or bool(call.args and _SCALES.search(written))
 
 
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
@@ -99,15 +127,21 @@ def _is_rare(site: Site, turn: ast.AST) -> bool:
     return False
 
 
-def _follows_files(site: Site) -> bool:
-    """Whether the turn writes or reads files beside a barrier: one process then waits for another's file."""
+def _files_beside(site: Site) -> bool | None:
+    """Whether the turn writes or reads files beside a barrier: one process then waits for another's file.
+
+    False where it does so only in branches for something rare, into which the barrier belongs; None without files.
+    """
     around = site.file.enclosing(site.function)
     statement = around.statement(site.call)
     beside = around.suite(statement) if statement is not None else ()
-    return any(_FILES.search(chain(call.func)) for part in beside for call in calls_in(part))
+    touching = [part for part in beside if any(_FILES.search(chain(call.func)) for call in calls_in(part))]
+    if not touching:
+        return None
+    return not all(isinstance(part, ast.If) and counted_by(around, part.test) is not None for part in touching)
 
 
-def _of_the_loss(file: SourceFile, site: Site, turn: ast.For | ast.While, name: str) -> str | None:
+def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | None:
     """What a collective exchanges, where it is the loss of the turn or made of it and no gradient needs the result."""
     body = file.project.body(file.path)
     given = _exchanged(site, name)
@@ -139,20 +173,20 @@ def _loss_of_accelerator(turn: ast.AST) -> set[str]:
     return {node.id for node in given if isinstance(node, ast.Name)}
 
 
-def _made_of(turn: ast.For | ast.While, names: set[str]) -> set[str]:
+def _made_of(turn: Turn, names: set[str]) -> set[str]:
     """Some names, and those that the turn makes of nothing else: `shown = loss.detach().clone()`, a sum of them."""
     found = set(names)
     for statement in ast.walk(turn):
         if isinstance(statement, ast.Assign | ast.AugAssign):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
             root = chain(statement.value).partition(".")[0]
-            alike = last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float")
+            alike = last_part(chain(statement.value)) in ("detach", "clone", "data", "mean", "float", "item")
             if isinstance(target, ast.Name) and root in found and alike:
                 found.add(target.id)
     return found
 
 
-def _before(turn: ast.For | ast.While, losses: set[str]) -> set[str]:
+def _before(turn: Turn, losses: set[str]) -> set[str]:
     """The names that the losses of a turn are computed of, themselves included."""
     wanted = set(losses)
     for _ in range(3):

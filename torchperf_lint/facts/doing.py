@@ -78,6 +78,8 @@ class Doing:
             return None
         if _ASKS_FOR_GRADIENTS.search(name) and not self._steps_in(self.index.calls_in(key)):
             return None  # an attack, or who explains an answer, asks for them
+        if name == "__call__" and not self._steps_in(self._calls_of_class(key)):
+            return None  # what is called as a function and has no optimizer asks for gradients of its inputs
         if self._makes_an_optimizer(key):
             return None  # its one step shows, or tries, that it runs
         if self._goes_through_batches(key) or self._hands_on_to_such(key):
@@ -101,6 +103,10 @@ class Doing:
             and not (steps_after and not self._steps_in(calls.directly_in(key.path, n)))
             for n, loop in loops
         )
+
+    def _calls_of_class(self, key: FunctionKey) -> Iterable[Call]:
+        outline, number = self.index.outlines[key.path], self.index.function(key).class_index
+        return (call for call in outline.calls if outline.functions[call.function].class_index == number)
 
     @staticmethod
     def _steps_in(calls: Iterable[Call]) -> bool:

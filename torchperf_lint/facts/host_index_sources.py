@@ -52,6 +52,8 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
             "make it on the device: `torch.arange(..., device={device})`; of a whole axis take a slice",
             evident=False,
         )
+    if isinstance(index, ast.ListComp):
+        return _counted(index)
     if isinstance(index, ast.Attribute):
         return _attribute(spot, index) or _list(spot, index)
     if own_attribute(index) is not None:
@@ -111,6 +113,23 @@ def _range(spot: Spot, index: ast.expr) -> ast.Call | None:
     while isinstance(index, ast.Call) and chain(index.func) in ("list", "tuple") and len(index.args) == 1:
         index = index.args[0]
     return index if isinstance(index, ast.Call) and chain(index.func) == "range" else None
+
+
+def _counted(index: ast.ListComp) -> Source | None:
+    """`x[:, [j for j in range(n) if j != i]]`: a list of numbers that are counted off."""
+    turns = index.generators[0] if len(index.generators) == 1 else None
+    counts = turns is not None and isinstance(turns.iter, ast.Call) and chain(turns.iter.func) == "range"
+    if not counts or not all(isinstance(part, _OF_NUMBERS) for part in ast.walk(index.elt)):
+        return None
+    return Source(
+        "a list is host memory",
+        "take slices and join them (of all but one: `torch.cat([x[:, :i], x[:, i + 1 :]], dim=1)`; of their sum the sum "
+        "of all less that one), or keep the index on the device",
+        evident=False,
+    )
+
+
+_OF_NUMBERS = ast.Name | ast.BinOp | ast.operator | ast.Constant | ast.expr_context
 
 
 def _changes(spot: Spot, name: str) -> bool:

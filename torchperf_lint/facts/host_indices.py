@@ -32,6 +32,7 @@ _MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
 _LISTED = (
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()"),
     pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*\[[^\[\]\n]+ for \w+ in range\("),
     pattern(
         r" = (?:(?<=idx = )|(?<=ind = )|(?<=index = )|(?<=indices = )|(?<=inds = )|(?<=ids = )|(?<=perm = )|"
         r"(?<=order = )|(?<=mask = )|(?<=keep = )|(?<=kept = )|(?<=rows = )|(?<=columns = )|(?<=selected = ))"
@@ -42,7 +43,7 @@ _LISTED = (
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""
 
 
-_MAY_BE_SEVERAL = ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List
+_MAY_BE_SEVERAL = ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List | ast.ListComp
 
 
 class HostIndex(NamedTuple):

@@ -64,7 +64,9 @@ def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp) -> list[ast.expr]:
 def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
     thing = values.thing(node.func, frame)
     dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
-    if (dotted.startswith("random.") and dotted not in _SEVERAL) or (dotted.startswith("numpy.random.") and _draws_one(node)):
+    if (dotted.startswith("random.") and dotted not in _SEVERAL) or (
+        dotted.startswith("numpy.random.") and _draws_one(node)
+    ):
         return True
     if dotted.startswith("math.") or dotted in _GIVE_NUMBERS:
         return values.of(node, frame).kind in ("plain", "unknown")  # `sum` and `abs` of tensors are tensors

@@ -288,7 +288,8 @@ def _from_callers(values: Values, function: Function, parameter: Parameter, fram
     if not sites:
         return UNKNOWN
     position = place_of(function, parameter.name)
-    found, tried = [], []
+    found: list[Value] = []
+    tried: list[Value] = []
     for site in sites[:MAX_CALLERS]:
         value = _passed(values, site, position, parameter, frame)
         if value is not None and not _is_made_up(values, key, site, value):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 
 EXCHANGE = frozenset("all_reduce reduce all_gather all_gather_into_tensor gather broadcast".split())
@@ -22,33 +23,35 @@ _SHORT = 25
 """Lines of a function that does little else."""
 
 
-def reducing_calls(file: SourceFile) -> Iterator[Site]:
-    """The hot calls of a file that run such a function, with one tensor first."""
-    records = []
+def reducing_calls(file: SourceFile) -> Iterator[tuple[Site, Call, str]]:
+    """The hot calls of a file that run such a function, with one tensor first; its collective, and the file of that."""
+    found: dict[Call, tuple[Call, str]] = {}
     for call in file.outline.calls:
         hot = file.project.hotness.of_region(file.path, call.region)
         if hot is not None and hot.kind == "step" and last_part(call.callee) not in EXCHANGE:
             targets = file.project.types.targets(file.path, call.function, call.callee)
-            if len(targets) == 1 and _only_exchanges(file.project, targets[0]):
-                records.append(call)
-    yield from (site for site in file.calls_among(records) if site.call.args)
+            inside = _only_exchange(file.project, targets[0]) if len(targets) == 1 else None
+            if inside is not None:
+                found[call] = inside, targets[0].path
+    yield from ((site, *found[site.record]) for site in file.calls_among(list(found)) if site.call.args)
 
 
-def _only_exchanges(project: Project, key: FunctionKey) -> bool:
-    """Whether a short function hands over its first parameter once and gives the result back."""
+def _only_exchange(project: Project, key: FunctionKey) -> Call | None:
+    """The collective of a short function that hands over its first parameter once and gives the result back."""
     function = project.index.function(key)
     if function.end_line - function.line > _SHORT or len(function.parameters) == function.bound:
-        return False
+        return None
     called = project.index.calls_in(key)
     exchanged = [
         call for call in called if last_part(call.callee) in EXCHANGE and _is_torchs(project, key, call.callee)
     ]
     body = project.body(key.path)
     if len(exchanged) != 1 or body is None or any(last_part(call.callee) == "backward" for call in called):
-        return False
+        return None
     node = body.node_of(exchanged[0])
     first = function.parameters[function.bound].name
-    return node is not None and bool(body.reads(key.index, first)) and bool(node.args)
+    hands_over = node is not None and bool(body.reads(key.index, first)) and bool(node.args)
+    return exchanged[0] if hands_over else None
 
 
 def _is_torchs(project: Project, key: FunctionKey, callee: str) -> bool:

@@ -7,12 +7,12 @@ from functools import partial
 
 from torchperf_lint.confirming import by_collectives
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.collectives import needless_collectives
+from torchperf_lint.facts.collectives import Collective, needless_collectives
 from torchperf_lint.facts.metric_syncs import computed_each_batch
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
-from torchperf_lint.model import Finding, Severity, Verdict
+from torchperf_lint.model import Finding, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -126,8 +126,11 @@ class PerStepMetricCollectives(SourceRule):
                 message=f"`{file.brief(site.call)}` {does}, {site.hot.when}",
                 instead="add up `.detach()` tensors on each device, and exchange the sum once where it is shown"
                 if found.about
+                else _FOR_FILES
+                if found.behind_files
                 else "leave it out: the exchange of gradients keeps the processes together",
                 hot=site.hot,
+                related=_inside(file, found),
             )
 
     def _computed(self, file: SourceFile, site: Site) -> Finding:
@@ -147,3 +150,15 @@ class PerStepMetricCollectives(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the collectives that were called at the line."""
         return by_collectives(finding, run)
+
+
+_FOR_FILES = (
+    "put it into the branch whose files it waits for: in all other turns the exchange of gradients keeps the processes "
+    "together"
+)
+
+
+def _inside(file: SourceFile, found: Collective) -> list[Related]:
+    """Where the helper exchanges what it is given."""
+    call = found.inside
+    return [file.related(found.helper, call.line, call.column, "it is exchanged here")] if call is not None else []
