@@ -123,8 +123,8 @@ def _counted(index: ast.ListComp) -> Source | None:
         return None
     return Source(
         "a list is host memory",
-        "take slices and join them (of all but one: `torch.cat([x[:, :i], x[:, i + 1 :]], dim=1)`; of their sum the sum "
-        "of all less that one), or keep the index on the device",
+        "take slices and join them (of all but one: `torch.cat([x[:, :i], x[:, i + 1 :]], dim=1)`; where they are only "
+        "added up, the sum of all less that one), or keep the index on the device",
         evident=False,
     )
 

@@ -29,6 +29,7 @@ from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.row_by_row import row_by_row
+from torchperf_lint.facts.saved_at_once import saved_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
@@ -281,14 +282,16 @@ def _helper_readings(file: SourceFile) -> Iterator[Reading]:
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
-    """A copy for an algorithm that runs on the host only, or for an environment, is needed there, as what decides is.
+    """A copy for an algorithm of the host, an environment, or a file, is needed there, as what decides is.
 
     What decides nothing but which elements of a device tensor are taken need never have left the device.
     """
     read = reading.read
     acts = read.repeated is None and is_an_action(reading.site)
     had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
-    given = read.repeated is None and (is_offered(read.hot) or is_an_array_result(reading.site))
+    given = read.repeated is None and (
+        is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)
+    )
     if not acts and (had or not (given or feeds_host_only(file, reading.site))):
         return _returning(file, reading)
     return reading._replace(read=Read(read.value.weaker(Confidence.POSSIBLE), read.hot, Severity.INFO))
