@@ -26,7 +26,7 @@ import packages
 ROOT = Path(__file__).parents[1]
 FAMILIES: dict[str, str] = {
     "reads": "TPL101 TPL102 TPL103 TPL104 TPL105 TPL106 TPL107 TPL108 TPL112 TPL113 TPL119 TPL120 TPL122 KP003 KP017",
-    "sizes": "TPL109 TPL110",
+    "sizes": "TPL109 TPL110 TPL114",
     "synchronize": "TPL115",
     "distributions": "TPL116",
     "masks": "TPL117",
