@@ -20,6 +20,8 @@ from torch_geometric.utils import degree, scatter, softmax
 class Net(nn.Module):
     def forward(self, x, index, sizes, n):
         return {call}
+
+Net().cuda()
 """
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
@@ -63,14 +64,17 @@ def inferred_sizes(file: SourceFile) -> Iterator[Inferred]:
         index = _index(site, signature)
         if index is None or is_none(index):
             continue
-        value = file.value(index, site)
-        if value.kind == "tensor":
-            seen = on_device(file, site, index)
-        else:
-            because = f"`{ast.unparse(index)}` says which group an element belongs to (line {index.lineno})"
-            seen = tensor(ANYWHERE, because, Confidence.LIKELY) if value.kind == "unknown" else None
+        seen = on_device(file, site, index) or _by_its_use(file, site, index)
         if seen is not None:
             yield Inferred(site, index, seen, signature.keyword)
+
+
+def _by_its_use(file: SourceFile, site: Site, index: ast.expr) -> Value | None:
+    """A tensor, where nothing is known of what these functions take: they take nothing else."""
+    if file.value(index, site).kind != "unknown" or not file.project.uses_accelerator or stays_on_host(file):
+        return None
+    because = f"`{ast.unparse(index)}` says which group an element belongs to (line {index.lineno})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
 
 
 def _says_size(call: ast.Call, signature: _Signature) -> bool:
