@@ -113,6 +113,16 @@ IMPORTS = {
         "nn",
         "external torch.nn",
     ),
+    "a module of Python in a package that has a part of the same name": (
+        {"pkg/__init__.py": "", "pkg/typing.py": "x = 1", "pkg/main.py": "from typing import NamedTuple"},
+        "NamedTuple",
+        "external typing.NamedTuple",
+    ),
+    "a folder of scripts that has one of the same name": (
+        {"tools/queue.py": MAKE, "tools/main.py": "from queue import make"},
+        "make",
+        "function tools/queue.py:make",
+    ),
     "a folder of scripts that is called like a library": (
         {"datasets/__init__.py": MAKE, "main.py": "from datasets import make"},
         "make",

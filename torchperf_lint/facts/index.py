@@ -8,6 +8,7 @@ itself is called counts as well: it may be a package. A file that adds to `sys.p
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -128,8 +129,12 @@ class Index:
         return frozenset(own | beside)
 
     def _is_the_library(self, stem: str, folder: str) -> bool:
-        """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it."""
-        return stem.partition("/")[0] in _LIBRARIES and f"{folder}/__init__.py" in self.outlines
+        """Whether `import torch` in a package that has a part called `torch` means the library, as Python reads it.
+
+        So does `import typing` mean Python's own.
+        """
+        head = stem.partition("/")[0]
+        return (head in _LIBRARIES or head in sys.stdlib_module_names) and f"{folder}/__init__.py" in self.outlines
 
     def imported(self, dotted: str, importer: str) -> Thing | None:
         """What an imported dotted name denotes; external names come back as external things."""
