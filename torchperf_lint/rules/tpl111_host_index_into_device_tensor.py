@@ -24,8 +24,9 @@ class HostIndexIntoDeviceTensor(SourceRule):
     changes; on lines that run every training step or forward pass. Also `x[range(n), labels]`, a list that an object
     was given once (`x[:, self.kept]`), an index that a module keeps as a plain attribute, which stays in host memory
     when the module moves, what torch made on the host some lines before, a numpy array or a tensor of the host's
-    data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, and lists
-    that index in each turn of a loop inside the step. Of constants, `torch.tensor([2, 1, 0])`, and of what torch
+    data that picks from several tensors, batches of a loader over plain numbers, `DataLoader(range(n))`, lists of
+    counted numbers (`x[:, [j for j in range(n) if j != i]]`), and lists that index in each turn of a loop inside the
+    step. Of constants, `torch.tensor([2, 1, 0])`, and of what torch
     computes on the host from factories alone, `torch.rand(n).argsort()`, one use is enough, as it is of what was read
     from the device, `x[top.tolist()]`; a list of the host's own counts where it indexes several tensors.
 
