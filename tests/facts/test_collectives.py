@@ -58,7 +58,7 @@ def reduce_tensor(value):
         ("dist.all_reduce(value)", "if step % 9 == 0: reduce_tensor(loss)", []),
         ("dist.all_reduce(value)", "if reduce_tensor(loss) > 3: break", []),
         ("dist.all_reduce(value)", "shown = reduce_tensor(x)", []),
-        ("value.backward(); dist.all_reduce(value)", "reduce_tensor(loss)", []),
+        ("value.backward(); dist.all_reduce(value)", "reduce_tensor(loss)", ["value"]),  # a step itself, told inside
         ("dist.barrier()", "reduce_tensor(loss)", []),
         ("value = value.sum()", "reduce_tensor(loss)", []),
     ],

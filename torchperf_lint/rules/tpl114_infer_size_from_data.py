@@ -39,7 +39,7 @@ class InferSizeFromData(SourceRule):
             self.proj, self.out = nn.Linear(16, 64), nn.Linear(64, 1)
 
         def forward(self, data):
-            x = self.proj(data.x)
+            x = self.proj(data.x.to("cuda"))
             return self.out(global_mean_pool(x, data.batch))
     ```
 
@@ -55,7 +55,7 @@ class InferSizeFromData(SourceRule):
             self.proj, self.out = nn.Linear(16, 64), nn.Linear(64, 1)
 
         def forward(self, data):
-            x = self.proj(data.x)
+            x = self.proj(data.x.to("cuda"))
             return self.out(global_mean_pool(x, data.batch, size=data.num_graphs))
     ```
 
