@@ -198,10 +198,8 @@ class Reached:
         `self.blur(x)` means those of the class, of what it derives from and of what derives from it; a mixin's are
         those of its siblings.
         """
-        number = (
-            unit.number if unit.kind == "class" else self.index.outlines[unit.path].functions[unit.number].class_index
-        )
-        kin = self._kin.of(unit.path, number) if unit.kind != "function" and number >= 0 else None
+        number = self._class_of(unit)
+        kin = self._kin.of(unit.path, number) if number >= 0 else None
         if kin is None or name not in self._methods_of_kin(kin):
             return False
         if (kin, name) not in self._said:
@@ -211,12 +209,17 @@ class Reached:
                     self._reach(waiting)
         return True
 
+    def _class_of(self, unit: Unit) -> int:
+        """The number of the class that a unit is, or is a method of; -1 for a function."""
+        if unit.kind == "class":
+            return unit.number
+        return self.index.outlines[unit.path].functions[unit.number].class_index if unit.kind == "method" else -1
+
     def _kin_around(self, unit: Unit) -> int | None:
         """The kin of the object that `self` is in a class or method; None where a class inside may mean its own."""
-        outline = self.index.outlines[unit.path]
-        if unit.kind not in ("class", "method") or not all(map(is_top, outline.classes)):
+        number = self._class_of(unit)
+        if number < 0 or not all(map(is_top, self.index.outlines[unit.path].classes)):
             return None
-        number = unit.number if unit.kind == "class" else outline.functions[unit.number].class_index
         return self._kin.of(unit.path, number)
 
     def _methods_of_kin(self, kin: int) -> frozenset[str]:
@@ -230,7 +233,7 @@ class Reached:
         return (functions[method].name for method in self._methods_of(path).get(number, ()))
 
     def _is_of(self, unit: Unit, kin: int) -> bool:
-        number = self.index.outlines[unit.path].functions[unit.number].class_index if unit.kind == "method" else -1
+        number = self._class_of(unit) if unit.kind == "method" else -1
         return number >= 0 and self._kin.of(unit.path, number) == kin
 
     def _is_plain(self, unit: Unit, written: Written, name: str) -> bool:
