@@ -92,3 +92,22 @@ def test_suites_are_those_of_the_branch():
     statement = enclosing.statement(node)
     assert statement is not None
     assert [ast.unparse(s) for s in enclosing.suite(statement)] == ["b = 1", "c = HERE"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("while HERE > 0:\n  pass", True),
+        ("while g(lambda: HERE):\n  pass", True),
+        ("while a:\n  HERE", False),
+        ("while a:\n  pass\nelse:\n  HERE", False),
+        ("if HERE:\n  pass", False),
+    ],
+)
+def test_tests_of_whiles(body, expected):
+    """A test of a `while` runs as often as its body; the loop itself stands for its test."""
+    enclosing, node = around("def f():\n" + "\n".join(" " + line for line in body.splitlines()))
+    loop = enclosing.while_tests.get(node)
+    assert (loop is not None) is expected
+    if loop is not None:
+        assert enclosing.while_tests[loop] is loop

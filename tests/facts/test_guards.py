@@ -369,3 +369,12 @@ def test_a_huge_test_is_cut_off_not_followed():
 )
 def test_who_prints_what_a_tensor_holds_means_an_anomaly(code, rare):
     assert anomalies.tells_of_an_anomaly(statement(code)) is rare
+
+
+@pytest.mark.parametrize("test", ["x", "self.debug", "not self.debug", "x is None", "x is not None", "not x"])
+def test_the_same_plain_test_has_the_same_guard_again(test):
+    """What is kept of a plain test is kept by all of it: its name, `not`, `is`, and not by its name alone."""
+    first = guards.guard(expression(test))
+    assert guards.guard(expression(test)) == first
+    assert guards.guard(expression("debug")) != guards.guard(expression("debug is None"))
+    assert guards.guard(expression("debug")).otherwise != guards.guard(expression("not debug")).otherwise

@@ -452,3 +452,62 @@ def test_a_file_that_adds_to_the_path_finds_the_only_module_of_a_name(importer, 
 def test_no_library_is_taken_for_a_folder_of_its_name():
     files = {"train.py": "import sys\nsys.path.append('a')\nimport torch\n", "a/__init__.py": "", "a/torch.py": ""}
     assert index_of(files).module("torch", "train.py") is None
+
+
+# -- of the whole project --------------------------------------------------------------------------
+
+CALLABLES = """
+import torch
+from tools import scale as s
+
+class Net:
+    def run(self, fn):
+        self.act = torch.relu
+        return fn(torch.zeros(1)).sum()
+
+def make(device):
+    net = Net()
+    net.device = device
+    net.inner.size, width = device.index, 2
+"""
+
+
+def test_names_that_may_end_a_call_of_the_project():
+    """A definition, a binding, an import, a parameter; never a name that only libraries have."""
+    names = index_of({"main.py": CALLABLES, "tools.py": "def scale():\n    pass"}).callable_names
+    assert {"Net", "run", "make", "scale", "s", "act", "net", "fn", "self", "from_pretrained"} <= names
+    assert names.isdisjoint({"zeros", "sum", "relu"})
+
+
+def test_attributes_of_other_objects():
+    """What is set of anything but `self`, by its name alone."""
+    found = index_of({"main.py": CALLABLES}).attributes_of_others
+    assert {"device", "size"} <= found
+    assert "act" not in found
+
+
+FAMILY = """
+class Base:
+    def run(self): pass
+
+class Left(Base):
+    def run(self): pass
+
+class Below(Left):
+    pass
+
+class Other:
+    def run(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("cls", "expected"),
+    [("Base", {"Base.run", "Left.run"}), ("Left", {"Left.run"}), ("Below", {"Left.run"}), ("Other", {"Other.run"})],
+)
+def test_methods_that_objects_of_a_class_may_run(cls, expected):
+    """The class's own or inherited one, and the overrides of the classes below."""
+    index = index_of({"main.py": FAMILY})
+    own = index.member("main.py", cls)
+    assert {index.function(key).qualname for key in index.run_below(own, "run")} == expected
+    assert index.run_below(own, "walk") == frozenset()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchperf_lint.facts import effects
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value
 
@@ -24,7 +23,7 @@ def added_before(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     if body is None or f"{written}[" not in body.augmented(frame.function):
         return UNKNOWN
     added: ast.AugAssign | None = None
-    for statement in effects.statements(body.functions[frame.function].body):
+    for statement in body.statements(frame.function):
         if not added and statement.lineno >= node.lineno:
             break
         if isinstance(statement, ast.AugAssign) and chain(statement.target) == written:

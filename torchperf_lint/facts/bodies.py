@@ -52,6 +52,8 @@ class Body:
         self._put_under: dict[int, dict[str, dict[str, list[ast.expr]]]] = {}
         self._stored: dict[int, dict[str, list[ast.expr]]] = {}
         self._augmented: dict[int, list[str]] = {}
+        self._element_stores: dict[int, list[tuple[str, ast.Subscript, ast.expr]]] = {}
+        self._statements: dict[int, list[ast.stmt]] = {}
         self._decisive: dict[tuple[int, bool], frozenset[str]] = {}
         self._backward: dict[int, dict[str, int]] = {}
         by_place = {(f.header_line, f.name): i for i, f in enumerate(outline.functions)}
@@ -243,8 +245,7 @@ class Body:
 
     def loop_iterable(self, function: int, line: int) -> ast.expr | None:
         """What the `for` statement on a line iterates."""
-        node = self.functions.get(function)
-        for statement in effects.statements(node.body) if node is not None else ():
+        for statement in self.statements(function):
             if isinstance(statement, ast.For | ast.AsyncFor) and statement.lineno == line:
                 return statement.iter
         return None
@@ -339,20 +340,30 @@ class Body:
     def augmented(self, function: int) -> list[str]:
         """The chains a function changes by `+=` and the like, each with `[` at its end."""
         if function not in self._augmented:
-            node = self.functions.get(function)
-            statements = effects.statements(node.body) if node is not None else ()
-            found = [chain(s.target) + "[" for s in statements if isinstance(s, ast.AugAssign)]
+            found = [chain(s.target) + "[" for s in self.statements(function) if isinstance(s, ast.AugAssign)]
             self._augmented[function] = found
         return self._augmented[function]
 
     def returns(self, function: int) -> list[ast.expr]:
         """The values of a function's return statements, in order."""
         if function not in self._returns:
-            node = self.functions.get(function)
-            statements = effects.statements(node.body) if node is not None else ()
+            statements = self.statements(function)
             found = [s.value for s in statements if isinstance(s, ast.Return) and s.value is not None]
             self._returns[function] = found
         return self._returns[function]
+
+    def element_stores(self, function: int) -> list[tuple[str, ast.Subscript, ast.expr]]:
+        """(name, where, value) for each `name[...] = value` of a function, `name[0][i] += value` too."""
+        if function not in self._element_stores:
+            self._element_stores[function] = list(effects.element_stores(self.statements(function)))
+        return self._element_stores[function]
+
+    def statements(self, function: int) -> list[ast.stmt]:
+        """Every statement of a function, nested blocks included, nested definitions left out."""
+        if function not in self._statements:
+            node = self.functions.get(function)
+            self._statements[function] = list(effects.statements(node.body)) if node is not None else []
+        return self._statements[function]
 
     def yields(self, function: int) -> list[tuple[ast.expr, bool]]:
         """(value, whether `yield from`) for each yield of a generator, in order; empty for other functions."""

@@ -127,11 +127,13 @@ def _looked_at(values: Values, node: ast.Call, frame: Frame) -> _Moved:
         return None, ""
     if not isinstance(receiver, _COMPUTED) or not _may_compute(values, receiver, frame):
         return None, ""
+    device, written = destination(values, node, frame)
+    if device != DEVICE:
+        return None, ""
     value = values.of(receiver, frame)
     if value.kind != "tensor" or value.device not in (HOST, ANYWHERE) or _is_one_look(values, receiver, frame):
         return None, ""
-    device, written = destination(values, node, frame)
-    return (computed_on_host(values, receiver, frame), written) if device == DEVICE else (None, "")
+    return computed_on_host(values, receiver, frame), written
 
 
 def _is_one_look(values: Values, receiver: ast.expr, frame: Frame) -> bool:

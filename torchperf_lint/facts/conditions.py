@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.syntax import children_of
 from torchperf_lint.patterns import pattern
 
@@ -17,8 +18,10 @@ _ACCUMULATES = pattern(r"accum", re.IGNORECASE)
 
 def words(node: ast.expr) -> str:
     """A test as written, for messages."""
-    if isinstance(node, ast.Name):  # the target of most loops
-        return node.id
+    if isinstance(node, ast.Name | ast.Attribute):  # what most loops go over, and take
+        written = chain(node)
+        if written.isidentifier() or written.replace(".", "").isidentifier():
+            return written
     try:
         written = ast.unparse(node)
         return written[1:-1] if isinstance(node, ast.Tuple) and written.startswith("(") else written

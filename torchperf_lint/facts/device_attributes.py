@@ -22,7 +22,7 @@ def is_host_attribute(values: Values, node: ast.expr, frame: Frame) -> bool:
     if not isinstance(node, ast.Attribute) or chain(node.value) != "self":
         return False
     own = values.index.class_of(frame.path, frame.function)
-    if own is None or _is_set_from_outside(values, node.attr):
+    if own is None or node.attr in values.index.attributes_of_others:
         return False
     found = [value for cls in _family(values, own) for value in _set_in(values, cls, node.attr)]
     return bool(found) and all(_is_host(value) for value in found)
@@ -37,15 +37,6 @@ def _set_in(values: Values, cls: Thing, name: str) -> Iterator[ast.expr]:
     body = values.body(cls.path)
     for method in values.index.record(cls).methods.values() if body is not None else ():
         yield from (value for value, _ in body.self_assigned(method, name)) if body is not None else ()
-
-
-def _is_set_from_outside(values: Values, name: str) -> bool:
-    """Whether any code of the project sets an attribute of that name of another object: `net.device = device`."""
-    return any(
-        binding.target.endswith(f".{name}") and binding.target != f"self.{name}"
-        for outline in values.index.outlines.values()
-        for binding in outline.bindings
-    )
 
 
 def _is_host(value: ast.expr) -> bool:

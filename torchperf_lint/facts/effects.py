@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_text
@@ -107,6 +107,18 @@ def named_stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]
         for target in node.targets if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Subscript) and is_text(target.slice):
                 yield chain(target.value), target.slice.value, node.value  # type: ignore[attr-defined]
+
+
+def element_stores(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.Subscript, ast.expr]]:
+    """(name, where, value) for each `name[...] = value` among statements, `name[0][i] += value` too."""
+    for node in statements:
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                bottom: ast.expr = target
+                while isinstance(bottom, ast.Subscript):
+                    bottom = bottom.value
+                if isinstance(target, ast.Subscript) and isinstance(bottom, ast.Name):
+                    yield bottom.id, target, node.value
 
 
 def array_uses(body: Sequence[ast.stmt]) -> Iterator[tuple[str, int]]:

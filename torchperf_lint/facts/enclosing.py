@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
-from torchperf_lint.facts.syntax import LEAVES, children_of
+from torchperf_lint.facts.syntax import LEAVES, children_of, nodes_of
 
 _INNER = frozenset((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -49,6 +49,12 @@ class Enclosing:
         for number, node in enumerate(self.parents):
             found.setdefault(type(node), []).append((number, node))
         return found
+
+    @cached_property
+    def while_tests(self) -> dict[ast.AST, ast.While]:
+        """Each `while` and each part of its test -> the `while`: a test runs as often as the body, and after it."""
+        loops = [node for _, node in self._by_kind.get(ast.While, ())]
+        return {part: loop for loop in loops if isinstance(loop, ast.While) for part in (loop, *nodes_of(loop.test))}
 
     def of_kinds(self, kinds: Iterable[type[ast.AST]]) -> list[ast.AST]:
         """The statements and expressions of some types, in the order of their starts."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from torchperf_lint.facts.syntax import children_of
+from torchperf_lint.facts.syntax import blocks_of
 
 
 def fills_a_name(node: ast.If, body: Sequence[ast.stmt]) -> bool:
@@ -58,5 +58,5 @@ def _innermost_loop(body: Sequence[ast.stmt], node: ast.If) -> ast.AST | None:
         if part is node:
             return loop
         inside = part if isinstance(part, ast.For | ast.AsyncFor | ast.While) else loop
-        around += [(child, inside) for child in children_of(part)]
+        around += [(child, inside) for child in blocks_of(part)]
     return None

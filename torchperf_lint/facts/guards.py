@@ -64,6 +64,31 @@ _EXITS = {"exit", "_exit", "quit", "abort"}
 
 def guard(test: ast.expr) -> Guard | None:
     """Whether a test makes its block rare: a modulus, a throttle by time, a cadence flag, a debug switch."""
+    plain = _plain(test)
+    if not plain:
+        return _guard(test)
+    if plain not in _OF_PLAIN:
+        _OF_PLAIN[plain] = _guard(test)
+    return _OF_PLAIN[plain]
+
+
+_OF_PLAIN: dict[str, Guard | None] = {}
+"""Test -> its guard, of the tests that are asked again and again: a few thousand in a large project."""
+
+
+def _plain(test: ast.expr) -> str:
+    """`x`, `self.x`, `not x`, `x is None`, `x is not None` as text; empty for all other tests."""
+    before, after = "", ""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        before, test = "not ", test.operand
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
+        after, test = f" {type(test.ops[0]).__name__} None", test.left
+    if isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name):
+        return f"{before}{test.value.id}.{test.attr}{after}"
+    return f"{before}{test.id}{after}" if isinstance(test, ast.Name) else ""
+
+
+def _guard(test: ast.expr) -> Guard | None:
     negated = False
     if isinstance(test, ast.Constant):
         return Guard("raise", short(words(test)), otherwise=bool(test.value))

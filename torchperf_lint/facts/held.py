@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts import effects
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.cold import is_cold
@@ -146,8 +145,7 @@ def changed_in(values: Values, cls: Thing, name: str) -> Iterator[FunctionKey]:
 
 def _unpacks_into(body: Body, function: int, written: str) -> bool:
     """`self.obs[i], reward = env.step(action)`."""
-    node = body.functions.get(function)
-    targets = (t for s in effects.statements(node.body) if isinstance(s, ast.Assign) for t in s.targets) if node else ()
+    targets = (t for s in body.statements(function) if isinstance(s, ast.Assign) for t in s.targets)
     parts = (part for target in targets if isinstance(target, ast.Tuple) for part in target.elts)
     return any(isinstance(part, ast.Subscript) and chain(part.value) == written for part in parts)
 

@@ -14,6 +14,8 @@ _ELSEWHERE = pattern(
     r"cuda|device|\.to\(|accelerat|gpu|\bmps\b|\bxpu\b|\bxla\b|lightning|trainer|set_default|fabric|ignite|deepspeed",
     re.IGNORECASE,
 )
+_MOST_OFTEN = ("device", "cuda", ".to(")
+"""What nearly all files have that speak of a device: sought as text, in a tenth of the time."""
 _ON_HOST = pattern(r"\.(?:detach\(\)|data)\.numpy\(\)")
 """What raises for a tensor on a device: whoever writes it without a word of devices runs on the host."""
 _COPIES = pattern(r"\.cpu\(|force=True")
@@ -31,7 +33,7 @@ def stays_on_host(file: SourceFile) -> bool:
 
 def _judged(file: SourceFile) -> bool:
     text = file.text
-    if _ELSEWHERE.search(text):
+    if any(word in text for word in _MOST_OFTEN) or _ELSEWHERE.search(text):
         return False
     if _ON_HOST.search(text) and not _COPIES.search(text):
         return True

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.cold import MEASURES_MODULES, NOT_TRAINING_NAME, evaluates_all, is_cold
 from torchperf_lint.facts.default_lambdas import runs_of
 from torchperf_lint.facts.delayed_steps import DelayedSteps
@@ -281,6 +282,8 @@ class Hotness:
         table: dict[FunctionKey, list[CallSite]] = {}
         for path, outline in self.index.outlines.items():
             for call in outline.calls:
+                if last_part(call.callee) not in self.index.callable_names:
+                    continue
                 targets = self.types.targets(path, call.function, call.callee) or self.namesakes.targets(path, call)
                 if len(targets) == 1:
                     targets = self.implementations.targets(path, call, targets[0])

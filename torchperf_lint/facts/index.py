@@ -60,6 +60,7 @@ class Index:
         self._overrides: dict[FunctionKey, list[FunctionKey]] = {}
         self._set_from_outside: dict[str, frozenset[str]] = {}
         self._calls: dict[str, dict[int, list[Call]]] = {}
+        self._run_below: dict[tuple[str, int, str], frozenset[FunctionKey]] = {}
 
     # -- modules and their members -----------------------------------------------------------------
 
@@ -247,6 +248,14 @@ class Index:
                     queue.append(found)
                     yield found
 
+    def run_below(self, cls: Thing, name: str) -> frozenset[FunctionKey]:
+        """The methods that `object.name` may find on objects of a class and of those that derive from it."""
+        key = (cls.path, cls.index, name)
+        if key not in self._run_below:
+            found = (self.method(each, name) for each in (cls, *self.below(cls)))
+            self._run_below[key] = frozenset(method for method in found if method is not None)
+        return self._run_below[key]
+
     def overrides(self, key: FunctionKey) -> list[FunctionKey]:
         """The method and those that override it in subclasses: what a call through a base may run."""
         if key not in self._overrides:
@@ -286,6 +295,29 @@ class Index:
         return self._set_from_outside[path]
 
     @cached_property
+    def callable_names(self) -> frozenset[str]:
+        """All that a call of something of the project can end in: what is defined, bound, imported or a parameter.
+
+        Half of all calls end in another name, of a library's or of Python's own.
+        """
+        found = set(_LOADING)
+        for outline in self.outlines.values():
+            found.update(outline.imports)
+            found.update(cls.name for cls in outline.classes)
+            found.update(binding.target.rpartition(".")[2] for binding in outline.bindings)
+            for function in outline.functions:
+                found.add(function.name)
+                found.update(parameter.name for parameter in function.parameters)
+        return frozenset(found)
+
+    @cached_property
+    def attributes_of_others(self) -> frozenset[str]:
+        """The attributes that any code of the project sets of another object, by name: `net.device = device`."""
+        targets = (binding.target for outline in self.outlines.values() for binding in outline.bindings)
+        parts = (target.rpartition(".") for target in targets if "." in target)
+        return frozenset(name for owner, _, name in parts if owner != "self")
+
+    @cached_property
     def text_mentions_device(self) -> bool:
         """Whether any file moves something to an accelerator, leaves that to a framework, or asks where tensors are."""
         return any(_mentions_device(outline) for outline in self.outlines.values())
@@ -306,6 +338,8 @@ _FRAMEWORKS = (
     "deepspeed",
     "catalyst",
 )
+_LOADING = ("from_pretrained", "from_config")
+"""Methods of libraries that make a model of the class which they are asked of."""
 _DEVICE_CALLS = {"cuda", "to", "to_device", "device", "is_available", "set_device", "prepare"}
 
 

@@ -29,7 +29,7 @@ _EVERY_BATCH = frozenset(
     "OPTIM_STEP_COMPLETED LOSS_COMPLETED MODEL_COMPLETED".split()
 )
 """Events of ignite's engines that happen for every batch."""
-_DEFINED = pattern(r"\n[ \t]*(?:async +)?(?:def|class) +(\w+)")
+_DEFINED = pattern(r"\n[ \t]*(?:async +def|def|class) +(\w+)")
 """With the newline before it, as are all that begin a line: that is sought faster than the start of every line."""
 _PROPERTY = pattern(r"property\b[^\n]*\n(?:[ \t]*@[^\n]*\n)*[ \t]*def +(\w+)")
 _MADE_HERE = (".{} =", ".{}:", "self.{}, self.", " {} =", " {}:")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.conditions import names_in
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
@@ -40,6 +41,7 @@ _IMAGES = pattern(r"^(?:imgs?|images?|x|xs)$")
 _TYPES = pattern(r"dtype|precision|^(?:b?float|cfloat|half|double|u?int|long|short|bool)\d*$")
 _HOST = pattern(r"(?:^|_)(?:cpu|host)(?:_|$)", re.IGNORECASE)
 """What a device of the host is called: `loss.to(cpu_device)` is no upload."""
+_PREFETCH = pattern(r"prefetch")
 _PREFETCHED = pattern(r"\bnot (?:\w+\.)*\w*prefetch")
 _ROUNDS = 4
 """Bindings followed from what is moved back to what it was taken from."""
@@ -195,8 +197,8 @@ def _prefetched(function: ast.AST | None) -> list[tuple[int, int]]:
     blocks = [function] if function is not None else []
     for node in blocks:
         blocks += blocks_of(node)
-    tests = (node for node in blocks if isinstance(node, ast.If))
-    return [(t.body[0].lineno, t.body[-1].end_lineno or 0) for t in tests if _PREFETCHED.search(ast.unparse(t.test))]
+    asked = [node for node in blocks if isinstance(node, ast.If) and any(map(_PREFETCH.search, names_in(node.test)))]
+    return [(t.body[0].lineno, t.body[-1].end_lineno or 0) for t in asked if _PREFETCHED.search(ast.unparse(t.test))]
 
 
 def _names_a_device(node: ast.Call) -> bool:

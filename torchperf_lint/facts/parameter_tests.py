@@ -24,6 +24,7 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE,
     ast.GtE: ast.Lt,
 }
+_SYMBOLS: dict[type[ast.cmpop], str] = {ast.Is: "is", ast.IsNot: "is not", ast.Eq: "==", ast.NotEq: "!="}
 _HOLDS: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
     ast.Is: lambda given, wanted: given is wanted,
     ast.IsNot: lambda given, wanted: given is not wanted,
@@ -101,6 +102,16 @@ def ways(test: ast.expr, parameters: Collection[str]) -> tuple[str, str]:
     other = _OPPOSITES.get(type(test.ops[0]))
     if test.left.id not in parameters or other is None or not _is_literal(test.comparators[0]):
         return "", ""
+    symbol = _SYMBOLS.get(type(test.ops[0]))
+    wanted = test.comparators[0]
+    if (
+        symbol is not None
+        and isinstance(wanted, ast.Constant)
+        and isinstance(wanted.value, int | str | None)
+        and not wanted.kind
+    ):
+        # What nine of ten tests are, written in a tenth of the time.
+        return f"{test.left.id} {symbol} {wanted.value!r}", f"{test.left.id} {_SYMBOLS[other]} {wanted.value!r}"
     opposite = ast.Compare(test.left, [other()], test.comparators)
     return ast.unparse(test), ast.unparse(opposite)
 

@@ -5,25 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.facts import effects
 from torchperf_lint.facts.bodies import Body
 
 
 def written_into(body: Body, function: int, name: str) -> Iterator[tuple[ast.Subscript, ast.expr]]:
     """(the subscript, what is put there) for each `name[...] = value` of a function, `name[0][i] += value` too."""
-    if not body.definitions(function).get(name):
-        return
-    node = body.functions.get(function)
-    for statement in effects.statements(node.body) if node is not None else ():
-        if isinstance(statement, ast.Assign):
-            targets = statement.targets
-        elif isinstance(statement, ast.AugAssign):
-            targets = [statement.target]
-        else:
-            continue
-        for target in targets:
-            if isinstance(target, ast.Subscript) and _bottom(target) == name:
-                yield target, statement.value
+    if body.definitions(function).get(name):
+        yield from ((target, value) for of, target, value in body.element_stores(function) if of == name)
 
 
 def put_below(body: Body, function: int, name: str) -> list[ast.expr]:
@@ -38,9 +26,3 @@ def places(target: ast.expr) -> Iterator[ast.expr]:
             bounds = (part.lower, part.upper, part.step) if isinstance(part, ast.Slice) else (part,)
             yield from (bound for bound in bounds if bound is not None)
         target = target.value
-
-
-def _bottom(node: ast.expr) -> str:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -39,9 +39,7 @@ def excludes(index: Index, hot: Hot, site: CallSite, target: FunctionKey) -> boo
     name = index.function(target).name
     if site.call.callee != f"self.{name}" or index.function(target).class_index < 0:
         return False  # `self.overlap = overlap`, a function of the constructor's
-    base = _object(hot, around)
-    kinds = (base, *index.below(base))
-    return all(index.method(cls, name) != target for cls in kinds)
+    return target not in index.run_below(_object(hot, around), name)
 
 
 def _object(hot: Hot | None, around: Thing) -> Thing:

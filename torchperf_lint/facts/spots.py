@@ -90,13 +90,7 @@ def spot_at(file: SourceFile, node: ast.AST, function: int) -> Spot | None:
     """A node of a function, or None when it is not hot."""
     assert isinstance(node, ast.expr | ast.stmt)
     hotness = file.project.hotness
-    while_ = _while_of(file, node, function)
+    while_ = file.enclosing(function).while_tests.get(node)
     inside = file.start(while_.body[-1] if while_ is not None else node)
     hot = hotness.at(file.path, inside)
     return Spot(file, node, function, hot, inside) if hot is not None else None
-
-
-def _while_of(file: SourceFile, node: ast.AST, function: int) -> ast.While | None:
-    """The `while` whose test a node is, or is a part of: it runs as often as the loop's body, and after it."""
-    statement = file.enclosing(function).statement(node)
-    return statement if isinstance(statement, ast.While) else None

@@ -50,7 +50,10 @@ class Page:
     def line(self, text: Text) -> None:
         """Print as it is: what is longer than the page (a path) stays in one piece to be clicked or copied."""
         text.rstrip()
-        self.console.print(text, soft_wrap=True, highlight=False)
+        if self.console.no_color and text.plain.isprintable():
+            self.out.write(f"{text.plain}\n")  # what the console would print, in a hundredth of its time
+        else:
+            self.console.print(text, soft_wrap=True, highlight=False)
 
     def heading(self, text: str) -> None:
         """What follows, after an empty line."""
