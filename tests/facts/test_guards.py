@@ -41,6 +41,7 @@ RARE = [
     ("step and step % 10 == 0", "cadence", False),
     ("step % 10 == 0 or step == total - 1", "cadence", False),
     ("step % 10 == 0 or step >= total", "cadence", False),
+    ("self.step % self.every == 0 or self.buffered is None", "cadence", False),
     ("step == 0", "cadence", False),
     ("i == steps_per_epoch", "cadence", False),
     ("step == num_train_steps", "cadence", False),
@@ -118,6 +119,8 @@ def test_a_test_that_makes_its_block_rare(test, kind, otherwise):
 
 
 OFTEN = [
+    "step % 10 == 0 or targets is None",
+    "step % 10 == 0 or self.targets is not None",
     "main and not debug",
     "main and (not is_debug) and use_wandb",
     "amp and not save_memory",

@@ -67,6 +67,10 @@ HOOKS = {
         "step",
         "from transformers import Trainer\n" + method("class A(Trainer)", "compute_loss(self, model, inputs)"),
     ),
+    "HF Trainer._prepare_inputs": (
+        "step",
+        "from transformers import Trainer\n" + method("class A(Trainer)", "_prepare_inputs(self, inputs)"),
+    ),
     "HF Trainer.prediction_step": (
         "eval",
         "from transformers import Trainer\n" + method("class A(Trainer)", "prediction_step(self, model, inputs)"),

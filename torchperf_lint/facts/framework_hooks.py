@@ -79,6 +79,9 @@ _EVAL_HOOKS = {
 _DECODING_HOOKS = frozenset({"prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "_reorder_cache"})
 """What `generate` of transformers calls for every token."""
 _DECODING_BASE = pattern(r"^transformers\.(?:\w+\.)*(?:\w*LogitsProcessor|LogitsWarper|StoppingCriteria)$")
+_TRAINER_BASE = pattern(r"^(?:transformers|trl)\.(?:\w+\.)*\w*Trainer$")
+_TRAINER_HOOKS = frozenset({"_prepare_inputs", "get_batch_samples", "floating_point_ops"})
+"""What the Trainer of transformers calls on itself in every step, by names that mean nothing elsewhere."""
 _FRAMEWORK_BASE = pattern(
     r"^lightning\.(?:LightningModule|Callback|LightningDataModule)|^(?:transformers|trl)\.\w*Trainer$|^catalyst\.|"
     r"^pytorch_lightning\.|^torchmetrics\."
@@ -99,6 +102,8 @@ def hook_role(bases: Collection[str], name: str) -> Role | None:
     framework = any(_FRAMEWORK_BASE.search(base) for base in bases)
     if name in _STEP_HOOKS:
         return _STEP if framework else _STEP_BY_NAME
+    if name in _TRAINER_HOOKS and any(map(_TRAINER_BASE.search, bases)):
+        return _STEP
     if name in _EVAL_HOOKS:
         return _EVAL if framework else _EVAL_BY_NAME
     if name in _DECODING_HOOKS or (name == "__call__" and any(_DECODING_BASE.search(base) for base in bases)):

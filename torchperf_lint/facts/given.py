@@ -10,11 +10,13 @@ from torchperf_lint.facts.constants import is_configured
 from torchperf_lint.facts.host_data import Made, made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for
-from torchperf_lint.facts.value import ANYWHERE, Frame, Value
+from torchperf_lint.facts.value import DEVICE, Frame, Value
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 _MAX_ENDS = 12
+_TENSOR = pattern(r"(?:torch\.)?Tensor")
 
 
 def converted(values: Values, node: ast.expr, frame: Frame) -> Made | None:
@@ -87,5 +89,9 @@ def given_tensor(values: Values, node: ast.expr, frame: Frame) -> Value | None:
     if below is None or record.name != "__init__" or all(p.name != below.id for p in record.parameters):
         return None
     value = values.of(node, frame)
-    known = value.kind == "tensor" and value.device == ANYWHERE and value.confidence is Confidence.CERTAIN
-    return value if known and value.because.startswith(f"`{below.id}` is annotated") else None
+    if value.kind != "tensor" or value.device == DEVICE:
+        return None
+    told = next(p.annotation for p in record.parameters if p.name == below.id)
+    passed = value.because.startswith("passed by the call") and _TENSOR.fullmatch(told) is not None
+    annotated = value.because.startswith(f"`{below.id}` is annotated") and value.confidence is Confidence.CERTAIN
+    return value if annotated or passed else None

@@ -196,13 +196,25 @@ def _kind(test: ast.expr) -> str | None:
 
 
 def _dominant_or(test: ast.BoolOp, kinds: Sequence[str | None]) -> str | None:
-    """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in, as is `done`."""
+    """`i % n == 0 or i == total`: a comparison of a counter beside a modulus is one more rare way in, as is `done`.
+
+    So is that nothing is there yet, `i % n == 0 or self.buffer is None`.
+    """
     others = [part for part, kind in zip(test.values, kinds, strict=True) if kind is None]
     rare = all(
-        _DONE.search(name_of(part)) or (isinstance(part, ast.Compare) and isinstance(part.ops[0], _REACHES))
+        _DONE.search(name_of(part))
+        or (isinstance(part, ast.Compare) and isinstance(part.ops[0], _REACHES))
+        or _is_missing_still(part)
         for part in others
     )
     return "cadence" if "cadence" in kinds and rare else None
+
+
+def _is_missing_still(test: ast.expr) -> bool:
+    """`self.buffer is None`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or not is_none(test.comparators[0]):
+        return False
+    return isinstance(test.left, ast.Attribute) and isinstance(test.left.value, ast.Name)
 
 
 _REACHES = (ast.Eq, ast.GtE, ast.Gt)

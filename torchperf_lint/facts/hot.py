@@ -81,6 +81,17 @@ def through_call(hot: Hot, name: str, called: tuple[str, int], home: str) -> Hot
     return replace(hot, because=told(story, home), depth=hot.depth + 1, story=story)
 
 
+def in_evaluation(hot: Hot) -> Hot:
+    """Why code is hot that only evaluation gets to, from what runs in training too."""
+    when = hot.when
+    if when.startswith(_TRAINING):
+        when = _EVALUATION + when.removeprefix(_TRAINING)
+    return replace(hot, evaluates=True, when=when)
+
+
+_TRAINING, _EVALUATION = "every training step", "every evaluation batch"
+
+
 def is_offered(hot: Hot, callee: str = "") -> bool:
     """Whether it is a guess how often code runs: what a library offers and nothing in it calls; no call of `self`."""
     return hot.when.startswith(f"{EVERY_CALL} (") and not callee.startswith("self.")

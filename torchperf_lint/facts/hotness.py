@@ -22,7 +22,7 @@ from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
 from torchperf_lint.facts.grad_mode import GradMode
-from torchperf_lint.facts.hot import Hot, Story, is_offered, of_role, through_call, through_loop, told
+from torchperf_lint.facts.hot import Hot, Story, in_evaluation, is_offered, of_role, through_call, through_loop, told
 from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
@@ -135,7 +135,8 @@ class Hotness:
         if loop is None and found.depth > 1 and self.seldom.is_seldom(FunctionKey(path, function)):
             found = replace(found, confidence=Confidence.POSSIBLE)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
-        return replace(found, optional=optional, evaluates=evaluates) if optional or evaluates else found
+        found = in_evaluation(found) if evaluates else found
+        return replace(found, optional=True) if optional else found
 
     def _other_ways(self, key: FunctionKey, index: int) -> Iterator[Hot]:
         """Why a region of a function is hot by those of its callers that get there."""
@@ -424,7 +425,7 @@ class Hotness:
         around = self._kinds_around(site.path, site.call.region)
         judged = "evaluation" in around or is_evaluation_pass(site.call.callee)
         judged = judged or (target is not None and judges(self.index, target))
-        return replace(hot, evaluates=True) if judged and not hot.evaluates else hot
+        return in_evaluation(hot) if judged else hot
 
     def loop_at(self, path: str, index: int) -> Loop | None:
         """What kind of loop a region is, if it is one that matters."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.nominal import from_annotation
 from torchperf_lint.facts.passed import call_at
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.syntax import below
 from torchperf_lint.facts.value import CALLER_HOPS, UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
@@ -27,11 +29,21 @@ def value_of_rest(values: Values, name: str, frame: Frame) -> Value | None:
     node = body.functions.get(frame.function) if body is not None else None
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
-    starred = node.args.vararg is not None and node.args.vararg.arg == name
-    if not starred and (node.args.kwarg is None or node.args.kwarg.arg != name):
+    rest = next((arg for arg in (node.args.vararg, node.args.kwarg) if arg is not None and arg.arg == name), None)
+    if rest is None:
         return None
     key = ("rest", frame.path, frame.function, name)
-    return values.remembered(key, frame, lambda at: _passed(values, starred, at))
+    passed = values.remembered(key, frame, lambda at: _passed(values, rest is node.args.vararg, at))
+    if passed.item is not None and passed.item.kind not in ("unknown", "nothing"):
+        return passed
+    return _annotated(values, rest, frame) or passed
+
+
+def _annotated(values: Values, rest: ast.arg, frame: Frame) -> Value | None:
+    """What each of `*tensors: torch.Tensor` is, where no caller tells."""
+    promised = annotation_chain(rest.annotation) if rest.annotation is not None else ""
+    each = from_annotation(values, promised, frame, rest.arg, rest.lineno)
+    return sequence(each) if each.kind == "tensor" else None
 
 
 def _passed(values: Values, starred: bool, frame: Frame) -> Value:

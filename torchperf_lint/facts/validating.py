@@ -9,12 +9,15 @@ from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
-from torchperf_lint.facts.value import Value
+from torchperf_lint.facts.value import ANYWHERE, Value, tensor
+from torchperf_lint.model import Confidence
 
 SWITCH = "set_default_validate_args"
 _SWITCHES = frozenset({SWITCH, "enable_validation"})
 """What turns the checks off for the whole program; the second is pyro's."""
 _FLAG = "validate_args"
+_PASSES = frozenset({"forward", "step"})
+"""Kinds of hot code that compute with what is on the device; what plays or draws may do so on the host."""
 _CLASSES = {
     "bernoulli": "Bernoulli",
     "beta": "Beta",
@@ -112,4 +115,27 @@ def _parameter(file: SourceFile, site: Site) -> Value | None:
         value = on_device(file, site, given)
         if value is not None and value.kind == "tensor":
             return value
-    return None
+    return _unknown_parameter(file, site)
+
+
+def _unknown_parameter(file: SourceFile, site: Site) -> Value | None:
+    """The first parameter that the pass or the loss of a module computed of what nobody here can follow.
+
+    `Binomial(total_count=px.total_count, probs=px.probs + rate)`: what is no number there is a tensor of the step.
+    """
+    if site.hot is None or site.hot.kind not in _PASSES:
+        return None
+    values = [(given, file.value(given, site)) for given in arguments(site.call)]
+    if any(value.kind not in ("unknown", "plain") for _, value in values):
+        return None
+    unknown = [given for given, value in values if value.kind == "unknown" and _is_of_the_step(given)]
+    if not unknown:
+        return None
+    because = f"`{file.brief(unknown[0])}` is computed in the step, and a distribution takes numbers or tensors"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
+
+
+def _is_of_the_step(given: ast.expr) -> bool:
+    """Whether an expression starts from a variable of the function, and not from what the object was made with."""
+    names = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
+    return bool(names) and "self" not in names
