@@ -164,6 +164,11 @@ class Agent:
 
 COLD = {
     "a processor of text": method("class TextProcessor", "__call__(self, text, hidden_states)"),
+    "HF Trainer._prepare_inputs of a trainer that generates for many steps at once": (
+        "from transformers import Trainer\n\n\nclass A(Trainer):\n    def _prepare_inputs(self, inputs):\n"
+        "        if self.model.training:\n            return self.kept\n"
+        "        print(inputs)  # <-\n        return self.generate(inputs)\n"
+    ),
     "something else that is called with a layer": method("class Inspector", "__call__(self, attn, hidden_states)"),
     "what a functional metric makes of its state": """
 import torch

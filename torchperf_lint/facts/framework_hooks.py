@@ -102,13 +102,24 @@ def hook_role(bases: Collection[str], name: str) -> Role | None:
     framework = any(_FRAMEWORK_BASE.search(base) for base in bases)
     if name in _STEP_HOOKS:
         return _STEP if framework else _STEP_BY_NAME
-    if name in _TRAINER_HOOKS and any(map(_TRAINER_BASE.search, bases)):
-        return _STEP
     if name in _EVAL_HOOKS:
         return _EVAL if framework else _EVAL_BY_NAME
     if name in _DECODING_HOOKS or (name == "__call__" and any(_DECODING_BASE.search(base) for base in bases)):
         return DECODING
     return None
+
+
+def trainer_role(index: Index, cls: Thing, name: str) -> Role | None:
+    """What the Trainer of transformers calls a method of its subclass for, by names that mean nothing elsewhere.
+
+    One that has another way for evaluations prepares many steps at once in training, as trainers do that generate.
+    """
+    if name not in _TRAINER_HOOKS or not any(map(_TRAINER_BASE.search, index.external_bases(cls))):
+        return None
+    key = index.method(cls, name)
+    regions = index.outlines[key.path].regions if key is not None else ()
+    ways = any(region.kind == "evaluation" and key is not None and region.function == key.index for region in regions)
+    return None if ways else _STEP
 
 
 def engine_role(function: Function) -> Role | None:

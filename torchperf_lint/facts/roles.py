@@ -16,6 +16,7 @@ from torchperf_lint.facts.framework_hooks import (
     hook_role,
     is_callback_hook,
     listening_role,
+    trainer_role,
     without_grad,
 )
 from torchperf_lint.facts.guidance import guiding_role
@@ -171,7 +172,7 @@ def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool
     scores = name in _SCORES and any(map(_OF_BATCHES.search, bases))
     if scores or (name in METER_METHODS and is_meter(index, cls)):
         return _METER
-    told = hook_role(bases, name) or _role_by_names(index, cls, name)
+    told = hook_role(bases, name) or trainer_role(index, cls, name) or _role_by_names(index, cls, name)
     if told is not None:
         return told
     if not called and _TARGETS_NAME.search(name) and _gets_truth(index, cls, name):

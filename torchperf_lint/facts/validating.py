@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.arguments import arguments
@@ -11,11 +12,13 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.value import ANYWHERE, Value, tensor
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 SWITCH = "set_default_validate_args"
 _SWITCHES = frozenset({SWITCH, "enable_validation"})
 """What turns the checks off for the whole program; the second is pyro's."""
 _FLAG = "validate_args"
+_OUTPUT = pattern(r"logit|prob|(?:^|_)(?:mean|mu|std|sigma|loc|scale)s?(?:_|$)", re.IGNORECASE)
 _PASSES = frozenset({"forward", "step"})
 """Kinds of hot code that compute with what is on the device; what plays or draws may do so on the host."""
 _CLASSES = {
@@ -136,6 +139,11 @@ def _unknown_parameter(file: SourceFile, site: Site) -> Value | None:
 
 
 def _is_of_the_step(given: ast.expr) -> bool:
-    """Whether an expression starts from a variable of the function, and not from what the object was made with."""
+    """Whether an expression starts from a variable of the function, and not from what the object was made with.
+
+    A name alone has to be one of a network's output: `Beta(mixup_alpha, mixup_alpha)` takes numbers.
+    """
+    if isinstance(given, ast.Name):
+        return _OUTPUT.search(given.id) is not None
     names = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
     return bool(names) and "self" not in names
