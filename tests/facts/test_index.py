@@ -511,3 +511,10 @@ def test_methods_that_objects_of_a_class_may_run(cls, expected):
     own = index.member("main.py", cls)
     assert {index.function(key).qualname for key in index.run_below(own, "run")} == expected
     assert index.run_below(own, "walk") == frozenset()
+
+
+def test_an_alias_of_a_type_is_the_class_that_it_stands_for():
+    """`Rows: TypeAlias = torch.Tensor` binds the class, and no object of the class `TypeAlias`."""
+    text = "import typing as t\nimport torch\nRows: t.TypeAlias = torch.Tensor\nkept: Rows = make()\n"
+    bound = [(b.target, b.value) for b in outline("main.py", text).bindings]
+    assert bound == [("Rows", "torch.Tensor"), ("kept", ":Rows"), ("kept", "make()")]

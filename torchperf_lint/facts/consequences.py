@@ -14,6 +14,7 @@ from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_re
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.decided_by import decides_itself
 from torchperf_lint.facts.deciding import keeps_extreme
+from torchperf_lint.facts.dropped_masks import drops_an_empty_mask
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.emptiness import asks_emptiness
 from torchperf_lint.facts.literals import is_text
@@ -44,6 +45,8 @@ READ = "read"
 PADDED, CHOSEN, EXTREME = "padded", "chosen", "extreme"
 """Whatever it decides, the host knew it: the side that a batch is padded on; it chooses a number for arithmetic on the
 device; it is the element at a place of which a line before has read where it is."""
+DROPPED = "dropped"
+"""It leaves a mask out that has no element set."""
 EMPTY = "empty"
 """It asks whether a mask is empty before the same mask selects, which waits for its elements in any case."""
 EXCUSED = frozenset({DECIDES, REPLACES})
@@ -60,6 +63,8 @@ INSTEAD = {
     PADDED: "ask the tokenizer (`padding_side`), or test the mask before it is copied to the device",
     CHOSEN: "choose on the device: `torch.where(test, a, b)` takes numbers as well as tensors",
     EXTREME: "take both from one reduction, `value, place = x.min(0)`, and read them in one copy",
+    DROPPED: "ask where the batch is padded, before it is copied to the device; or pass the mask as it is, which masks "
+    "nothing then",
     EMPTY: "find the elements once, `rows = mask.nonzero(as_tuple=True)`: the host knows `rows[0].numel()` then, and "
     "`x[rows]` waits no more",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
@@ -140,6 +145,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Yield):
         return DECIDES  # who draws from a generator goes on with what it has got
     if isinstance(parent, ast.IfExp) and parent.test is node:
+        if drops_an_empty_mask(parent, place.file.enclosing(place.function).statement(parent)):
+            return DROPPED
         return DIVIDES if _of_divisor(place, parent) else _of_choice(parent)
     if isinstance(parent, ast.Subscript) and parent.slice is node:
         return None if _is_key(place, parent) or _picks_on_host(place, parent) else DECIDES
@@ -211,6 +218,8 @@ def _of_test(place: Place, branch: ast.If) -> str:
     asked = place.expression
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
+    if drops_an_empty_mask(branch, None):
+        return DROPPED
     found = _of_branch(branch, _reads_around(place))
     if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
         return RAISES

@@ -54,6 +54,7 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         held = computed_left_behind(values, site.call, site.frame)
     if held is not None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
+    receiver = _uncut(receiver)
     if not isinstance(receiver, ast.Name):
         return None
     given = _given_held(site, receiver.id) or _from_around(site, receiver)
@@ -75,6 +76,14 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), before the loop"
     )
     return Repeated("tensor", tensor(HOST, because))
+
+
+def _uncut(receiver: ast.expr) -> ast.expr:
+    """`table` of `table[:]` and `table[:3]`: the same part each time."""
+    if not isinstance(receiver, ast.Subscript) or not isinstance(receiver.slice, ast.Slice):
+        return receiver
+    bounds = (receiver.slice.lower, receiver.slice.upper, receiver.slice.step)
+    return receiver.value if all(bound is None or isinstance(bound, ast.Constant) for bound in bounds) else receiver
 
 
 def _is_one_entry(site: Site, receiver: ast.expr) -> bool:

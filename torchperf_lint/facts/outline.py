@@ -356,7 +356,8 @@ class _Outliner:
 
     def annotated(self, node: ast.AnnAssign, context: Context) -> None:
         told = f":{annotation_chain(node.annotation)}"
-        self.notes.bind(node.target, told, context)
+        if not told.endswith((":TypeAlias", ".TypeAlias")):  # `Rows: TypeAlias = torch.Tensor` is the class itself
+            self.notes.bind(node.target, told, context)
         if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told:
             field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
             self.out.bindings.append(Binding(context.function, field, told, node.lineno))

@@ -20,9 +20,9 @@ class MovedInHotCode(SourceRule):
     """A module, or a tensor that stays the same, moved to the device at every step.
 
     ## What it does
-    Flags `.to(device)` and `.cuda()` in code that runs every training step or forward pass, on a module, and on a
-    tensor in host memory that was made before the loop, or as a constant of the Python module. A module that such code
-    makes of constants alone, `LPIPS()`, is the same each time.
+    Flags `.to(device)`, `.cuda()` and `.type_as(x)` in code that runs every training step or forward pass, on a module,
+    and on a tensor in host memory that was made before the loop, or as a constant of the Python module. A module that
+    such code makes of constants alone, `LPIPS()`, is the same each time.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor
@@ -92,13 +92,13 @@ class MovedInHotCode(SourceRule):
     """
 
     code, name, since = "TPL208", "moved-in-hot-code", "0.1.0"
-    triggers = (".to(", ".cuda(")
+    triggers = (".to(", ".cuda(", ".type_as(")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot move of what was there before."""
         del project
-        for site in file.hot_calls("to", "cuda"):
+        for site in file.hot_calls("to", "cuda", "type_as"):
             if site.hot is None or site.hot.kind == "data":
                 continue
             moved = repeated_move(site)

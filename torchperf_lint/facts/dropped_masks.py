@@ -1,0 +1,37 @@
+"""Tests whether a padding mask has any element set, only to leave it out: `if not mask.any(): mask = None`.
+
+Whoever padded the batch knew that on the host; what takes a mask gets the same of an empty one.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.literals import is_none
+from torchperf_lint.facts.masking import mask_asked
+
+
+def drops_an_empty_mask(branch: ast.If | ast.IfExp, statement: ast.stmt | None) -> bool:
+    """Whether all that a test decides is that the mask it asks for an element becomes None.
+
+    :param statement: what a conditional expression is the value of, `mask = mask if mask.any() else None`
+    """
+    asked = mask_asked(branch.test)
+    if not asked or asked.startswith("~"):
+        return False
+    if isinstance(branch, ast.IfExp):
+        kept, dropped = (branch.orelse, branch.body) if _finds_none_set(branch.test) else (branch.body, branch.orelse)
+        bound = isinstance(statement, ast.Assign) and statement.value is branch
+        return bound and is_none(dropped) and chain(kept) == asked
+    only = branch.body[0] if len(branch.body) == 1 and not branch.orelse else None
+    if not _finds_none_set(branch.test) or not isinstance(only, ast.Assign) or not is_none(only.value):
+        return False
+    return [chain(target) for target in only.targets] == [asked]
+
+
+def _finds_none_set(test: ast.expr) -> bool:
+    """`not m.any()`, `m.sum() == 0`; no `m.any()`."""
+    if isinstance(test, ast.Compare):
+        return isinstance(test.ops[0], ast.Eq)
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
