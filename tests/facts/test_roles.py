@@ -71,6 +71,12 @@ HOOKS = {
         "step",
         "from transformers import Trainer\n" + method("class A(Trainer)", "_prepare_inputs(self, inputs)"),
     ),
+    "HF Trainer._prepare_inputs that only counts evaluations apart": (
+        "step",
+        "from transformers import Trainer\n\n\nclass A(Trainer):\n    def _prepare_inputs(self, inputs):\n"
+        "        mode = 'train' if self.model.training else 'eval'\n"
+        "        print(mode)  # <-\n        return self.score(inputs)\n",
+    ),
     "HF Trainer.prediction_step": (
         "eval",
         "from transformers import Trainer\n" + method("class A(Trainer)", "prediction_step(self, model, inputs)"),

@@ -112,14 +112,14 @@ def hook_role(bases: Collection[str], name: str) -> Role | None:
 def trainer_role(index: Index, cls: Thing, name: str) -> Role | None:
     """What the Trainer of transformers calls a method of its subclass for, by names that mean nothing elsewhere.
 
-    One that has another way for evaluations prepares many steps at once in training, as trainers do that generate.
+    One that does something else in evaluations prepares many steps at once in training, as trainers do that generate.
     """
-    if name not in _TRAINER_HOOKS or not any(map(_TRAINER_BASE.search, index.external_bases(cls))):
+    key = index.method(cls, name) if name in _TRAINER_HOOKS else None
+    if key is None or not any(map(_TRAINER_BASE.search, index.external_bases(cls))):
         return None
-    key = index.method(cls, name)
-    regions = index.outlines[key.path].regions if key is not None else ()
-    ways = any(region.kind == "evaluation" and key is not None and region.function == key.index for region in regions)
-    return None if ways else _STEP
+    regions = index.outlines[key.path].regions
+    apart = (call for call in index.calls_in(key) if regions[call.region].kind == "evaluation")
+    return None if any(call.callee.startswith("self.") for call in apart) else _STEP
 
 
 def engine_role(function: Function) -> Role | None:
