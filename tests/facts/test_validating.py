@@ -70,3 +70,19 @@ def test_a_switch_anywhere_in_the_project_decides(switch: str) -> None:
 def test_assignments_that_switch_nothing(line: str, found: int) -> None:
     text = f"import torch.distributions as td\nfrom torch.distributions import Normal\n{line}\n"
     assert len(list(overwritten(_file(text)))) == found
+
+
+LOSS = """
+from torch.distributions import Binomial
+
+class M(nn.Module):
+    def loss(self, outputs):
+        return -Binomial(outputs["n"].count, logits=outputs["logits"] + 1).log_prob(outputs["x"]).mean()
+{beside}
+"""
+MOVES = "\ndef load(model):\n    return model.to('cuda')\n"
+
+
+@pytest.mark.parametrize(("beside", "found"), [(MOVES, 1), ("", 0)])
+def test_what_nobody_can_follow_counts_where_the_project_speaks_of_a_device(beside: str, found: int) -> None:
+    assert len(list(checked(_file(IMPORTS + LOSS.replace("{beside}", beside))))) == found

@@ -20,7 +20,7 @@ def words(node: ast.expr) -> str:
     """A test as written, for messages."""
     if isinstance(node, ast.Name | ast.Attribute):  # what most loops go over, and take
         written = chain(node)
-        if written.isidentifier() or written.replace(".", "").isidentifier():
+        if written.replace(".", "").isidentifier():
             return written
     try:
         written = ast.unparse(node)

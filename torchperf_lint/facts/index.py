@@ -300,7 +300,7 @@ class Index:
 
         Half of all calls end in another name, of a library's or of Python's own.
         """
-        found = set(_LOADING)
+        found = set(LOADING)
         for outline in self.outlines.values():
             found.update(outline.imports)
             found.update(cls.name for cls in outline.classes)
@@ -338,7 +338,7 @@ _FRAMEWORKS = (
     "deepspeed",
     "catalyst",
 )
-_LOADING = ("from_pretrained", "from_config")
+LOADING = ("from_pretrained", "from_config")
 """Methods of libraries that make a model of the class which they are asked of."""
 _DEVICE_CALLS = {"cuda", "to", "to_device", "device", "is_available", "set_device", "prepare"}
 

@@ -356,9 +356,10 @@ class _Outliner:
 
     def annotated(self, node: ast.AnnAssign, context: Context) -> None:
         told = f":{annotation_chain(node.annotation)}"
-        if not told.endswith((":TypeAlias", ".TypeAlias")):  # `Rows: TypeAlias = torch.Tensor` is the class itself
+        alias = told.endswith((":TypeAlias", ".TypeAlias"))  # `Rows: TypeAlias = torch.Tensor` is the class itself
+        if not alias:
             self.notes.bind(node.target, told, context)
-        if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told:
+        if context.class_index >= 0 and isinstance(node.target, ast.Name) and "?" not in told and not alias:
             field = f"{self.out.classes[context.class_index].name}.{node.target.id}"
             self.out.bindings.append(Binding(context.function, field, told, node.lineno))
         if node.value is not None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.canonical import canonical
-from torchperf_lint.facts.index import FunctionKey, Index, Thing
+from torchperf_lint.facts.index import LOADING, FunctionKey, Index, Thing
 from torchperf_lint.facts.mentions import CHOICE, ITEM, PARTIAL, TABLE
 from torchperf_lint.facts.records import Binding, Function
 from torchperf_lint.patterns import pattern
@@ -419,7 +419,7 @@ _MODULES = pattern(
 _MODULE_BY_NAME = pattern(
     r"^(?!torch\.|lightning\.|pydantic\.|builtins\.).*\.\w*(?:Criterion|Loss|(?<!Data)Module|Layer|Head|Encoder|Decoder|Backbone|Network)$"
 )
-_OTHER_CONSTRUCTORS = frozenset({".from_pretrained", ".from_config"})
+_OTHER_CONSTRUCTORS = frozenset(f".{name}" for name in LOADING)
 _SAME = frozenset({".to", ".cuda", ".cpu", ".eval", ".train", ".half", ".float", ".bfloat16", ".requires_grad_"})
 """Methods of a module that give it back."""
 _LOADED = pattern(r"^(?:transformers|peft)\.|^diffusers\.[\w.]*[A-Z]\w*Model$|^diffusers\.[\w.]*Autoencoder\w*$")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchperf_lint.facts.arguments import arguments
+from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
@@ -126,7 +127,7 @@ def _unknown_parameter(file: SourceFile, site: Site) -> Value | None:
 
     `Binomial(total_count=px.total_count, probs=px.probs + rate)`: what is no number there is a tensor of the step.
     """
-    if site.hot is None or site.hot.kind not in _PASSES:
+    if site.hot is None or site.hot.kind not in _PASSES or stays_on_host(file) or not file.project.uses_accelerator:
         return None
     values = [(given, file.value(given, site)) for given in arguments(site.call)]
     if any(value.kind not in ("unknown", "plain") for _, value in values):
