@@ -69,7 +69,7 @@ ASIDE = frozenset(
 SCRIPTS_TUNED = frozenset({"first", "second", "third", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"})
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
-LIBRARIES = frozenset({"libraries", "libraries-second"})
+LIBRARIES = frozenset({"libraries", "libraries-second", "libraries-third"})
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.promised import contents
+from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.single_numbers import CONSTANTS
 from torchperf_lint.facts.types import is_module_name
 from torchperf_lint.facts.value import (
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 _TENSOR_CLASSES = frozenset(
     "torch.Tensor torch.FloatTensor torch.LongTensor torch.BoolTensor torch.IntTensor torch.nn.Parameter "
-    "torch.cuda.FloatTensor torch.HalfTensor torch.ByteTensor torch.nn.parameter.Parameter".split()
+    "torch.DoubleTensor torch.ShortTensor torch.BFloat16Tensor torch.HalfTensor torch.ByteTensor "
+    "torch.cuda.FloatTensor torch.cuda.LongTensor torch.cuda.HalfTensor torch.cuda.IntTensor torch.cuda.BoolTensor "
+    "torch.nn.parameter.Parameter torch.nn.Buffer torch.nn.parameter.Buffer torch_geometric.typing.OptTensor "
+    "torch_geometric.typing.Tensor".split()
 )
 
 
@@ -126,7 +130,7 @@ def _spelled_out(values: Values, annotation: str, frame: Frame) -> str:
     body = values.body(frame.path) if annotation.isidentifier() else None
     bound = body.definitions(0).get(annotation, ()) if body is not None else ()
     made = bound[0].value if len(bound) == 1 else None
-    return ast.unparse(made) if isinstance(made, ast.Subscript) else annotation
+    return annotation_chain(made) or annotation if isinstance(made, ast.Subscript) else annotation
 
 
 def short_name(dotted: str) -> str:

@@ -38,6 +38,7 @@ from torchperf_lint.facts.signatures import (
 )
 from torchperf_lint.facts.states import is_rare_case
 from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
+from torchperf_lint.facts.type_aliases import aliased_class
 
 
 def outline(path: str, text: str, tree: ast.Module | None = None) -> Outline:
@@ -327,6 +328,8 @@ class _Outliner:
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
             value = "?"  # the function for other devices
+        elif context.function == 0 and context.class_index < 0:
+            value = aliased_class(node.value) or value
         parts = parts_made(node.value) if type(node.value) in MAKING else None
         for target in node.targets:
             if isinstance(target, ast.Tuple | ast.List):
@@ -367,6 +370,12 @@ class _Outliner:
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 
+    def type_alias(self, node: Any, context: Context) -> None:
+        """`type Rows = Tensor | None`, since Python 3.12."""
+        told = annotation_chain(node.value)
+        if "?" not in told and told:
+            self.notes.bind(node.name, told, context)
+
     def return_(self, node: ast.Return, context: Context) -> None:
         if node.value is None:
             return
@@ -403,3 +412,5 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Outliner, Any, Context], None]] = {
 }
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _Outliner.try_
+if hasattr(ast, "TypeAlias"):
+    _STATEMENTS[ast.TypeAlias] = _Outliner.type_alias

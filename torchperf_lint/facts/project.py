@@ -100,5 +100,8 @@ class Project:
 
     @property
     def uses_accelerator(self) -> bool:
-        """Whether anything in the project runs on, or moves something to, an accelerator."""
-        return self.index.text_mentions_device
+        """Whether anything in the project runs on, or moves something to, an accelerator, as far as it tells.
+
+        Where it has no program, whoever uses it decides that, and none of its files need speak of a device.
+        """
+        return self.index.text_mentions_device or not self.hotness.programs.paths
