@@ -45,6 +45,7 @@ from torchperf_lint.facts import (
     states,
     syntax,
     torch_versions,
+    type_aliases,
 )
 from torchperf_lint.facts.hotness import Reach
 from torchperf_lint.facts.records import Outline
@@ -204,6 +205,7 @@ def _made_by() -> str:
         signatures,
         syntax,
         torch_versions,
+        type_aliases,
     )
     stamps = [str(Path(str(m.__file__)).stat().st_mtime_ns) for m in makers]
     return ".".join([__version__, *stamps, *map(str, sys.version_info[:3])])

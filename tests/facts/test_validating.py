@@ -81,8 +81,9 @@ class M(nn.Module):
 {beside}
 """
 MOVES = "\ndef load(model):\n    return model.to('cuda')\n"
+PROGRAM = "\nif __name__ == '__main__':\n    M().train()\n"
 
 
-@pytest.mark.parametrize(("beside", "found"), [(MOVES, 1), ("", 0)])
-def test_what_nobody_can_follow_counts_where_the_project_speaks_of_a_device(beside: str, found: int) -> None:
+@pytest.mark.parametrize(("beside", "found"), [(MOVES, 1), ("", 1), (PROGRAM, 0), (MOVES + PROGRAM, 1)])
+def test_what_nobody_can_follow_counts_unless_a_program_never_speaks_of_a_device(beside: str, found: int) -> None:
     assert len(list(checked(_file(IMPORTS + LOSS.replace("{beside}", beside))))) == found

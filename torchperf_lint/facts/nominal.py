@@ -80,6 +80,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
     if dotted.endswith(".device") and "()" in dotted:
         return Value("torch_device", DEVICE)
     head = dotted.partition(".")[0]
+    if dotted.partition("()")[0] in _ANYTHING:
+        return UNKNOWN
     if dotted in CONSTANTS:
         return PLAIN
     if head in api.ARRAY_MODULES and "()" in dotted:

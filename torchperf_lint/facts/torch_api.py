@@ -139,7 +139,7 @@ PLAIN_BUILTINS = frozenset(
 PASSING_BUILTINS = frozenset(["list", "tuple", "sorted", "reversed", "iter", "set", "frozenset", "next"])
 PLAIN_MODULES = tuple(
     "math os sys time random re json logging pathlib datetime copyreg string shutil subprocess glob argparse "
-    "platform socket struct hashlib uuid psutil operator statistics fractions decimal warnings inspect typing "
+    "platform socket struct hashlib uuid psutil operator statistics fractions decimal warnings inspect "
     "yaml wandb".split()
 )
 
