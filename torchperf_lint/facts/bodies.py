@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import cached_property
 
 from torchperf_lint.facts import effects
 from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing
@@ -14,6 +15,7 @@ from torchperf_lint.facts.reaching import BindingsOfName
 from torchperf_lint.facts.records import Call, Outline, Position
 from torchperf_lint.facts.signatures import default_lambdas, is_iteration
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of
+from torchperf_lint.facts.unset_options import none_by_default, unset_attributes
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
@@ -289,9 +291,15 @@ class Body:
         """
         if (function, indices) not in self._decisive:
             node = self.functions.get(function)
-            found = decisive_names(node.body if node is not None else (), indices)
+            unset = self._unset_attributes | none_by_default(node)
+            found = decisive_names(node.body if node is not None else (), indices, unset)
             self._decisive[function, indices] = frozenset(found)
         return self._decisive[function, indices]
+
+    @cached_property
+    def _unset_attributes(self) -> frozenset[str]:
+        made = (number for number, node in self.functions.items() if getattr(node, "name", "") == "__init__")
+        return unset_attributes((self.functions[number], self.self_assignments(number)) for number in made)
 
     def iterators(self, function: int) -> set[str]:
         """The chains a function goes through, but for loops: `iter(loader)`, `tqdm(loader)`, `yield from loader`."""

@@ -91,6 +91,9 @@ def _called_value(values: Values, node: ast.Call, frame: Frame) -> Value:
     target = values.of(node.func, frame)
     if target.kind == "module":
         return module_output(values, node, target, frame)
+    if target.kind == "tensor":  # what was moved, and is called, is no tensor
+        moved = Value("module", target.device, "", Confidence.LIKELY)
+        return module_output(values, node, moved, frame)
     if target.kind == "object" and target.thing is not None and target.thing.kind == "instance":
         key = values.index.method(target.thing, "__call__")
         return returned(values, key, frame) if key else UNKNOWN

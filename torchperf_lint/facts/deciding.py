@@ -10,7 +10,7 @@ from torchperf_lint.facts import anomalies, guards
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
-from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.syntax import LEAVES, children_of
 
 _ROUNDS = 3
@@ -31,10 +31,12 @@ _ASKS_ABOUT = frozenset(
 """What the host knows of a tensor without waiting for its elements, nor for those of a copy of it."""
 
 
-def decisive_names(body: Sequence[ast.stmt], indices: bool = True) -> set[str]:
+def decisive_names(body: Sequence[ast.stmt], indices: bool = True, unset: frozenset[str] = frozenset()) -> set[str]:
     """The names and attributes whose values a scope uses in tests, slices, sizes and counts, also through others.
 
     Without `indices`, what only picks elements, `rows[order]`, is left out: of whole arrays that is arithmetic.
+    `unset`: the names and attributes that are None unless somebody asks for more, as the limit is in
+    `if self.target_kl is not None and kl > self.target_kl`.
     """
     found: set[str] = set()
     searched: set[str] = set()
@@ -44,7 +46,8 @@ def decisive_names(body: Sequence[ast.stmt], indices: bool = True) -> set[str]:
         node = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        found.update(_values_in(*_deciding_parts(node, indices)))
+        if not (isinstance(node, ast.If) and _asks_for(node.test, unset)):
+            found.update(_values_in(*_deciding_parts(node, indices)))
         if isinstance(node, ast.Compare) and all(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
             searched.update(_values_in(*node.comparators))
         made_of += _made_of(node)
@@ -54,6 +57,18 @@ def decisive_names(body: Sequence[ast.stmt], indices: bool = True) -> set[str]:
             n for made in made_of if made.targets & (searched | found if made.whole else found) for n in made.of
         )
     return found | searched
+
+
+def _asks_for(test: ast.expr, unset: frozenset[str]) -> bool:
+    """Whether a test holds only where what is not set by default is: `limit is not None and x > limit`."""
+    parts = test.values if unset and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else ()
+    return any(chain(_unless_none(part)) in unset for part in parts)
+
+
+def _unless_none(test: ast.expr) -> ast.expr:
+    """`x` of `x is not None`."""
+    set_ = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) and is_none(test.comparators[0])
+    return test.left if set_ and isinstance(test, ast.Compare) else test
 
 
 class _Made(NamedTuple):

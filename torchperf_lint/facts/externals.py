@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import tensor_functions
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copied_beside import on_host_beside
@@ -61,6 +62,9 @@ _VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Vari
 def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
     """The value of a call of something that was imported from outside the project."""
     head, _, rest = dotted.partition(".")
+    found = _of_tensors(values, node, dotted, frame)
+    if found is not None:
+        return found
     if head == "torch":
         return _torch(values, node, dotted, rest, frame)
     if head == "builtins":
@@ -72,12 +76,6 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         if wrapped is not None:
             return wrapped
     if dotted in ("itertools.islice", "itertools.cycle") and node.args:
-        return values.of(node.args[0], frame)
-    if (
-        head in ("einops", "torchvision")
-        and node.args
-        and (rest.partition(".")[0] in ("rearrange", "repeat", "reduce", "ops") or rest.endswith(".normalize"))
-    ):
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
@@ -127,6 +125,22 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
     return _torch_function(values, node, rest, frame)
 
 
+def _of_tensors(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value | None:
+    """What functions that are known to compute with tensors give; None for others, and without a tensor."""
+    if dotted.count(".") < 2 and not dotted.startswith(tensor_functions.BESIDE):
+        return None
+    if tensor_functions.gives_back(dotted) and node.args:
+        return values.of(node.args[0], frame)
+    if tensor_functions.gives_tensor(dotted):
+        return _computed(values, node, dotted, frame)
+    if tensor_functions.gives_tensors(dotted):
+        return sequence(_computed(values, node, dotted, frame))
+    if not tensor_functions.computes_with_tensors(dotted):
+        return None
+    given = (values.of(argument, frame) for argument in node.args[:_FIRST])
+    return _computed(values, node, dotted, frame) if any(value.kind == "tensor" for value in given) else None
+
+
 _FROM = " from a tensor: "
 _PARAMETER = tensor(ANYWHERE, "an nn.Parameter")
 _BUFFER = tensor(ANYWHERE, "an nn.Buffer")
@@ -154,8 +168,6 @@ def _torch_function(values: Values, node: ast.Call, name: str, frame: Frame) -> 
         return _like(values, node, name, frame)
     if name in api.FACTORIES or name in api.HOST_DATA or name in api.LEGACY_TYPES:
         return _made(values, node, name, frame)
-    if name == "compile" and node.args:
-        return values.of(node.args[0], frame)
     if name in ("load", "save"):
         return UNKNOWN
     if name in api.PLAIN_TORCH or name in api.NOT_FUNCTIONS:
@@ -229,7 +241,9 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     basis = basis.rpartition(_FROM)[2]
     found = tensor(device, because + _FROM + basis if basis else because)
     found = on_host_beside(found._replace(borrowed=any(value.borrowed for value in tensors)), node.args)
-    if last_part(dotted) in api.PAIR_METHODS and (len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)):
+    elementwise = last_part(dotted) in ("max", "min") and len(inputs) > 1 and inputs[1].kind == "tensor"
+    several = len(node.args) > 1 or any(k.arg == "dim" for k in node.keywords)
+    if last_part(dotted) in api.PAIR_METHODS and several and not elementwise:
         return sequence(found, (found, found))
     if last_part(dotted) in api.SEQUENCE_METHODS:
         return sequence(found)

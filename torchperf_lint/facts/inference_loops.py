@@ -125,7 +125,9 @@ class InferenceLoops:
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self.without_grad.around(path, index) or self._plays(path, index)
-        if not without_grad or self._runs_once(path, region.function) or PARTS.search(region.iterable):
+        # Who cuts a list of inputs into batches and trains on none of them runs a model on them, gradients on or off.
+        runs = without_grad or region.iterable == IN_BATCHES
+        if not runs or self._runs_once(path, region.function) or PARTS.search(region.iterable):
             return None
         calls = self.calls.directly_in(path, index)
         kind, when = _turns_of_inference(region.iterable, by_name, [call.callee for call in calls])

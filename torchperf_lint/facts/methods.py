@@ -28,6 +28,7 @@ from torchperf_lint.facts.value import (
     tensor,
 )
 from torchperf_lint.model import Confidence
+from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -35,6 +36,15 @@ if TYPE_CHECKING:
 
 _CONVERTS = frozenset({"int", "long", "bool", "double"})
 """Methods that tensors have, and arrays have not."""
+_COMPUTES = pattern(
+    r"^(?:forward\w*|encode(?:_\w+)?|embed(?:_\w+)?|extract_\w*(?:features?|embeddings?)|get_\w*(?:features?|embeddings?|logits)"
+    r"|features?|log_prob|loss|compute_\w*loss|generate)$"
+)
+"""What methods are called that compute with what they are given."""
+_KEEPS = pattern(
+    r"^_?(?:set|add|register|load|save|log|update|apply|init|reset|print|freeze|push|enqueue|write)(?:_|$)"
+)
+"""What methods are called that keep what they are given, or show it."""
 _REDUCTIONS = frozenset("sum max min mean argmax argmin argsort cumsum prod round floor ceil std var".split())
 
 
@@ -89,7 +99,10 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         because = f"a tensor: `.{name}()` converts what a reduction gives (line {node.lineno})"
         return tensor(ANYWHERE, because, Confidence.LIKELY)
     if name not in ("to", "cuda", "cpu"):
-        return None
+        if name == "forward" and written == "super()" and values.thing(function, frame) is None:
+            return tensor(ANYWHERE, "what `super().forward(...)` of a library's module gives", Confidence.LIKELY)
+        found = _computed_by(values, node, UNKNOWN, frame)
+        return found if found.kind != "unknown" else None
     device = {"cuda": DEVICE, "cpu": HOST}.get(name) or target_device(values, node, frame)
     if MODULE_NAME.search(last_part(written)):
         return Value("module", device or ANYWHERE, f"`{written}`, a module by its name", Confidence.LIKELY)
@@ -127,11 +140,16 @@ def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame
         return base.moved(target_device(values, node, frame) or ANYWHERE)
     if name in ("items", "keys", "values", "get", "pop"):
         return _of_a_record(base, name)
-    if name in api.PAIR_METHODS and (node.args or node.keywords):
+    if name in api.PAIR_METHODS and (node.args or node.keywords) and not _of_two(values, node, name, frame):
         return sequence(base, (base, base))
     if name in api.SEQUENCE_METHODS:
         return sequence(base)
     return base if base.kind == "batch" else _beside_others(values, node, base, frame)
+
+
+def _of_two(values: Values, node: ast.Call, name: str, frame: Frame) -> bool:
+    """`x.max(y)` of two tensors is one tensor; `x.max(1)` and `x.max(dim)` are the values and where they were."""
+    return name in ("max", "min") and bool(node.args) and values.of(node.args[0], frame).kind == "tensor"
 
 
 def _of_a_record(base: Value, name: str) -> Value:
@@ -204,7 +222,26 @@ def _submodule(values: Values, node: ast.Call, base: Value, frame: Frame) -> Val
         return module_output(values, node, target, frame)
     if target.kind == "unknown" and base.thing is not None and base.thing.kind == "instance":
         return as_a_module_would(values, node, frame)
-    return UNKNOWN
+    return _computed_by(values, node, base, frame) if target.kind == "unknown" else UNKNOWN
+
+
+def _computed_by(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
+    """What a method of a model gives that is given a tensor: `net.forward_features(x)`, `vae.encode(image)`.
+
+    Of an object of which nothing is known the name of the method has to say so, and the tensor has to be on the device.
+    """
+    name = last_part(chain(node.func))
+    inputs = [values.of(a, frame) for a in [*node.args[:3], *(k.value for k in node.keywords[:3])]]
+    given = [value for value in inputs if value.kind == "tensor"]
+    if base.kind != "module":
+        given = [value for value in given if value.device == DEVICE] if _COMPUTES.match(name) else []
+    if not given or _KEEPS.match(name):
+        return UNKNOWN
+    because = (
+        f"computed by `{chain(node.func)}(...)` from a tensor: {given[0].because.rpartition(' from a tensor: ')[2]}"
+    )
+    on_device = base.device == DEVICE or any(value.device == DEVICE for value in given)
+    return tensor(DEVICE if on_device else ANYWHERE, because, Confidence.LIKELY)
 
 
 def _sequence_method(base: Value, name: str) -> Value:

@@ -10,6 +10,7 @@ from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.promised import contents
 from torchperf_lint.facts.signatures import annotation_chain
 from torchperf_lint.facts.single_numbers import CONSTANTS
+from torchperf_lint.facts.tensor_functions import makes_module
 from torchperf_lint.facts.types import is_module_name
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -70,7 +71,7 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
     if dotted.endswith("()"):
         if values.hotness.loops.of_loaders.is_loader(thing):
             return Value("loader", HOST, "a DataLoader")
-        if is_module_name(dotted[:-2]):
+        if is_module_name(dotted[:-2]) or makes_module(dotted[:-2]):
             name = short_name(dotted[:-2])
             return Value("module", ANYWHERE, f"{'an' if name[:1] in 'aeioun' else 'a'} `{name}`", thing=thing)
         if dotted.startswith("torch.optim."):

@@ -370,7 +370,7 @@ class _Outliner:
             self.notes.bind(node.target, bound_functions(node.value) or chain(node.value), context)
             self.expressions(node.value, context)
 
-    def type_alias(self, node: Any, context: Context) -> None:
+    def type_alias(self, node: Any, context: Context) -> None:  # noqa: ANN401 -- no `ast.TypeAlias` before 3.12
         """`type Rows = Tensor | None`, since Python 3.12."""
         told = annotation_chain(node.value)
         if "?" not in told and told:

@@ -17,6 +17,7 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.value import HOST, Value
+from torchperf_lint.model import Confidence
 
 LOAD, STORE, CHANGE, INDICES, DISTINCT = "load", "store", "change", "indices", "distinct"
 """`x[mask]`; `x[mask] = y`; `x[mask] *= 2`, which loads and stores; `mask.nonzero()`; `torch.unique(y)`."""
@@ -61,6 +62,9 @@ def base_of(selection: Selection) -> Value | None:
     if mask.kind == "array" or (mask.kind == "tensor" and mask.device == HOST):
         return None  # a mask of the host is copied to the device: another rule's
     value = on_device(file, spot, selection.base)
+    if value is None and mask.kind == "tensor" and file.value(selection.base, spot).kind == "unknown":
+        masked = on_device(file, spot, selection.mask)  # what is indexed by a tensor that may be there is there, too
+        value = masked.weaker(Confidence.LIKELY) if masked is not None else None
     return value if value is not None and value.kind == "tensor" else None
 
 

@@ -1,0 +1,65 @@
+"""Functions outside of torch's plain ones that give tensors: of its other modules, and of libraries built on it."""
+
+from __future__ import annotations
+
+from torchperf_lint.patterns import pattern
+
+BESIDE = ("einops.", "opt_einsum.", "torch_scatter.", "torch.compile", "pytorch_msssim.", "piq.")
+"""Modules, and functions of torch, that stand at the top and are told here."""
+_ALWAYS = pattern(
+    r"^torch\.(?:distributions\.(?:kl\.)?kl_divergence|nn\.utils\.(?:rnn\.)?pad_sequence|ops\.[\w.]+|Tensor\.[a-z]\w*"
+    r"|nn\.utils\.(?:convert_parameters\.)?parameters_to_vector)$"
+)
+"""Give a tensor whatever they are given."""
+_OF_TENSORS = pattern(
+    r"^(?:torch\.utils\.checkpoint\.checkpoint|einops\.einsum|opt_einsum\.contract"
+    r"|torch_scatter\.\w+|torch_geometric\.(?:utils|nn)\.(?:\w+\.)*[a-z]\w*|torchaudio\.functional\.(?:\w+\.)?\w+"
+    r"|torchvision\.transforms\.(?:v2\.)?functional\.\w+|kornia\.(?:\w+\.)+[a-z]\w*"
+    r"|torchmetrics\.functional\.(?:\w+\.)*\w+|pytorch_msssim\.[a-z]\w*|piq\.(?:\w+\.)*[a-z]\w*)$"
+)
+"""Give one where they are given one."""
+_SEVERAL = frozenset({"torch.autograd.grad", "torch.autograd.functional.vjp", "torch.autograd.functional.jvp"})
+"""Give several, whatever they are given."""
+_GIVE_BACK = pattern(
+    r"^(?:torch\.jit\.(?:script|trace|freeze|optimize_for_inference)|torch\.compile|torchvision\.ops\.[\w.]+"
+    r"|einops\.(?:rearrange|repeat|reduce)|torchvision\.[\w.]+\.normalize)$"
+)
+"""Give what computes, or lies, as what they are given does: modules, and the same data in another form."""
+
+
+_MODELS = pattern(
+    r"^(?:torch\.nn\.parallel\.(?:distributed\.|data_parallel\.)?(?:DistributedDataParallel|DataParallel)"
+    r"|torch\.distributed\.fsdp\.(?:\w+\.)*FullyShardedDataParallel|torch\.hub\.load|timm\.create_model"
+    r"|torchvision\.models\.(?:\w+\.)*[a-z]\w*|torchvision\.ops\.[A-Z]\w*|torchaudio\.(?:transforms|models)\.(?:\w+\.)*\w+"
+    r"|torchmetrics\.(?:\w+\.)*[A-Z]\w*|(?:lpips|piq|pytorch_msssim|vit_pytorch|x_transformers|vector_quantize_pytorch"
+    r"|efficientnet_pytorch|open_clip|sentence_transformers)\.(?:\w+\.)*[A-Z]\w*|open_clip\.create_model"
+    r"|einops\.layers\.torch\.[A-Z]\w*|pytorch_metric_learning\.losses\.(?:\w+\.)*[A-Z]\w*)$"
+)
+
+
+def makes_module(dotted: str) -> bool:
+    """Whether a call of a class or function of a library gives what computes with tensors: `timm.create_model(...)`.
+
+    Of the classes that projects derive their own from types.py knows.
+    """
+    return _MODELS.match(dotted) is not None
+
+
+def gives_tensor(dotted: str) -> bool:
+    """Whether a function gives a tensor whatever it is given: `kl_divergence(p, q)`."""
+    return _ALWAYS.match(dotted) is not None
+
+
+def computes_with_tensors(dotted: str) -> bool:
+    """Whether a function gives a tensor where it is given one: `scatter(x, index)`, `checkpoint(block, x)`."""
+    return _OF_TENSORS.match(dotted) is not None
+
+
+def gives_tensors(dotted: str) -> bool:
+    """Whether a function gives several tensors: `torch.autograd.grad(loss, inputs)`."""
+    return dotted in _SEVERAL
+
+
+def gives_back(dotted: str) -> bool:
+    """Whether what a function gives is as its first argument is: `torch.jit.script(net)`, `rearrange(x, form)`."""
+    return _GIVE_BACK.match(dotted) is not None
