@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.bound_to import Bound, attribute_bound_to, name_bound_to
 from torchperf_lint.facts.externals import value_of_external
 from torchperf_lint.facts.hints import default_of
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.results import returned
+from torchperf_lint.facts.substituted import body_with
 from torchperf_lint.facts.value import ANYWHERE, HOST, Frame, Value, join
 
 if TYPE_CHECKING:
@@ -35,7 +38,9 @@ def called_through(values: Values, node: ast.Call, frame: Frame) -> Value | None
 
 def _bound(values: Values, function: ast.expr, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
     """What a name or an attribute is bound to, with the place of each binding; itself, where that is unknown."""
-    if isinstance(function, ast.Name):
+    if isinstance(function, ast.Lambda):
+        yield function, frame
+    elif isinstance(function, ast.Name):
         for bound in name_bound_to(values, function.id, frame):
             yield bound.value or function, bound.frame
     elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
@@ -60,13 +65,19 @@ def _call_of(values: Values, node: ast.Call, function: ast.expr, home: Frame, fr
         body = values.body(home.path)
         if body is None:
             return None
-        return _where_given(values, node, values.of(function.body, home._replace(at=body.at(function.body))), frame)
+        gives = values.of(function.body, home._replace(at=body.at(function.body)))
+        applied = body_with(function, node) if gives.kind == "unknown" and home.path == frame.path else None
+        gives = values.of(applied, frame.deeper()) if applied is not None else gives
+        return _where_given(values, node, gives, frame)
     if isinstance(function, ast.Call) and function.args:
         thing = values.thing(function.func, home)
         if thing is None or thing.dotted != "functools.partial":
             return None
         given = {k.arg for k in node.keywords}
         keywords = [*(k for k in function.keywords if k.arg not in given), *node.keywords]
+        own = _own(values, function.args[0], home)
+        if own is not None:
+            return returned(values, own, frame)
         made = _external(values, function.args[0], [*function.args[1:], *node.args], keywords, node, home, frame)
         # The call shows only some of the arguments: whoever looks there for the others must not.
         return made._replace(origins=()) if made is not None else None
@@ -97,6 +108,12 @@ def _external(
         return None
     call = ast.copy_location(ast.Call(func=function, args=args, keywords=keywords), node)
     return value_of_external(values, call, things[0].dotted, frame.hop(frame.path, frame.function, frame.at))
+
+
+def _own(values: Values, function: ast.expr, home: Frame) -> FunctionKey | None:
+    """The function of the project that an expression stands for."""
+    thing = values.thing(function, home) if _is_chain(function) else None
+    return FunctionKey(thing.path, thing.index) if thing is not None and thing.kind == "function" else None
 
 
 def _is_chain(node: ast.expr) -> bool:

@@ -12,6 +12,7 @@ from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.methods import value_of_method
 from torchperf_lint.facts.results import as_a_module_would, made_by_project, module_output, returned
 from torchperf_lint.facts.schedules import RETRIEVE, retrieved
+from torchperf_lint.facts.substituted import named_attribute
 from torchperf_lint.facts.value import (
     ANYWHERE,
     UNKNOWN,
@@ -33,6 +34,9 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     written = chain(node.func)
     if last_part(written) == RETRIEVE:
         return retrieved(values, node, frame)
+    named = named_attribute(node) if written == "getattr" else None
+    if named is not None:
+        return values.of(named, frame)
     things = values.types.things(frame.path, frame.function, written)
     thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:

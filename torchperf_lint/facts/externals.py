@@ -19,6 +19,7 @@ from torchperf_lint.facts.nominal import from_thing, short_name
 from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.single_numbers import is_one_number
+from torchperf_lint.facts.substituted import call_of_each
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -272,6 +273,8 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
     if name == "zip":
         items = tuple(values.element(argument, frame) for argument in arguments)
         return sequence(sequence(join(items), items))
+    if name == "map" and len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args):
+        return sequence(values.of(call_of_each(node.args[0], node.args[1:], node), frame))
     if name in ("sum", "max", "min"):
         return values.element(first, frame) if len(arguments) == 1 else join(arguments)
     if name in ("abs", "round", "pow"):

@@ -22,6 +22,8 @@ def is_empty_container(value: Value, node: ast.expr) -> bool:
     if isinstance(node, ast.List | ast.Dict):
         return not (node.elts if isinstance(node, ast.List) else node.values)
     callee = chain(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    if value.kind == "sequence" and value.item is not None and value.item.kind not in ("unknown", "nothing"):
+        return False  # `list(parts)` holds those
     return callee in _EMPTY and value.kind in ("sequence", "unknown", "plain", "object")
 
 

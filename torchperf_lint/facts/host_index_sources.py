@@ -262,6 +262,16 @@ def _loops_around(spot: Spot, node: ast.expr) -> bool:
     return any(True for _ in spot.file.enclosing(spot.function).loops(node))
 
 
+def _is_of_a_parameter(spot: Spot, node: ast.expr) -> bool:
+    """Whether a name is an element of what the caller hands in: `for row in rows: mask[row] = False`."""
+    body = spot.file.project.body(spot.file.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    given = {parameter.name for parameter in spot.file.outline.functions[spot.function].parameters}
+    bound = body.reaching(spot.function, node.id, body.at(node)) or ()
+    return any(d.how == "loop" and isinstance(d.value, ast.Name) and d.value.id in given for d in bound)
+
+
 def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
     """Whether data of the host is written into a tensor, which the device would have to be given bit by bit."""
     body = spot.file.project.body(spot.file.path)
@@ -276,6 +286,8 @@ def _filled_by_host(spot: Spot, name: ast.Name | None) -> bool:
         operands = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]
         asked = [part for part in parts if not isinstance(part, ast.Slice | ast.Constant)]
         if any(spot.file.value(part, spot.at(part)).kind not in _KNOWN_NUMBERS for part in asked):
+            return True
+        if any(_is_of_a_parameter(spot, part) for part in asked):
             return True
         # `i * high`: with a number of the loop, what nothing is known of is a number as well.
         if not any(spot.file.value(part, spot.at(part)).kind in _KNOWN_NUMBERS for part in operands):

@@ -87,6 +87,8 @@ def _from_external(values: Values, thing: Thing, name: str) -> Value:
         return PLAIN
     if head in api.ARRAY_MODULES and "()" in dotted:
         return Value("array", HOST)
+    if head in ("typing", "typing_extensions"):
+        return PLAIN if dotted.startswith("typing.Tuple()") else UNKNOWN  # who says no more of a tuple means sizes
     if head in api.PLAIN_MODULES or head == "builtins":
         return PLAIN if "()" in dotted or head == "math" else UNKNOWN
     # Of what methods of foreign objects return, nothing is known.

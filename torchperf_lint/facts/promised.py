@@ -11,6 +11,7 @@ from torchperf_lint.facts.signatures import (
     MAPPINGS,
     PLAIN_TYPES,
     held,
+    holds_numbers,
     holds_tensors,
     is_ellipsis,
     is_tensor,
@@ -23,7 +24,7 @@ _WITH_AXES = ("float[", "int[", "bool[")
 
 
 def contents(annotation: str, because: str) -> Value | None:
-    """The container that an annotation promises, with the reason for its tensors; None where it holds none."""
+    """The container of tensors, or of numbers, that an annotation promises; None for any other annotation."""
     if "[" not in annotation:
         return None
     if annotation.startswith(_WITH_AXES):
@@ -32,7 +33,7 @@ def contents(annotation: str, because: str) -> Value | None:
         node = ast.parse(annotation, mode="eval").body
     except SyntaxError:
         return None
-    return _promised(node, because, 0) if holds_tensors(node) else None
+    return _promised(node, because, 0) if holds_tensors(node) or holds_numbers(node) else None
 
 
 def _promised(node: ast.expr, because: str, depth: int) -> Value:

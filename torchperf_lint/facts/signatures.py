@@ -108,7 +108,7 @@ def annotation_chain(node: ast.expr) -> str:
     """The chain of a class in an annotation; `Optional[X]`, `X | None` and `"X"` count as X. Else empty.
 
     Of alternatives that are all plain one is taken, `int` for `int | float`.
-    A container of tensors is kept as written: `tuple[torch.Tensor, torch.Tensor]`.
+    A container of tensors is kept as written, `tuple[torch.Tensor, torch.Tensor]`, and so is one of numbers or texts.
     """
     if isinstance(node, ast.Name | ast.Attribute):
         name = chain(node)
@@ -126,7 +126,7 @@ def annotation_chain(node: ast.expr) -> str:
         plain = _plain_alternative(node)
         if plain:
             return plain
-    if isinstance(node, ast.Subscript) and holds_tensors(node):
+    if isinstance(node, ast.Subscript) and (holds_tensors(node) or holds_numbers(node)):
         return ast.unparse(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return _one_of_tensors(node)
@@ -167,6 +167,16 @@ def holds_tensors(node: ast.expr, depth: int = 0) -> bool:
     if last_part(chain(node.value)) not in CONTAINERS | MAPPINGS | ({"Optional"} if depth else set()):
         return False
     return any(is_tensor(part) or holds_tensors(part, depth + 1) for part in held(node))
+
+
+def holds_numbers(node: ast.expr, depth: int = 0) -> bool:
+    """Whether an annotation names a container of nothing but numbers and texts: `dict[str, list[int]]`."""
+    if not isinstance(node, ast.Subscript) or depth >= DEPTH:
+        return False
+    if last_part(chain(node.value)) not in CONTAINERS | MAPPINGS | ({"Optional", "Union"} if depth else set()):
+        return False
+    parts = [part for part in held(node) if not is_none(part)]
+    return bool(parts) and all(chain(part) in PLAIN_TYPES or holds_numbers(part, depth + 1) for part in parts)
 
 
 def held(node: ast.Subscript) -> list[ast.expr]:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from torchperf_lint.facts import attributes, calls, iteration, names, usage
+from torchperf_lint.facts import attributes, calls, iteration, names, results, usage
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.copied_beside import on_host_beside
@@ -151,6 +151,9 @@ class Values:
     def mapping(self, node: ast.Dict, frame: Frame) -> Value:
         """A literal dict."""
         items = [self.of(element, frame) for element in node.values[:8]]
+        for place, key in enumerate(node.keys[:8]):
+            if key is None and items[place].kind == "sequence":  # `{**other}` holds what that holds
+                items[place] = items[place].item or UNKNOWN
         return mapping(join(items) if items else UNKNOWN, named_entries(node, items))
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
@@ -190,6 +193,8 @@ class Values:
             return base
         if base.kind == "loader":
             return UNKNOWN
+        if base.kind == "object" and base.thing is not None and base.thing.kind == "instance":
+            return results.returned(self, self.index.method(base.thing, "__getitem__"), frame)
         return usage.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
