@@ -65,7 +65,7 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
     if base.kind == "sequence":
-        return _of_pair(base, name)
+        return next((value for field, value in base.entries if field == name), None) or _of_pair(base, name)
     if base.kind == "plain":
         return PLAIN
     return _of_unknown(values, node, frame) if base.kind == "unknown" else UNKNOWN
@@ -124,6 +124,11 @@ def _of_unknown_module(base: Value, name: str) -> Value:
     if name == "device":
         return Value("torch_device", DEVICE)
     return UNKNOWN
+
+
+def value_of_field(values: Values, record: Value, name: str, frame: Frame) -> Value:
+    """The value of a field of a record, whoever asks for it by its place."""
+    return _of_object(values, record, name, frame)
 
 
 def _of_object(values: Values, base: Value, name: str, frame: Frame) -> Value:

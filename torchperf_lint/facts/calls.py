@@ -10,9 +10,10 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.externals import BUILTIN_RESULTS, PROGRESS, value_of_builtin, value_of_external
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.methods import value_of_method
+from torchperf_lint.facts.named_tuples import record_of
 from torchperf_lint.facts.results import as_a_module_would, made_by_project, module_output, returned
 from torchperf_lint.facts.schedules import RETRIEVE, retrieved
-from torchperf_lint.facts.substituted import named_attribute
+from torchperf_lint.facts.substituted import call_of_named, named_attribute
 from torchperf_lint.facts.value import (
     ANYWHERE,
     UNKNOWN,
@@ -34,14 +35,14 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
     written = chain(node.func)
     if last_part(written) == RETRIEVE:
         return retrieved(values, node, frame)
-    named = named_attribute(node) if written == "getattr" else None
+    named = named_attribute(node) if written == "getattr" else call_of_named(node)
     if named is not None:
         return values.of(named, frame)
     things = values.types.things(frame.path, frame.function, written)
     thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:
         return _of_externals(values, node, things, frame)
-    applied = _applied(values, node, frame)
+    applied = record_of(values, node, thing, frame) or _applied(values, node, frame)
     if applied is not None:
         return applied
     if isinstance(node.func, ast.Attribute) and not _is_plain_function(values, thing):

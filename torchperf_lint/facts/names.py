@@ -23,6 +23,7 @@ from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.moves_itself import before_its_move
+from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -172,7 +173,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":
-        value = unpacked(value, d.index)
+        value = unpacked(as_parts(values, value, frame), d.index)
         value = _filled(values, name, frame, body) if _begins_empty(value, d) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):

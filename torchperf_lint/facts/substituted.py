@@ -44,3 +44,11 @@ def named_attribute(node: ast.Call) -> ast.Attribute | None:
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         return None
     return ast.copy_location(ast.Attribute(value=node.args[0], attr=name.value, ctx=ast.Load()), node)
+
+
+def call_of_named(node: ast.Call) -> ast.Call | None:
+    """`model.fc(x)` of `getattr(model, "fc")(x)`; None for other calls."""
+    named = named_attribute(node.func) if isinstance(node.func, ast.Call) else None
+    if named is None:
+        return None
+    return ast.copy_location(ast.Call(func=named, args=node.args, keywords=node.keywords), node)

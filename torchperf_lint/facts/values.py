@@ -18,6 +18,7 @@ from torchperf_lint.facts.entries import entry_of, named_entries
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
+from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.value import (
@@ -193,6 +194,9 @@ class Values:
             return base
         if base.kind == "loader":
             return UNKNOWN
+        whole = as_parts(self, base, frame)
+        if whole.kind == "sequence":
+            return _element(whole, node.slice)
         if base.kind == "object" and base.thing is not None and base.thing.kind == "instance":
             return results.returned(self, self.index.method(base.thing, "__getitem__"), frame)
         return usage.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
