@@ -94,3 +94,20 @@ def test_what_a_whole_array_decides(body, expected):
 def test_a_bar_is_not_made_of_what_it_shows():
     body = "for i in bar:\n  bar.text = f'{x}'\n  if i > 3: f()"
     assert "x" not in decisive_names(ast.parse(body).body)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if limit is not None and x > limit: stop()", False),
+        ("if self.limit is not None and x > 1.5 * self.limit: stop()", False),
+        ("if limit and x > limit: stop()", False),
+        ("if other is not None and x > other: stop()", True),
+        ("if limit is not None or x > 3: stop()", True),
+        ("if limit is not None and x > limit: stop()\nif x > 3: stop()", True),
+        ("if limit is None and x > 3: stop()", True),
+    ],
+)
+def test_what_is_off_by_default_decides_nothing(body, expected):
+    names = decisive_names(ast.parse(body).body, unset=frozenset({"limit", "self.limit"}))
+    assert ("x" in names) == expected

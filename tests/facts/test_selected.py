@@ -88,3 +88,10 @@ def test_selections_in_two_branches_do_not_meet():
 def test_what_has_been_selected_or_stands_beside_indices_is_not_scattered(statements):
     stored = [selection for selection in found(*statements) if selection.form == STORE]
     assert [purpose(selection) for selection in stored] == [None]
+
+
+@pytest.mark.parametrize(("mask", "count"), [("x > 0", 1), ("np.zeros(3) > 0", 0), ("torch.zeros(3) > 0", 0)])
+def test_what_a_mask_on_the_device_picks_from_is_there_too(mask, count):
+    """Of `z` nothing is known but that."""
+    statements = (f"m = {mask}", "z = self.make(other)", "return z[m].mean()")
+    assert sum(base_of(selection) is not None for selection in found(*statements)) == count
