@@ -128,18 +128,18 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
 
 def _of_tensors(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value | None:
     """What functions that are known to compute with tensors give; None for others, and without a tensor."""
-    if dotted.count(".") < 2 and not dotted.startswith(tensor_functions.BESIDE):
+    gives = tensor_functions.gives(dotted)
+    if not gives:
         return None
-    if tensor_functions.gives_back(dotted) and node.args:
-        return values.of(node.args[0], frame)
-    if tensor_functions.gives_tensor(dotted):
-        return _computed(values, node, dotted, frame)
-    if tensor_functions.gives_tensors(dotted):
+    if gives == tensor_functions.SAME:
+        return values.of(node.args[0], frame) if node.args else None
+    if gives == tensor_functions.TENSORS:
         return sequence(_computed(values, node, dotted, frame))
-    if not tensor_functions.computes_with_tensors(dotted):
-        return None
-    given = (values.of(argument, frame) for argument in node.args[:_FIRST])
-    return _computed(values, node, dotted, frame) if any(value.kind == "tensor" for value in given) else None
+    if gives == tensor_functions.COMPUTED:
+        given = (values.of(argument, frame) for argument in node.args[:_FIRST])
+        if not any(value.kind == "tensor" for value in given):
+            return None
+    return _computed(values, node, dotted, frame)
 
 
 _FROM = " from a tensor: "

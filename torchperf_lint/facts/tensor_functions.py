@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from torchperf_lint.patterns import pattern
 
-BESIDE = ("einops.", "opt_einsum.", "torch_scatter.", "torch.compile", "pytorch_msssim.", "piq.")
+_BESIDE = ("einops.", "opt_einsum.", "torch_scatter.", "torch.compile", "pytorch_msssim.", "piq.")
 """Modules, and functions of torch, that stand at the top and are told here."""
 _ALWAYS = pattern(
     r"^torch\.(?:distributions\.(?:kl\.)?kl_divergence|nn\.utils\.(?:rnn\.)?pad_sequence|ops\.[\w.]+|Tensor\.[a-z]\w*"
@@ -37,29 +39,29 @@ _MODELS = pattern(
 )
 
 
+SAME, TENSOR, TENSORS, COMPUTED = "same", "tensor", "tensors", "computed"
+
+
+@lru_cache(maxsize=1 << 12)
+def gives(dotted: str) -> str:
+    """What a function gives: `SAME` as its first argument, a `TENSOR` or several `TENSORS` whatever it is given,
+    `COMPUTED` from tensors where it is given one; empty for functions that are not told here.
+    """
+    if dotted.count(".") < 2 and not dotted.startswith(_BESIDE):
+        return ""
+    if _GIVE_BACK.match(dotted):
+        return SAME
+    if _ALWAYS.match(dotted):
+        return TENSOR
+    if dotted in _SEVERAL:
+        return TENSORS
+    return COMPUTED if _OF_TENSORS.match(dotted) else ""
+
+
+@lru_cache(maxsize=1 << 12)
 def makes_module(dotted: str) -> bool:
     """Whether a call of a class or function of a library gives what computes with tensors: `timm.create_model(...)`.
 
     Of the classes that projects derive their own from types.py knows.
     """
     return _MODELS.match(dotted) is not None
-
-
-def gives_tensor(dotted: str) -> bool:
-    """Whether a function gives a tensor whatever it is given: `kl_divergence(p, q)`."""
-    return _ALWAYS.match(dotted) is not None
-
-
-def computes_with_tensors(dotted: str) -> bool:
-    """Whether a function gives a tensor where it is given one: `scatter(x, index)`, `checkpoint(block, x)`."""
-    return _OF_TENSORS.match(dotted) is not None
-
-
-def gives_tensors(dotted: str) -> bool:
-    """Whether a function gives several tensors: `torch.autograd.grad(loss, inputs)`."""
-    return dotted in _SEVERAL
-
-
-def gives_back(dotted: str) -> bool:
-    """Whether what a function gives is as its first argument is: `torch.jit.script(net)`, `rearrange(x, form)`."""
-    return _GIVE_BACK.match(dotted) is not None
