@@ -21,10 +21,11 @@ from torchperf_lint.facts.value import ANYWHERE
         ("tuple[list[torch.Tensor], Optional[torch.Tensor]]", "x[1]", "tensor"),
         ("tuple[list[torch.Tensor], torch.Tensor | None]", "x[1]", "tensor"),
         ("tuple[list[torch.Tensor], Net]", "x[1]", "unknown"),
-        ("list[int]", "x[0]", "plain"),
-        ("dict[str, list[float]]", "x['lr'][0]", "plain"),
-        ("tuple[int | None, str]", "x[0]", "plain"),
-        ("dict[str, Net]", "x['net']", "unknown"),
+        ("Dict[str, List[float]]", "x['lr'][0]", "plain"),
+        ("Tuple[int, ...]", "x[0]", "plain"),
+        ("typing.Sequence[Optional[int]]", "x[0]", "plain"),
+        ("Dict[str, Net]", "x['net']", "unknown"),
+        ("list[int]", "x[0]", "unknown"),
         ('float["b n d"]', "x[:, None]", "tensor"),
         ('bool["b"] | None', "x[0]", "tensor"),
     ],
@@ -45,7 +46,7 @@ def test_elements_of_unpacked_lists():
     assert "`output` is annotated `tuple[list[dict[str, torch.Tensor]]" in found.because
 
 
-@pytest.mark.parametrize("annotation", ["", "torch.Tensor", "list[Net]", "list[", "dict[torch.Tensor, torch.Tensor]"])
+@pytest.mark.parametrize("annotation", ["", "torch.Tensor", "list[int]", "list[", "dict[torch.Tensor, torch.Tensor]"])
 def test_no_container_of_tensors(annotation):
     assert contents(annotation, "so it is annotated") is None
 

@@ -37,7 +37,9 @@ def value_of_call(values: Values, node: ast.Call, frame: Frame) -> Value:
         return retrieved(values, node, frame)
     named = named_attribute(node) if written == "getattr" else call_of_named(node)
     if named is not None:
-        return values.of(named, frame)
+        asked = values.of(named, frame)
+        # What is asked for like that may be missing, or None by its default.
+        return asked if asked.kind not in ("plain", "object") else UNKNOWN
     things = values.types.things(frame.path, frame.function, written)
     thing = things[0] if things else None
     if thing is not None and thing.kind == "external" and "()" not in thing.dotted:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join, sequence
+from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
@@ -22,7 +23,8 @@ def is_empty_container(value: Value, node: ast.expr) -> bool:
     if isinstance(node, ast.List | ast.Dict):
         return not (node.elts if isinstance(node, ast.List) else node.values)
     callee = chain(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-    if value.kind == "sequence" and value.item is not None and value.item.kind not in ("unknown", "nothing"):
+    item = value.item if value.kind == "sequence" else None
+    if item is not None and item.kind not in ("unknown", "nothing") and item.confidence is not Confidence.POSSIBLE:
         return False  # `list(parts)` holds those
     return callee in _EMPTY and value.kind in ("sequence", "unknown", "plain", "object")
 

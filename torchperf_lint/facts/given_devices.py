@@ -21,12 +21,15 @@ def may_be_given(values: Values, key: FunctionKey, name: str, hops: int = _HOPS)
     """Whether a parameter is one of what the project itself never calls, or is handed on from where it may be given.
 
     `Linear(columns, device=device)` in a constructor that takes a device itself; or computed, as `get_device()` is.
-    Only of modules, which are what is moved: where environments and samplers run, their own callers know.
+    Only of modules, which are what is moved: where environments and samplers run, their own callers know. Of other
+    classes by what the constructors of those that derive from them hand on, `super().__init__(model, device=device)`.
     """
     sites = values.hotness.callers.get(key, ())
     if not sites:
         return True
-    if not hops or not _is_of_a_module(values, key):
+    if not _is_of_a_module(values, key):
+        sites = tuple(site for site in sites if site.call.callee == "super().__init__")
+    if not hops:
         return False
     return any(_gives(values, site, key, name, hops - 1) for site in sites[:_MAX_CALLERS])
 
@@ -45,6 +48,8 @@ def as_given(values: Values, passed: Value, key: FunctionKey, parameter: Paramet
 def _gives(values: Values, site: CallSite, key: FunctionKey, name: str, hops: int) -> bool:
     node, body = call_at(values, site), values.body(site.path)
     argument = argument_for(node, values.index.function(key), name) if node is not None else None
+    if argument is None and node is not None and any(keyword.arg is None for keyword in node.keywords):
+        return True  # `super().__init__(**kwargs)`
     if not isinstance(argument, ast.Name) or body is None:
         return _computes(argument)
     caller = FunctionKey(site.path, site.call.function)

@@ -47,6 +47,11 @@ _ANYTHING = frozenset(
 _ARRAY_CLASSES = pattern(r"^(?:numpy|pandas|PIL)\.|ndarray$|NDArray$|ArrayLike$")
 
 
+_NUMBERS = pattern(
+    r"^(?:\w+\.)?(?:List|Tuple|Dict|Sequence|Iterable|Mapping)\[(?:\b(?:typing|List|Tuple|Dict|Sequence|Iterable|Mapping"
+    r"|Optional|Union|None|int|float|bool|str)\b|[\s,.|\[\]'\"])+\]$"
+)
+"""`List[int]`, `Dict[str, Tuple[int, ...]]`: a name that is a tensor in another branch stays one beside it."""
 _PLAIN_CLASSES = pattern(r"^builtins\.(?:int|float|bool|str|bytes|list|dict|tuple|set)\b|^torch\.(?:Size|dtype)$")
 
 
@@ -103,6 +108,8 @@ def from_annotation(values: Values, annotation: str, frame: Frame, name: str, li
     container = contents(annotation, f"`{name}` is annotated `{annotation}` (line {line})")
     if container is not None:
         return container
+    if _NUMBERS.match(annotation):
+        return PLAIN
     things = values.types.things(frame.path, 0, annotation)
     thing = things[0] if things else None
     if thing is None:

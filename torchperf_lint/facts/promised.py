@@ -11,7 +11,6 @@ from torchperf_lint.facts.signatures import (
     MAPPINGS,
     PLAIN_TYPES,
     held,
-    holds_numbers,
     holds_tensors,
     is_ellipsis,
     is_tensor,
@@ -24,7 +23,7 @@ _WITH_AXES = ("float[", "int[", "bool[")
 
 
 def contents(annotation: str, because: str) -> Value | None:
-    """The container of tensors, or of numbers, that an annotation promises; None for any other annotation."""
+    """The container that an annotation promises, with the reason for its tensors; None where it holds none."""
     if "[" not in annotation:
         return None
     if annotation.startswith(_WITH_AXES):
@@ -33,7 +32,7 @@ def contents(annotation: str, because: str) -> Value | None:
         node = ast.parse(annotation, mode="eval").body
     except SyntaxError:
         return None
-    return _promised(node, because, 0) if holds_tensors(node) or holds_numbers(node) else None
+    return _promised(node, because, 0) if holds_tensors(node) else None
 
 
 def _promised(node: ast.expr, because: str, depth: int) -> Value:
