@@ -13,7 +13,7 @@ from torchperf_lint.patterns import pattern
 
 _LIBRARIES = frozenset(
     "librosa pesq pystoi mir_eval museval srmrpy pyworld soundfile onnxruntime lap lapsolver lapx pycocotools nltk "
-    "sacrebleu rouge_score gym gymnasium scann faiss annoy hnswlib".split()
+    "sacrebleu rouge_score gym gymnasium scann faiss annoy hnswlib pycolmap".split()
 )
 """Audio scores and files, sessions of other runtimes, assignment, text scores, environments, nearest neighbours."""
 _FUNCTIONS = (

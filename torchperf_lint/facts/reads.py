@@ -24,6 +24,7 @@ from torchperf_lint.facts.host_only import feeds_host_only
 from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot, is_offered
 from torchperf_lint.facts.literals import is_literal, is_true
+from torchperf_lint.facts.output_elements import element_of_output
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
@@ -109,7 +110,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     if again is None and (
         mild is Severity.INFO or (isinstance(place, Site) and place.record.callee.endswith(".tolist"))
     ):
-        again = row_by_row(file, place, receiver, value)
+        again = row_by_row(file, place, receiver, value) or element_of_output(file, place, receiver)
     return Read(value, hot, mild, again)
 
 
@@ -211,6 +212,11 @@ def one_copy(file: SourceFile, read: Read) -> str | None:
         return (
             f"gather what the loop on line {line} reads of `{whole}` on the device, and read all of it at once: "
             "`torch.stack([...]).tolist()`"
+        )
+    if found.output:
+        return (
+            f"copy all of `{whole}` before the loop on line {line}, by one `.cpu()`, or if it is a list of tensors by "
+            '`[t.to("cpu", non_blocking=True) for t in ...]` and one `torch.cuda.synchronize()`'
         )
     if found.element:
         return (

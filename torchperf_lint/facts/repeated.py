@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -55,10 +55,18 @@ class Repeated(NamedTuple):
     """Whether what the turns read has to be stacked first: it is several tensors, or computed of them."""
     filled: int = 0
     """The line on which a loop over batches puts the tensors into the list that is gone through; 0 for other reads."""
+    output: bool = False
+    """Whether it is what a model gives, which may be one tensor or a list of them."""
 
 
-def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
-    """What one copy before a loop around the read of an expression would fetch; None where none would do."""
+Telling = Callable[[SourceFile, Place, ast.expr], "Value | None"]
+
+
+def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | None = None) -> Repeated | None:
+    """What one copy before a loop around the read of an expression would fetch; None where none would do.
+
+    :param tensor: tells the value of what is read bit by bit, where that is to be told; by default one tensor is
+    """
     inner: frozenset[str] = frozenset()
     for loop in file.enclosing(place.function).loops(place.expression):
         bound, inner = inner, inner | names_of(loop.target)
@@ -69,7 +77,7 @@ def repeated(file: SourceFile, place: Place, read: ast.expr) -> Repeated | None:
         for whole, element in _candidates(file, place, loop, steps):
             if changed_in(file, place.function, loop, whole) or names_of(whole) & bound:
                 continue
-            value = _tensor(file, place, whole)
+            value = (tensor or _tensor)(file, place, whole)
             if value is not None:
                 return Repeated(whole, element, value, loop)
     return None

@@ -38,7 +38,20 @@ def _truths(file: SourceFile) -> tuple[Spot, ...]:
             inner = spot_at(file, leaf, spot.function) if leaf not in found else None
             if inner is not None and _may_be_truth(inner, leaf):
                 found[leaf] = inner
+    for leaf, spot in _asserted(file):
+        if leaf not in found and _may_be_truth(spot, leaf):
+            found[leaf] = spot
     return tuple(found.values())
+
+
+def _asserted(file: SourceFile) -> Iterator[tuple[ast.expr, Spot]]:
+    """What `torch._assert(mask.all(), "...")` asks for its truth, as `assert` does."""
+    for site in file.hot_calls("_assert") if file.mentions(("._assert(",)) else ():
+        if site.call.args and file.denotes(site.call.func, site) == "torch._assert":
+            for leaf in _leaves(ast.UnaryOp(ast.Not(), site.call.args[0])):
+                spot = spot_at(file, leaf, site.function)
+                if spot is not None:
+                    yield leaf, spot
 
 
 def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:

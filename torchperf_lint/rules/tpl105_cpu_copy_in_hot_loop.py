@@ -11,7 +11,7 @@ from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
-from torchperf_lint.facts.reads import cause, one_copy, uploaded_before
+from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
@@ -121,7 +121,8 @@ class CpuCopyInHotLoop(SourceRule):
                 continue  # TPL106 says it
             yield self.found(
                 site,
-                message=f"`{file.brief(site.call)}` copies to the host and waits for the device {read.hot.when}",
+                message=f"`{file.brief(site.call)}` copies to the host and waits for the device "
+                f"{_each(file, read)}{read.hot.when}",
                 instead=one_copy(file, read)
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
@@ -138,6 +139,12 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+def _each(file: SourceFile, read: Read) -> str:
+    """How often in each turn of the loop over batches."""
+    found = read.repeated
+    return f"for each element of `{file.brief(found.whole)}`, " if found is not None and found.output else ""
 
 
 def _had_before(file: SourceFile, site: Site) -> str | None:
