@@ -64,7 +64,6 @@ RARE = [
     ("need_to_print or do_eval_now", "cadence", False),
     ("log_this_step", "cadence", False),
     ("args.log_interval and x", "cadence", False),
-    ("accelerator.sync_gradients", "cadence", False),
     ("is_last_batch", "cadence", False),
     ("time.time() - last > 5", "cadence", False),
     ("step - last_step < INTERVAL", "cadence", True),
