@@ -66,7 +66,9 @@ codes of a family a tool chose is not judged."""
 ASIDE = frozenset(
     line for name in ("aside.txt", "aside_families.txt") for line in (packages.TRUTH / name).read_text("utf-8").split()
 )
-SCRIPTS_TUNED = frozenset({"first", "second", "third", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"})
+SCRIPTS_TUNED = frozenset(
+    {"first", "second", "third", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh"}
+)
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
 LIBRARIES = frozenset({"libraries", "libraries-second", "libraries-third"})

@@ -33,7 +33,8 @@ def test_what_an_alias_stands_for(written, stands_for):
 
 
 @pytest.mark.parametrize(
-    "alias", ["Rows = Optional[torch.Tensor]", "Rows = TypeVar('Rows', bound=torch.Tensor)", "Rows = torch.Tensor | None"]
+    "alias",
+    ["Rows = Optional[torch.Tensor]", "Rows = TypeVar('Rows', bound=torch.Tensor)", "Rows = torch.Tensor | None"],
 )
 @pytest.mark.parametrize("default", ["", " = None"])
 def test_a_parameter_of_an_alias_is_a_tensor(alias, default):

@@ -357,7 +357,7 @@ def property_of(values: Values, node: ast.Attribute, frame: Frame) -> FunctionKe
 def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     """What an operator, a method or a function of torch computes with."""
     if isinstance(node, ast.BinOp):
-        return [(node.left, frame), (node.right, frame)]
+        return [(side, frame) for side in _sides(values, node, frame)]
     if isinstance(node, ast.Compare):
         return [(part, frame) for part in (node.left, *node.comparators)]
     if isinstance(node, ast.UnaryOp):
@@ -367,6 +367,30 @@ def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return [(part, frame) for part in _of_call(values, node, node.func, frame)]
     return [(node.value, frame)] if isinstance(node, ast.Subscript) else None
+
+
+def _sides(values: Values, node: ast.BinOp, frame: Frame) -> list[ast.expr]:
+    """Both sides of arithmetic; of a tensor on the host and variables of which nothing is known the tensor.
+
+    A tensor of the device is computed with none of the host: what is not known there is a number, or on the host too.
+    What callers hand in may be data of theirs.
+    """
+    sides = [node.left, node.right]
+    told = [values.of(side, frame) for side in sides]
+    if not any(value.kind == "tensor" and value.device == HOST for value in told):
+        return sides
+    unknown = [v.kind == "unknown" and _of_variables(values, s, frame) for s, v in zip(sides, told, strict=True)]
+    return [side for side, left_out in zip(sides, unknown, strict=True) if not left_out]
+
+
+def _of_variables(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether an expression is arithmetic of what the function itself computed."""
+    if isinstance(node, ast.BinOp):
+        return _of_variables(values, node.left, frame) and _of_variables(values, node.right, frame)
+    body = values.body(frame.path)
+    if body is None or not isinstance(node, ast.Name):
+        return False
+    return bool(body.assigned(frame.function, node.id, body.at(node)))
 
 
 def _is_part_of_torch(values: Values, node: ast.expr, frame: Frame) -> bool:

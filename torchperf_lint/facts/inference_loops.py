@@ -125,8 +125,9 @@ class InferenceLoops:
         inside = drawn and self.without_grad.inside(path, index)
         by_name = bool(_TOKEN_BY_TOKEN.search(region.detail)) or self._decodes_by_name(path, region.function)
         without_grad = inside or by_name or self.without_grad.around(path, index) or self._plays(path, index)
-        # Who cuts a list of inputs into batches and trains on none of them runs a model on them, gradients on or off.
-        runs = without_grad or region.iterable == IN_BATCHES
+        # Who cuts a list of inputs into batches, moves them and trains on none runs a model on them, gradients on or
+        # off; chunks of what is on the device already may be of a pass of training.
+        runs = without_grad or (region.iterable == IN_BATCHES and self._moves(path, index))
         if not runs or self._runs_once(path, region.function) or PARTS.search(region.iterable):
             return None
         calls = self.calls.directly_in(path, index)
@@ -157,6 +158,9 @@ class InferenceLoops:
                 because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def _moves(self, path: str, index: int) -> bool:
+        return any(last_part(call.callee) in ("to", "cuda") for call in self.calls.directly_in(path, index))
 
     def _plays(self, path: str, index: int) -> bool:
         """Whether each turn steps an environment, with what a function chooses that runs without gradients.

@@ -38,7 +38,8 @@ _LOADERS = (
     "lightning.Fabric().setup_dataloaders()",
 )
 _BATCH_TARGET = pattern(
-    r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)\)* in "
+    r"for \(?(?:\w+, )?\(?(batch|mini_?batch|(?:train|val|test|eval)_batch|batch(?:ed)?_data|data_batch)"
+    r"(?:, \w+)?\)* in "
 )
 _OF_A_BATCH = pattern(r"^self\.\w*_batch(?:_\w+)?$")
 """`self._full_sort_batch_eval(batched_data)`."""

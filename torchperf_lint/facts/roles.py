@@ -152,13 +152,28 @@ _OF_EVALUATION = pattern(r"^(?:get|compute|calc|calculate)_(?:val|valid|validati
 """Methods that compute the losses of an evaluation."""
 
 
+def _trains(index: Index, cls: Thing) -> bool:
+    """Whether the `forward` of a class takes steps of training itself: `self.accelerator.backward(loss)`, in a loop."""
+    key = index.method(cls, "forward")
+    if key is None:
+        return False
+    names = {last_part(call.callee) for call in index.calls_in(key)}
+    return "backward" in names and bool(names & {"zero_grad", "step"})
+
+
+def _pass_of_module(index: Index, cls: Thing) -> Role | None:
+    if _trains(index, cls):
+        return None  # a trainer that is called as a module is
+    if not is_meter(index, cls) or "Loss" in index.record(cls).name or follows_objects(index, cls):
+        return _FORWARD
+    return None if goes_through_loaders(index, cls) else _METER
+
+
 def _method_role(index: Index, types: Types, cls: Thing, name: str, called: bool) -> Role | None:
     bases = index.external_bases(cls)
     if name == "forward":
         if types.is_module_class(cls):
-            if not is_meter(index, cls) or "Loss" in index.record(cls).name or follows_objects(index, cls):
-                return _FORWARD
-            return None if goes_through_loaders(index, cls) else _METER
+            return _pass_of_module(index, cls)
         if "torch.autograd.Function" in bases:
             return _FUNCTION if not stands_in_for_an_operator(index, cls) else None
         runs = _is_called_as_forward(index, cls) or _is_derived(index, cls)

@@ -40,14 +40,13 @@ class Unmentioned:
     def weighed(self, key: FunctionKey, role: Role, called: bool) -> Role:
         """The role of a function, `possible` where nothing names it; of a module's pass the reason says so.
 
-        What stands in the `forward` of a module is as slow for whoever takes that up: readers who label files, and do
-        not ask who uses what is in them, found 25 of 27 such places worth a change, and none of them wrong.
+        Readers who label whole files find such places worth a change; those who judge findings look for who runs the
+        code, and call it dead.
         """
         if not self.holds(key, role, called):
             return role
-        if role.kind == "forward" and self.index.function(key).name == "forward" and role.because.endswith(_EACH_STEP):
-            return role._replace(confidence=Confidence.LIKELY, because=role.because + NO_PROGRAM)
-        return role._replace(confidence=Confidence.POSSIBLE)
+        told = NO_PROGRAM if role.because.endswith(_EACH_STEP) else ""
+        return role._replace(confidence=Confidence.POSSIBLE, because=role.because + told)
 
     def holds(self, key: FunctionKey, role: Role, called: bool = False) -> bool:
         """Whether no program reaches a function. Where that cannot be told: whether nothing names one that runs by a
