@@ -569,3 +569,26 @@ def test_a_model_that_follows_points_is_no_meter(name, method, because):
 def test_losses_of_an_evaluation_are_none_of_a_step(name, hot):
     code = f"class Pipeline(nn.Module):\n    def {name}(self, step):\n        return step.item()  # <-"
     assert (hot_at(code) is not None) is hot
+
+
+PHASE = """
+class Phase(nn.Module):
+    def forward(self, loader):
+        {before}
+        for x, y in loader:
+            loss = self.model(x, y)
+            {step}
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "hot"),
+    [
+        ("self.accelerator.backward(loss); self.optimizer.step()", False),
+        ("self.optimizer.zero_grad(); loss.backward()", False),
+        ("self.reward(loss); self.env.step(loss)", True),
+        ("loss.backward()", True),  # a gradient asked for within a pass
+    ],
+)
+def test_a_trainer_that_is_called_as_a_module_is_no_pass(step, hot):
+    assert (hot_at(PHASE.format(before="self.epoch.item()  # <-", step=step)) is not None) == hot
