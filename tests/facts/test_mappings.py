@@ -15,13 +15,15 @@ from torchperf_lint.facts.value import DEVICE
         ("def f(x: torch.Tensor):\n    d = {'a': x}\n    for k in d:\n        print(k)", "plain"),
         ("def f(x: torch.Tensor):\n    d = {n: x for n in 'ab'}\n    for k in d:\n        print(k)", "plain"),
         ("def f(x: torch.Tensor):\n    d = {}\n    d['a'] = x\n    for k in d:\n        print(k)", "plain"),
+        ("def f(net: nn.Module):\n    d = net(1)\n    d['a'] = 2\n    for k in [k for k in d]:\n        print(k)", "plain"),
+        ("def f(net: nn.Module):\n    d = net(1)\n    d[0] = 2\n    for k in [k for k in d]:\n        print(k)", "tensor"),
         ("def f(x: torch.Tensor):\n    d = {'a': x}\n    for k in d.values():\n        print(k)", "tensor"),
         ("def f(x: torch.Tensor):\n    d = {'a': x}\n    for _, k in d.items():\n        print(k)", "tensor"),
         ("def f(x: torch.Tensor):\n    d = {'a': x}\n    k = d['a']\n    print(k)", "tensor"),
     ],
 )
 def test_what_a_loop_over_it_gets(code, kind):
-    assert value_of(f"from torch import Tensor\nfrom typing import Mapping\n{code}", "k").kind == kind
+    assert value_of(f"from torch import Tensor, nn\nfrom typing import Mapping\n{code}", "k").kind == kind
 
 
 def test_what_a_function_is_asked_to_put_on_the_host_is_there():

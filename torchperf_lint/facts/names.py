@@ -170,6 +170,8 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)._replace(thing=value.thing)
+    if d.how == "loop" and isinstance(d.value, ast.Name) and body.put_under(frame.function, d.value.id):
+        return PLAIN  # a dict gives its keys
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":

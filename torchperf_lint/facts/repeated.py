@@ -74,6 +74,8 @@ def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | N
         if (turns is not None and turns <= FEW_TURNS) or _handful(loop) or _in_one_turn(file, place, loop):
             continue
         steps = traced(file, place, read, loop)
+        if any(_is_sorted_out(file, place, step) for step in steps):
+            return None  # before the loop the host would have to do that
         for whole, element in _candidates(file, place, loop, steps):
             if changed_in(file, place.function, loop, whole) or names_of(whole) & bound:
                 continue
@@ -81,6 +83,18 @@ def repeated(file: SourceFile, place: Place, read: ast.expr, tensor: Telling | N
             if value is not None:
                 return Repeated(whole, element, value, loop)
     return None
+
+
+def _is_sorted_out(file: SourceFile, place: Place, step: Step) -> bool:
+    """Whether a part is what the suppression of overlapping boxes leaves: `boxes[keep]`."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(step.node, ast.Subscript):
+        return False
+    for name in names_of(step.node.slice):
+        made = body.assigned_once(place.function, name, body.at(step.node))
+        if isinstance(made, ast.Call) and "nms" in last_part(chain(made.func)):
+            return True
+    return False
 
 
 def reason(file: SourceFile, place: Place, found: Repeated) -> Hot | None:
