@@ -92,7 +92,7 @@ def test_the_same_numbers_are_read_once(code, whole):
         "k = 0\nfor name in names:\n    k += len(name)\n    out.append(x[k].item())",
         "x = x.cpu()\nfor i in range(n):\n    out.append(x[i].item())",
         "for i in range(n):\n    torch.add(y, 1, out=x[i])\n    out.append(x[i].item())",
-        "for i in range(n):\n    keep = batched_nms(x[i], y[i], names, 0.5)\n    row = x[i][keep]\n    out.append(row.cpu())",
+        "for i in range(n):\n    kept = nms(x[i], y[i], 0.5)\n    row = x[i][kept]\n    out.append(row.cpu())",
     ],
 )
 def test_other_loops_repeat_nothing(code):

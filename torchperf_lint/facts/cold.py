@@ -114,7 +114,9 @@ def _called_where_made(index: Index) -> frozenset[str]:
 
 _OF_AN_ENVIRONMENT = ("reset", "step")
 """Methods that make a class an environment, whose pictures are for people."""
-_KEEPS = pattern(r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$|^run_(?:if|once)(?:_|$)|^(?:once|singleton)$")
+_KEEPS = pattern(
+    r"(?:^|_)cached?(?:_|$)|memoi[sz]e|^assume_constant_result$|^run_(?:if|once)(?:_|$)|^(?:once|singleton)$"
+)
 """Decorators that keep what a function gave: it runs once for each argument."""
 _EVALUATION = pattern(r"^_?(?:evaluate|validate|validation)(?:_(?!step|batch|one|iter|sample)\w*)?$")
 """Functions that go through a whole data set to judge a model."""
