@@ -52,3 +52,19 @@ def test_loops_that_measure_are_not_waited_for(name, hot):
             print(loss)  # <-
     """
     assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("decorator", "hot"), [('@singleton("teacher")', False), ("@memoize", False), ("@timed", True)]
+)
+def test_what_a_decorator_keeps_runs_once(decorator, hot):
+    code = f"""
+class Pair(nn.Module):
+    {decorator}
+    def teacher(self):
+        return copy.deepcopy(self.student)  # <-
+
+    def forward(self, x: torch.Tensor):
+        return self.teacher()(x)
+"""
+    assert (hot_at(code) is not None) == hot
