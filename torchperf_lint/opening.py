@@ -17,6 +17,7 @@ from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.syntax import parse
+from torchperf_lint.inside import inside
 from torchperf_lint.paths import project_files
 from torchperf_lint.settings import Settings, shown
 
@@ -180,7 +181,7 @@ def _in_cell(refused: CannotCheck, notebook: NotebookSource | None) -> CannotChe
 
 def relative(path: Path, root: Path) -> str:
     """A file's name in its project: POSIX and relative to the root, or absolute for a stray."""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix().lstrip("/")
+    return inside(path, root) or path.as_posix().lstrip("/")
 
 
 def shown_path(path: Path) -> str:

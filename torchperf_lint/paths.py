@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torchperf_lint.evaluation_scripts import is_evaluation_script
+from torchperf_lint.inside import inside
 from torchperf_lint.model import Problem
 from torchperf_lint.settings import (
     CONFIG_FILES,
@@ -133,7 +134,7 @@ class Homes:
 
 
 def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    return inside(path, root) or path.name
 
 
 def collect(paths: Sequence[str], homes: Homes) -> Collected:

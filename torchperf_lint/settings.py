@@ -17,6 +17,7 @@ from typing import Any
 from torchperf_lint import catalog
 from torchperf_lint.errors import ConfigError, UsageError
 from torchperf_lint.globs import Globs
+from torchperf_lint.inside import inside
 from torchperf_lint.model import Confidence, Severity
 from torchperf_lint.options import BY_FIELD, BY_NAME, PerFile, did_you_mean, nearest
 
@@ -216,7 +217,7 @@ def _where(config: Path) -> str:
 
 def shown(path: Path, cwd: Path) -> str:
     """A path as reports show it: POSIX, relative to `cwd` when inside it."""
-    return path.relative_to(cwd).as_posix() if path.is_relative_to(cwd) else path.as_posix()
+    return inside(path, cwd) or path.as_posix()
 
 
 def _table_of(config: Path) -> dict[str, object] | None:

@@ -46,6 +46,10 @@ class Frame(NamedTuple):
         """Another place, one loop, call or attribute further on."""
         return Frame(path, function, at, 0, self.hops + hops, self.steps)
 
+    def at_the_bottom(self) -> Frame:
+        """The same place, with all the room that the stack has."""
+        return self._replace(steps=0) if self.steps else self
+
     def anew(self) -> Frame:
         """The same place, for a question of its own: how its asker came there is of no matter."""
         return Frame(self.path, self.function, self.at)

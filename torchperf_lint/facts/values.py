@@ -79,6 +79,10 @@ class Values:
         """The value of an expression."""
         if frame.depth > MAX_DEPTH:
             return UNKNOWN
+        if type(node) is ast.Constant:
+            return PLAIN
+        if type(node) is ast.Name:  # half of all that is asked: no other place is made for it
+            return names.value_of_name(self, node.id, frame)
         handler = _HANDLERS.get(type(node))
         return handler(self, node, frame.deeper()) if handler else UNKNOWN
 
@@ -104,14 +108,14 @@ class Values:
             self.cut_off()
             return self._cut_off[full_key]
         if frame.steps > MAX_STEPS and self._catching:
-            raise _FarBelowError(key, frame._replace(steps=0), compute)
+            raise _FarBelowError(key, frame.at_the_bottom(), compute)
         return self._worked_out(key, frame, compute)
 
     def _worked_out(self, key: object, frame: Frame, compute: Callable[[Frame], Value]) -> Value:
         before, self._farthest = self._farthest, frame.hops
         try:
             bottom = frame.steps == 0 or not self._catching
-            value = self._from_below(frame._replace(steps=0), compute) if bottom else compute(frame)
+            value = self._from_below(frame.at_the_bottom(), compute) if bottom else compute(frame)
             if self._farthest < MAX_HOPS:
                 self._settled[key] = (value, self._farthest - frame.hops)
             else:
@@ -138,11 +142,6 @@ class Values:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def constant(self, node: ast.Constant, frame: Frame) -> Value:
-        """Numbers, text, None."""
-        del node, frame
-        return PLAIN
-
     def container(self, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
         """A literal list, tuple or set."""
         items = tuple(self.of(element, frame) for element in node.elts[:8] if not isinstance(element, ast.Starred))
@@ -168,10 +167,6 @@ class Values:
     def _place(self, node: ast.expr, frame: Frame) -> Position:
         body = self.body(frame.path)
         return body.at(node) if body is not None and node.lineno >= frame.at[0] else frame.at
-
-    def name(self, node: ast.Name, frame: Frame) -> Value:
-        """A variable."""
-        return names.value_of_name(self, node.id, frame)
 
     def attribute(self, node: ast.Attribute, frame: Frame) -> Value:
         """`base.name`."""
@@ -323,7 +318,6 @@ def _plain(_values: Values, _node: ast.expr, _frame: Frame) -> Value:
 
 
 _HANDLERS: dict[type[ast.expr], Callable[[Values, Any, Frame], Value]] = {
-    ast.Constant: Values.constant,
     ast.JoinedStr: _plain,
     ast.List: Values.container,
     ast.Tuple: Values.container,
@@ -333,7 +327,6 @@ _HANDLERS: dict[type[ast.expr], Callable[[Values, Any, Frame], Value]] = {
     ast.SetComp: Values.comprehension,
     ast.GeneratorExp: Values.comprehension,
     ast.DictComp: Values.dict_comprehension,
-    ast.Name: Values.name,
     ast.Attribute: Values.attribute,
     ast.Call: Values.call,
     ast.Subscript: Values.subscript,
