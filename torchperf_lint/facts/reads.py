@@ -27,6 +27,7 @@ from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.output_elements import element_of_output
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.reading_helpers import helper_reads
+from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
 from torchperf_lint.facts.row_by_row import row_by_row
@@ -170,7 +171,9 @@ def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> boo
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
-    if read.hot.kind == "eval" and (becomes_a_number(file, site) or copied_before(file, site) is not None):
+    if read.hot.kind == "eval" and (
+        becomes_a_number(file, site) or copied_before(file, site) is not None or reduced_on_host(file, site) is not None
+    ):
         return False
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
+from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Related, Verdict
 from torchperf_lint.rule import SourceRule
@@ -25,7 +27,8 @@ class CpuCopyInHotLoop(SourceRule):
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
     same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or the
-    copy is made one number at once (`pred.eq(y).cpu().sum()`): the device adds up by itself. Loops that copy a tensor
+    copy is made one number at once (`pred.eq(y).cpu().sum()`), or is read for the largest of each row alone
+    (`np.argmax(out.cpu().numpy(), axis=1)`): the device does that by itself. Loops that copy a tensor
     element by element, or the same tensor each turn, are information wherever they stand (one copy before the loop
     does it), and only `possible` where nothing shows how often they run.
 
@@ -126,6 +129,7 @@ class CpuCopyInHotLoop(SourceRule):
                 instead=one_copy(file, read)
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
+                or _reduced_there(file, site, receiver)
                 or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
                 "once after the loop or under `if step % n == 0:`",
                 value=read.value,
@@ -150,6 +154,16 @@ def _each(file: SourceFile, read: Read) -> str:
 def _had_before(file: SourceFile, site: Site) -> str | None:
     line = copied_before(file, site)
     return f"line {line} has copied it already: bind that copy to a name, and use it here too" if line else None
+
+
+def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
+    call = reduced_on_host(file, site)
+    if call is None:
+        return None
+    return (
+        f"let the device do what line {call.lineno} does, and copy that: `{file.brief(receiver)}."
+        f"{last_part(chain(call.func))}(...)` is one number in place of each row"
+    )
 
 
 def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
