@@ -22,6 +22,7 @@ from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
+from torchperf_lint.facts.sample_counts import counts_samples
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
 from torchperf_lint.facts.source import Place
@@ -49,6 +50,8 @@ DROPPED = "dropped"
 """It leaves a mask out that has no element set."""
 EMPTY = "empty"
 """It asks whether a mask is empty before the same mask selects, which waits for its elements in any case."""
+SAMPLES = "samples"
+"""Whatever it decides, the host knew it: how many samples a batch has."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -67,6 +70,8 @@ INSTEAD = {
     "nothing then",
     EMPTY: "find the elements once, `rows = mask.nonzero(as_tuple=True)`: the host knows `rows[0].numel()` then, and "
     "`x[rows]` waits no more",
+    SAMPLES: "hand on how many samples the batch has from where it is put together (`batch.num_graphs`, the length of "
+    "a target with one row a sample): the host knows that",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -91,6 +96,8 @@ _ACTS = frozenset("backward step zero_grad update unscale_ manual_backward".spli
 
 def consequence(place: Place) -> str:
     """What is done with what is read: one of the words above."""
+    if counts_samples(place):
+        return SAMPLES
     then = _consequence(place)
     if then not in EXCUSED:
         return DECIDES if then == RECORDS and is_answer(place) else then
