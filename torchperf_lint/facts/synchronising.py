@@ -70,13 +70,21 @@ def times_each_step(file: SourceFile, site: Site) -> bool:
     hot = site.hot
     if hot is None or hot.kind != "step" or hot.depth or hot.loop is None or hot.optional:
         return False
-    if _MEASURES.search(file.outline.functions[site.function].qualname):
+    if _MEASURES.search(file.outline.functions[site.function].qualname) or _is_asked_to_measure(file, site):
         return False
     callees = [last_part(callee) for callee in _callees(file, site)]
     # The allocator counts on the host: what it has handed out by now needs no wait.
     others = [name for name in callees if _MEASURED.match(name) or name in _CAPTURE or name == "elapsed_time"]
     steps = any(callee.endswith((".step", "scaler")) for callee in _callees(file, site))
     return steps and not others and not any(_copies_to_host(file, site, call) for call in _calls(file, site))
+
+
+def _is_asked_to_measure(file: SourceFile, site: Site) -> bool:
+    """Whether the call is behind a switch that asks for times: `if args.time_exp:`, `if profile and step > 10:`."""
+    around = file.enclosing(site.function).around(site.call)
+    tests = [node.test for node in around if isinstance(node, ast.If)]
+    switches = (part for test in tests for part in (test.values if isinstance(test, ast.BoolOp) else [test]))
+    return any(isinstance(s, ast.Name | ast.Attribute) and _MEASURES.search(chain(s)) for s in switches)
 
 
 def may_be_needed(file: SourceFile, site: Site) -> bool:
