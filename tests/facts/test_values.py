@@ -1483,3 +1483,19 @@ def test_a_comprehension_in_a_loop_hides_the_parameter_of_its_name():
     """
     assert value_of(code, "x").kind == "unknown"
     assert value_of(code.replace("str(x) for x in", "str(x) for y in"), "x").kind == "tensor"
+
+
+@pytest.mark.parametrize(
+    ("call", "device"),
+    [
+        ("torch.normal(x, 0.1)", DEVICE),
+        ("torch.normal(0.0, x.exp())", DEVICE),
+        ("torch.normal(mean=x, std=x.exp())", DEVICE),
+        ("torch.normal(torch.zeros(3), torch.ones(3))", HOST),
+        ("torch.normal(0.0, scale)", ANYWHERE),
+        ("torch.normal(0.0, 1.0, size=(3,))", HOST),
+        ("torch.normal(0.0, 1.0, (3,), device='cuda')", DEVICE),
+    ],
+)
+def test_normal_draws_where_its_tensors_are(call, device):
+    check(f"def f(scale):\n    x = torch.zeros(3, device='cuda')\n    y = {call}\n    return y", "y", "tensor", device)

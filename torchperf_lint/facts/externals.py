@@ -167,6 +167,8 @@ def _torch_function(values: Values, node: ast.Call, name: str, frame: Frame) -> 
     """A function directly in `torch`."""
     if name in api.LIKE_FACTORIES:
         return _like(values, node, name, frame)
+    if name == "normal" and len(node.args) < _SIZED and not any(k.arg in ("size", None) for k in node.keywords):
+        return _drawn(values, node, frame)
     if name in api.FACTORIES or name in api.HOST_DATA or name in api.LEGACY_TYPES:
         return _made(values, node, name, frame)
     if name in ("load", "save"):
@@ -194,6 +196,18 @@ def _made(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:
         where = inner.device if inner.kind == "tensor" else HOST
     given = next((values.of(k.value, frame) for k in node.keywords if k.arg == "device"), None)
     return tensor(where, f"made by `torch.{name}`")._replace(borrowed=given is not None and given.borrowed)
+
+
+_SIZED = 3
+"""Arguments of `torch.normal` with a size: it fills a new tensor then, with what two numbers say."""
+
+
+def _drawn(values: Values, node: ast.Call, frame: Frame) -> Value:
+    """`torch.normal(mean, std)` draws where its tensors are."""
+    given = [values.of(a, frame) for a in (*node.args, *(k.value for k in node.keywords if k.arg in ("mean", "std")))]
+    devices = {value.device for value in given if value.kind in ("tensor", "batch")}
+    on_host = devices == {HOST} and all(value.kind != "unknown" for value in given)
+    return tensor(DEVICE if DEVICE in devices else HOST if on_host else ANYWHERE, "drawn by `torch.normal`")
 
 
 def _like(values: Values, node: ast.Call, name: str, frame: Frame) -> Value:

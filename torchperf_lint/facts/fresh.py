@@ -309,9 +309,10 @@ def _sized_by_host_numbers(values: Values, node: ast.Call, frame: Frame) -> bool
     name = last_part(chain(node.func))
     if name in _OF_NOTHING_BUT_SIZES:
         return True
+    given = [*node.args[1 if name == "full" else 0 :], *(k.value for k in node.keywords if k.arg in ("mean", "std"))]
     return not any(
         values.of(a, frame).kind in ("tensor", "batch", "array")
-        for a in node.args[1 if name == "full" else 0 :]
+        for a in given
         if not isinstance(a, ast.Starred) and not (isinstance(a, ast.Name) and counts_steps(a.id))
     )
 
