@@ -45,6 +45,9 @@ def _parameters(call: str) -> list[str]:
         ("torch.clamp(y, t, max=-1.0)", ["min"]),
         ("nn.functional.leaky_relu(y, t)", ["negative_slope"]),
         ("y.nan_to_num(0.0, t)", ["posinf"]),
+        ("torch.normal(0.0, t, size=y.shape, device=y.device)", ["std"]),
+        ("torch.normal(t, t, y.shape)", ["mean", "std"]),
+        ("torch.normal(mean=t, std=1.0, size=y.shape)", ["mean"]),
     ],
 )
 def test_what_is_read(call: str, parameters: list[str]) -> None:
@@ -58,6 +61,8 @@ def test_what_is_read(call: str, parameters: list[str]) -> None:
         "y.add_(y, alpha=self.limit)",
         "y.add(t)",
         "torch.full(y.shape, 0.0)",
+        "torch.normal(0.0, self.limit, y.shape)",
+        "torch.normal(t, y.exp())",
         "torch.full(t.shape, self.limit)",
         "y.masked_fill(mask, -1)",
         "y.clamp(max=t)",

@@ -66,8 +66,14 @@ _FUNCTIONAL: dict[str, tuple[str, _Parameters]] = {
     "scaled_dot_product_attention": (OTHER, (("scale", None),)),
     "cosine_similarity": (OTHER, (("eps", 2),)),
 }
-_FULL = (FILLED, (("fill_value", 0),))
-_NAMES = (*_OF_TENSORS, *(f"{name}_" for name in _OF_TENSORS), *_METHODS, *_FUNCTIONAL, "full")
+_MAKERS: dict[str, tuple[str, _Parameters]] = {
+    "full": (FILLED, (("fill_value", 0),)),
+    "normal": (OTHER, (("mean", -1), ("std", 0))),
+}
+"""Functions that are given a size first, or for `normal` a size last: without one it takes tensors as they are."""
+_NAMES = (*_OF_TENSORS, *(f"{name}_" for name in _OF_TENSORS), *_METHODS, *_FUNCTIONAL, *_MAKERS)
+_SIZED = 3
+"""Arguments of `normal` where one of them is the size."""
 
 
 def scalars(file: SourceFile) -> Iterator[Scalar]:
@@ -86,17 +92,17 @@ def scalars(file: SourceFile) -> Iterator[Scalar]:
 
 
 def _known(name: str) -> tuple[str, _Parameters]:
-    if name == "full":
-        return _FULL
-    return _METHODS.get(name) or _FUNCTIONAL.get(name) or _OF_TENSORS[name.removesuffix("_")]
+    return _MAKERS.get(name) or _METHODS.get(name) or _FUNCTIONAL.get(name) or _OF_TENSORS[name.removesuffix("_")]
 
 
 def _offset(file: SourceFile, site: Site, name: str) -> int | None:
     """How many positional arguments stand before those behind the tensor; None where the call is not torch's."""
     dotted = file.denotes(site.call.func, site) or ""
+    if name == "normal" and len(site.call.args) < _SIZED and site.keyword("size") is None:
+        return None
     if dotted in (f"torch.{name}", f"torch.nn.functional.{name}"):
         return 1
-    if name in _FUNCTIONAL or name == "full" or site.receiver is None:
+    if name in _FUNCTIONAL or name in _MAKERS or site.receiver is None:
         return None
     return 0 if file.value(site.receiver, site).kind == "tensor" else None
 
@@ -111,7 +117,7 @@ def _given(site: Site, parameters: _Parameters, offset: int | None = None) -> It
             yield name, keyword
         elif position is not None:
             for place in (position + offset,) if offset is not None else (position, position + 1):
-                if place < len(site.call.args):
+                if 0 <= place < len(site.call.args):
                     yield name, site.call.args[place]
 
 

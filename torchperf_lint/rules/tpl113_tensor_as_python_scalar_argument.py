@@ -21,7 +21,8 @@ class TensorAsPythonScalarArgument(SourceRule):
     ## What it does
     Flags device tensors that are given to torch where it takes a Python number: `alpha=` and `beta=` of sums and
     products, `value=` of `addcmul` and `addcdiv`, what `full`, `full_like` and `new_full` fill with, the value of
-    `masked_fill`, one bound of `clamp` beside a number, slopes and other parameters of activations and losses; where
+    `masked_fill`, mean and deviation of `normal_` and of `torch.normal` with a size, one bound of `clamp` beside a
+    number, slopes and other parameters of activations and losses; where
     that happens every training step, forward pass or evaluation batch (the last is reported as info).
 
     ## Why it is slow
@@ -91,7 +92,7 @@ class TensorAsPythonScalarArgument(SourceRule):
 
     code, name, since = "TPL113", "tensor-as-python-scalar-argument", "0.1.0"
     triggers = (
-        *("alpha=", "alpha =", "beta=", "value=", "full", "masked_fill", "nan_to_num", "clamp", "clip", "normal_("),
+        *("alpha=", "alpha =", "beta=", "value=", "full", "masked_fill", "nan_to_num", "clamp", "clip", "normal"),
         *("uniform_(", "relu(", "elu(", "softplus(", "hardtanh(", "threshold(", "shrink(", "dropout(", "pad("),
         *("huber_loss", "dot_product_attention", "cosine_similarity"),
     )
