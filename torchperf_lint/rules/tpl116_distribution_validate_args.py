@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
+from torchperf_lint.facts.normal_draws import Draw, explores, normal_draws
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.reads import cause
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.validating import SWITCH, checked, overwritten
@@ -26,12 +29,14 @@ class DistributionValidateArgs(SourceRule):
     Flags distributions of `torch.distributions` that are made of device tensors every training step, forward pass or
     evaluation batch (the last is reported as info), where neither the call says `validate_args` nor anything in the
     project calls `set_default_validate_args`: one finding a file, at the first, with the others beside it, since one
-    call switches all of them; and assignments to `set_default_validate_args`, which switch nothing.
+    call switches all of them; assignments to `set_default_validate_args`, which switch nothing; and `torch.normal`
+    with a tensor of the device for `std` and no `size`, for which there is no switch.
 
     ## Why it is slow
     The checks are on by default since torch 1.8. For each parameter the device computes whether all its elements are
     valid, and `if not torch._is_all_true(valid)` makes the host wait for the answer; so does each `log_prob` for its
-    argument. A `Normal` with one `log_prob` waits three times.
+    argument. A `Normal` with one `log_prob` waits three times. `torch.normal(mean, std)` looks whether the smallest
+    element of `std` is negative, and the host waits for that as well.
 
     ## Example
     ```python
@@ -66,7 +71,8 @@ class DistributionValidateArgs(SourceRule):
             mean = self.mean(x.to("cuda"))
             return Normal(mean, self.log_std.exp(), validate_args=False).log_prob(action)
     ```
-    Or once, where the program starts: `torch.distributions.Distribution.set_default_validate_args(False)`.
+    Or once, where the program starts: `torch.distributions.Distribution.set_default_validate_args(False)`. For
+    `torch.normal(mean, std)`: `mean + std * torch.randn_like(mean)`.
 
     ## When it is fine
     Priors made once, parameters that are numbers, and checks that somebody asked for:
@@ -90,24 +96,31 @@ class DistributionValidateArgs(SourceRule):
 
     ## Fix safety
     Unsafe: without the checks a NaN is no ValueError any more, it goes on into the loss. No fix for assignments to
-    the switch: a call there would switch the checks off for the whole program.
+    the switch: a call there would switch the checks off for the whole program. None for `torch.normal`: which of its
+    tensors has the shape of the result is not seen here, and it passes no gradient on, as the arithmetic does unless
+    `mean` and `std` are detached.
 
     ## Confirmed by
     A synchronisation at the call in at least half of the recorded steps; or several in a row, in a loop of its own.
 
     ## References
     - PyTorch documentation of `torch.distributions.Distribution.set_default_validate_args`.
+    - PyTorch documentation of `torch.normal`: "When std is a CUDA tensor, this function synchronizes its device with
+      the CPU"; pytorch/pytorch #51317 brought the check, in torch 1.9.
     - Toni-SM/skrl #233, leggedrobotics/rsl_rl #69, ray-project/ray #50440: libraries that switched the checks off.
     """
 
     code, name, since = "TPL116", "distribution-validate-args", "0.1.0"
-    triggers = ("distributions",)
+    triggers = ("distributions", "torch.normal(")
     probes = ("host-sync",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
-        """Yield a finding for each hot distribution that checks what it is made of, and for switches that are none."""
+        """Yield a finding for each hot distribution or draw that checks its parameters, or switch that is none."""
         for mark in overwritten(file):
             yield self._overwritten(file, mark)
+        if not project.must_run_before(1, 9):  # which brought the check
+            for draw in normal_draws(file):
+                yield self._drawn(file, draw)
         if project.must_run_before(1, 8):  # the checks were off by default
             return
         for site, value in checked(file):
@@ -128,6 +141,23 @@ class DistributionValidateArgs(SourceRule):
             root_cause=f"{self.code}: one switch for {file.path}",
             leads=not less,
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
+        )
+
+    def _drawn(self, file: SourceFile, draw: Draw) -> Finding:
+        hot = draw.site.hot
+        assert hot is not None
+        less = hot.kind in ("eval", "rollout") or hot.evaluates or hot.optional or explores(draw.site)
+        return self.found(
+            draw.site,
+            message=f"`{file.brief(draw.site.call.func)}` looks for the smallest element of "
+            f"`{short(words(draw.deviations))}`, which may not be negative, and waits for the device {hot.when}",
+            instead="write `mean + std * noise`, with `noise = torch.randn_like(...)` of what has the shape of the "
+            "result: nothing is looked at then",
+            value=draw.value,
+            hot=hot,
+            severity=Severity.INFO if less else None,
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+            root_cause=cause(draw.site),
         )
 
     def _overwritten(self, file: SourceFile, mark: Mark) -> Finding:
