@@ -60,6 +60,8 @@ class ScoresBehind:
                     return False
                 around = self.body.block_of(self.site.function, self.site.start)
                 stack += [(d.value, d.at, _is_optional(d, around)) for d in definitions if d.value is not None]
+            elif isinstance(current, ast.IfExp):
+                stack += [(current.body, place, True), (current.orelse, place, True)]
             else:
                 inner = self._through(current, place)
                 if inner is None:
