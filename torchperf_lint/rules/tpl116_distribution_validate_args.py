@@ -72,7 +72,8 @@ class DistributionValidateArgs(SourceRule):
             return Normal(mean, self.log_std.exp(), validate_args=False).log_prob(action)
     ```
     Or once, where the program starts: `torch.distributions.Distribution.set_default_validate_args(False)`. For
-    `torch.normal(mean, std)`: `mean + std * torch.randn_like(mean)`.
+    `torch.normal(mean, std)`: `mean + std * torch.randn_like(mean)`. `Normal.sample()` is a `torch.normal` and waits
+    whatever `validate_args` says; `rsample()`, under `torch.no_grad()` where `sample()` stood, draws the same without.
 
     ## When it is fine
     Priors made once, parameters that are numbers, and checks that somebody asked for:
