@@ -71,7 +71,7 @@ SCRIPTS_TUNED = frozenset(
 )
 """Draws of `scripts.tsv` that may be looked at while rules are changed."""
 SCRIPTS_ASIDE = frozenset({"fourth"})
-LIBRARIES = frozenset({"libraries", "libraries-second", "libraries-third"})
+LIBRARIES = frozenset({"libraries", "libraries-second", "libraries-third", "libraries-fourth"})
 """Files of packages beside those of `packages.txt`: `--part all --draw libraries`."""
 Place = tuple[str, str]
 """(NAME-VERSION, path)."""
