@@ -470,6 +470,16 @@ def test_data_parallel_on_one_device_says_why():
     assert judged("TPL751", run(forward(1))).reason == "it ran on one device, where it only calls the module"
 
 
+def test_data_parallel_is_seen_in_the_factory_that_makes_it():
+    inside = replace(forward(4), line=31, end_line=31)
+    related = (Related(Location("train.py", 31, 1, 31, 30), "it is wrapped here"),)
+    assert judged("TPL751", run(inside), related=related).outcome is Outcome.CONFIRMED
+
+
+def test_a_copy_of_data_parallel_is_not_watched():
+    assert judged("TPL751", run()).outcome is Outcome.UNOBSERVABLE
+
+
 @pytest.mark.parametrize("code", CASES)
 @pytest.mark.parametrize("steps", [0, 10])
 def test_nothing_divides_by_zero(code, steps):

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.parallel_wrappers import REPLICATES, told_at_its_calls, wrappings_inside, wraps
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
-_BASES = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel")
-_COPIES = ("torch.nn.parallel.replicate", "torch.nn.parallel.replicate.replicate")
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
 
@@ -25,8 +24,9 @@ class DataParallel(SourceRule):
 
     ## What it does
     Flags construction of `torch.nn.DataParallel`, and calls of `torch.nn.parallel.data_parallel` and
-    `torch.nn.parallel.replicate`, which do by hand what it does. Beside an offered `DistributedDataParallel`, or for
-    one device, it is reported as info.
+    `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
+    from it or copy it, and functions named like it that give back nothing else. Beside an offered
+    `DistributedDataParallel`, or for one device, it is reported as info.
 
     ## Why it is slow
     Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
@@ -85,9 +85,11 @@ class DataParallel(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
-        derived = file.calls_among(call for call in file.outline.calls if _is_derived(file, project, call))
-        for site in (*file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *_COPIES), *derived):
+        own = file.calls_among(call for call in file.outline.calls if wraps(project, file.path, call))
+        for site in (*file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *REPLICATES), *own):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
+                continue
+            if told_at_its_calls(project, FunctionKey(file.path, site.function)):
                 continue
             if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
                 continue
@@ -98,26 +100,26 @@ class DataParallel(SourceRule):
                 instead="start one process a device (torchrun --nproc-per-node=N) and wrap the model in "
                 "torch.nn.parallel.DistributedDataParallel(model, device_ids=[local_rank])",
                 severity=Severity.INFO if _offered_beside_better(file) or _one_device(site) else None,
+                related=[
+                    file.related(path, call.line, call.column, "it is wrapped here", len(call.callee))
+                    for path, call in wrappings_inside(project, file.path, site.record)
+                ],
             )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By forward passes of the module made at the line, over two devices or more."""
+        """By forward passes of the module made at the line, or in the factory that it calls, over several devices."""
         if run.simulated:
             return Verdict(Outcome.UNOBSERVABLE, "the simulated device is one device; DataParallel needs two")
-        forwards = [e for e in run.at(finding.location, "data-parallel") if e.what == "forward"]
+        places = (finding.location, *(related.location for related in finding.related))
+        seen = [e for place in places for e in run.at(place, "data-parallel")]
+        forwards = [e for e in seen if e.what == "forward"]
         spread = [e for e in forwards if (e.attributes.get("devices") or 0) > 1]
         if forwards and not spread and run.device is not None:
             return Verdict(Outcome.REFUTED, "it ran on one device, where it only calls the module")
-        return by_events(finding, run, spread, "forward pass over several devices", probes=self.probes)
-
-
-def _is_derived(file: SourceFile, project: Project, call: Call) -> bool:
-    """Whether a call makes an object of a class of the project that is derived from `DataParallel`."""
-    if "Parallel" not in last_part(call.callee):
-        return False
-    made = project.types.things(file.path, call.function, call.callee)
-    classes = (thing for thing in made if thing.kind == "class")
-    return any(set(project.index.external_bases(thing)) & set(_BASES) for thing in classes)
+        verdict = by_events(finding, run, spread, "forward pass over several devices", probes=self.probes)
+        if verdict.outcome is Outcome.REFUTED and not seen:
+            return Verdict(Outcome.UNOBSERVABLE, "only torch's own class is watched, and none was made there")
+        return verdict
 
 
 def _offered_beside_better(file: SourceFile) -> bool:
