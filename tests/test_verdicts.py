@@ -470,6 +470,13 @@ def test_data_parallel_on_one_device_says_why():
     assert judged("TPL751", run(forward(1))).reason == "it ran on one device, where it only calls the module"
 
 
+def test_a_barrier_is_seen_in_the_helper_that_is_called():
+    inside = replace(collective(what="barrier"), line=31, end_line=31)
+    related = (Related(Location("train.py", 31, 1, 31, 30), "they wait here"),)
+    assert judged("TPL756", run(inside, device=None), related=related).outcome is Outcome.CONFIRMED
+    assert judged("TPL756", run(inside, device=None)).outcome is Outcome.REFUTED
+
+
 def test_data_parallel_is_seen_in_the_factory_that_makes_it():
     inside = replace(forward(4), line=31, end_line=31)
     related = (Related(Location("train.py", 31, 1, 31, 30), "it is wrapped here"),)

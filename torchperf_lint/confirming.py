@@ -176,12 +176,14 @@ def priced(
     return Verdict(outcome, reason, blocked_ms_per_step=blocked, bubble_ms_per_step=bubble_ms, share_of_step=share)
 
 
-def by_collectives(finding: Finding, run: Evidence, fewest: int = 1) -> Verdict:
+def by_collectives(finding: Finding, run: Evidence, fewest: int = 1, inside: Iterable[Location] = ()) -> Verdict:
     """By the collectives at a finding's place: confirmed where they come every step, `fewest` or more at a time.
+
+    `inside`: where functions that the place calls issue them.
 
     A group of one process exchanges nothing, so what is called on one refutes.
     """
-    events = run.at(finding.location, "collective")
+    events = [event for place in (finding.location, *inside) for event in run.at(place, "collective")]
     shared = tuple(event for event in events if event.attributes.get("processes") != 1)
     if events and not shared:
         count = sum(event.count for event in events)

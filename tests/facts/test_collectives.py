@@ -74,3 +74,35 @@ def test_a_sum_of_losses():
     files = texts(text)
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [found.about for found in needless_collectives(file)] == ["total"]
+
+
+WAITING = """\
+def synchronize(kind="", path=""):
+    {body}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "about"),
+    [
+        ("dist.barrier()", "synchronize()", [""]),
+        ("return dist.barrier()", "synchronize()", [""]),
+        ("if dist.get_world_size() == 1: return\n    dist.barrier()", "synchronize()", [""]),
+        ("n = dist.get_world_size()\n    if n > 1: dist.barrier()", "synchronize()", [""]),
+        ("if kind: kind.hvd.allreduce(0, name='barrier')\n    else: kind.dist.barrier()", "synchronize()", [""]),
+        ("dist.barrier()", "if step % 9 == 0: synchronize()", []),
+        ("dist.barrier()", "open('a').write('b'); synchronize()", []),
+        ("open(path).read()\n    dist.barrier()", "synchronize()", []),
+        ("if kind: kind.hvd.allreduce(0)\n    else: kind.dist.barrier()", "synchronize()", []),
+        ("with open(path): dist.barrier()", "synchronize()", []),
+        ("torch.cuda.synchronize()", "synchronize()", []),
+        ("pass", "synchronize()", []),
+    ],
+)
+def test_a_helper_that_only_waits(body, after, about):
+    files = texts(WAITING.format(body=body) + TRAIN.format(before="pass", after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    found = list(needless_collectives(file))
+    assert [each.about for each in found] == about
+    assert all(each.inside is not None and each.inside.callee.endswith("dist.barrier") for each in found)

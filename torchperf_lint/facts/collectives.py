@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.barrier_helpers import ACCELERATOR, WAITS, barrier_calls
 from torchperf_lint.facts.calls_within import calls_in, counted_by
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
@@ -25,9 +26,7 @@ from torchperf_lint.facts.syntax import children_of, names_of
 from torchperf_lint.patterns import pattern
 
 _OF_ACCELERATE = frozenset("gather gather_for_metrics reduce".split())
-_WAITS = frozenset(("barrier", "monitored_barrier", "wait_for_everyone"))
-NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | _WAITS))
-_ACCELERATOR = pattern(r"(?:^|\.)_?accelerator$")
+NAMES = tuple(sorted(EXCHANGE | _OF_ACCELERATE | WAITS))
 _RARE = pattern(r"save|checkpoint|ckpt|every|interval|freq|epoch|done|last|final|first|eval|log", re.IGNORECASE)
 _FILES = pattern(r"(?:^|[._])(?:save\w*|load|open|write|write_\w+|mkdir|makedirs|remove|rename|dump)$")
 _SCALES = pattern(r"(?:^|\.)_?loss_scaler$")
@@ -54,24 +53,41 @@ class Collective(NamedTuple):
 
 def needless_collectives(file: SourceFile) -> Iterator[Collective]:
     """The barriers of a file's training steps, and the collectives that exchange a loss only to show it."""
+    if file.mentions(("distributed", "accelerat")):
+        yield from _written_out(file)
+        yield from _in_helpers(file)
+    for site, inside, helper in barrier_calls(file):
+        turn = _turn(site, True)
+        if turn is not None and not _is_rare(site, turn):
+            yield from _barrier(site, inside, helper)
+
+
+def _written_out(file: SourceFile) -> Iterator[Collective]:
     for site in file.hot_calls(*NAMES):
         name = last_part(chain(site.call.func))
-        turn = _turn(site, name in _WAITS)
+        turn = _turn(site, name in WAITS)
         if turn is None or not _is_collective(file, site, name) or _is_rare(site, turn):
             continue
-        if name in _WAITS:
-            files = _files_beside(site)
-            if files is not True:
-                yield Collective(site, "", behind_files=files is False)
+        if name in WAITS:
+            yield from _barrier(site)
         elif site.call.args or site.call.keywords:
             loss = _of_the_loss(file, site, turn, name)
             if loss is not None and not _decides(site, _receivers(site, name)):
                 yield Collective(site, loss)
+
+
+def _in_helpers(file: SourceFile) -> Iterator[Collective]:
     for site, inside, helper in reducing_calls(file):
         turn = _turn(site)
         loss = _of_the_loss(file, site, turn, "reduce") if turn is not None and not _is_rare(site, turn) else None
         if loss is not None and not _decides(site, _receivers(site, "")):
             yield Collective(site, loss, inside, helper)
+
+
+def _barrier(site: Site, inside: Call | None = None, helper: str = "") -> Iterator[Collective]:
+    files = _files_beside(site)
+    if files is not True:
+        yield Collective(site, "", inside, helper, behind_files=files is False)
 
 
 def _turn(site: Site, barrier: bool = False) -> Turn | None:
@@ -109,9 +125,9 @@ def _is_backward(call: ast.Call) -> bool:
 def _is_collective(file: SourceFile, site: Site, name: str) -> bool:
     dotted = file.denotes(site.call.func, site) or ""
     if dotted.startswith("torch.distributed."):
-        return name in EXCHANGE or name in _WAITS
-    by_name = site.receiver is not None and _ACCELERATOR.search(chain(site.receiver))
-    return bool(by_name) and name in (_OF_ACCELERATE | _WAITS)
+        return name in EXCHANGE or name in WAITS
+    by_name = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
+    return bool(by_name) and name in (_OF_ACCELERATE | WAITS)
 
 
 def _is_rare(site: Site, turn: ast.AST) -> bool:
@@ -162,7 +178,7 @@ def _of_the_loss(file: SourceFile, site: Site, turn: Turn, name: str) -> str | N
 def _exchanged(site: Site, name: str) -> ast.expr | None:
     """The tensor that a collective is given: `all_gather` takes a list for the results first."""
     place = 1 if name in ("all_gather", "all_gather_into_tensor") and site.receiver is not None else 0
-    of_accelerate = site.receiver is not None and _ACCELERATOR.search(chain(site.receiver))
+    of_accelerate = site.receiver is not None and ACCELERATOR.search(chain(site.receiver))
     place = 0 if of_accelerate else place
     return site.call.args[place] if len(site.call.args) > place else site.keyword("tensor")
 

@@ -25,7 +25,8 @@ class PerStepMetricCollectives(SourceRule):
     gradient is computed of the result, no branch that leaves the turn reads it, and no cadence is around them; the same
     of functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
     batch to log them; and `barrier()` and `wait_for_everyone()` in the loop, unless each turn writes or reads files
-    beside them (where a branch does so now and then, the barrier belongs into it).
+    beside them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project
+    that are a barrier and nothing else, too.
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes
@@ -105,8 +106,8 @@ class PerStepMetricCollectives(SourceRule):
 
     code, name, since = "TPL756", "per-step-metric-collectives", "0.1.0"
     triggers = (
-        *(".barrier(", "wait_for_everyone", "all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast("),
-        *("reduce_", ".compute()"),
+        *("all_reduce(", "all_gather", ".gather", ".reduce(", "broadcast("),
+        *("reduce_", ".compute()", "barrier(", "sync(", "synchronize(", "wait(", "wait_for_"),
     )
     probes = ("collectives",)
 
@@ -115,7 +116,7 @@ class PerStepMetricCollectives(SourceRule):
         del project
         if file.mentions((".compute()",)):
             yield from map(partial(self._computed, file), computed_each_batch(file))
-        for found in needless_collectives(file) if file.mentions(("distributed", "accelerat")) else ():
+        for found in needless_collectives(file):
             site = found.site
             assert site.hot is not None
             statement = file.enclosing(site.function).statement(site.call)
@@ -149,8 +150,8 @@ class PerStepMetricCollectives(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By the collectives that were called at the line."""
-        return by_collectives(finding, run)
+        """By the collectives that were called at the line, or in the helper that it calls."""
+        return by_collectives(finding, run, inside=[related.location for related in finding.related])
 
 
 _FOR_FILES = (
@@ -160,6 +161,6 @@ _FOR_FILES = (
 
 
 def _inside(file: SourceFile, found: Collective) -> list[Related]:
-    """Where the helper exchanges what it is given."""
-    call = found.inside
-    return [file.related(found.helper, call.line, call.column, "it is exchanged here")] if call is not None else []
+    """Where the helper exchanges what it is given, or waits."""
+    call, does = found.inside, "it is exchanged here" if found.about else "they wait here"
+    return [file.related(found.helper, call.line, call.column, does)] if call is not None else []
