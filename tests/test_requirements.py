@@ -48,6 +48,28 @@ def test_the_first_file_that_names_torch_decides(tmp_path):
     assert oldest_torch(tmp_path) == (2, 4)
 
 
+@pytest.mark.parametrize(
+    ("main", "oldest"),
+    [
+        ("numpy\ntorch\n", None),
+        ("torch>=2.0  # any\n", None),
+        ("numpy\ntorchvision\n", (1, 13)),
+        ("torch==2.1\n", (2, 1)),
+        ("torch-scatter\n", (1, 13)),
+    ],
+)
+def test_files_for_a_purpose_beside_those_for_all(tmp_path, main, oldest):
+    (tmp_path / "requirements.txt").write_text(main)
+    (tmp_path / "requirements_onnx_encoder.txt").write_text("torch==1.13.1\n")
+    assert oldest_torch(tmp_path) == oldest
+
+
+def test_an_environment_is_for_all(tmp_path):
+    (tmp_path / "requirements.txt").write_text("torch\n")
+    (tmp_path / "environment.yml").write_text("dependencies:\n  - pytorch=1.7.0\n")
+    assert oldest_torch(tmp_path) == (1, 7)
+
+
 def codes(tmp_path, **settings):
     file = tmp_path / "train.py"
     file.write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()\n")

@@ -2,7 +2,8 @@
 
 What that release lacks is not asked for. Only a pin or an upper bound says that today's torch is not what runs: a lower
 bound, `torch>=1.8`, is seldom moved, and admits every later one (`target-torch` says otherwise). Only files at the
-project's root count, and the first that bounds torch so decides.
+project's root count, and the first that bounds torch so decides. Where that is `requirements_onnx.txt` beside a
+`requirements.txt` that asks for torch without a bound, both run, and what most people install is today's.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _ENTRY = pattern(
 )
 """`torch>=1.8,<3`, `"torch (>=2.0)"`, `pytorch=1.7.1=py3.8`, poetry's `torch = "^2.0"`; group: the bounds."""
 _BOUND = pattern(r"(?P<how>===?|=|~=|\^|>=?|<=?|!=)\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?")
+_NAMED = pattern(r"^\ *torch\ *(?:$|[\[(<>=!~;@])", re.MULTILINE)
 _PINS = ("==", "===", "=", "<=")
 _LAST_OF_ONE = 13
 """The last minor release of torch 1, which 2.0 followed."""
@@ -41,15 +43,25 @@ _LAST_OF_ONE = 13
 def oldest_torch(root: Path) -> tuple[int, int] | None:
     """(major, minor) of the oldest torch that the project at `root` has to run on; None where it does not say."""
     for path in _written(root):
-        try:
-            text = path.read_bytes().decode("utf-8", errors="replace")
-        except OSError:
-            continue
-        told = re.sub(r"#.*", "", text)
+        told = _told(path)
         found = [oldest for entry in _ENTRY.finditer(told) if (oldest := _oldest(entry["bounds"])) is not None]
         if found:
-            return min(found)
+            return None if _for_a_purpose(path, root) else min(found)
     return None
+
+
+def _told(path: Path) -> str:
+    """What a file says, its comments taken off."""
+    try:
+        return re.sub(r"#.*", "", path.read_bytes().decode("utf-8", errors="replace"))
+    except OSError:
+        return ""
+
+
+def _for_a_purpose(path: Path, root: Path) -> bool:
+    """Whether it is one of the files beside a `requirements.txt` that asks for torch as it is today."""
+    main = root / "requirements.txt"
+    return path.suffix == ".txt" and path != main and main.is_file() and _NAMED.search(_told(main)) is not None
 
 
 def _written(root: Path) -> Iterator[Path]:
