@@ -42,6 +42,15 @@ CUDA = ("torch.cuda.amp.autocast", "cuda")
          "def f():\n    with autocast():\n        pass", [CUDA]),
         ("try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    autocast = None\n"
          "def f():\n    with autocast():\n        pass", [CUDA]),
+        ("try:\n    from torch.cuda.amp import autocast\nexcept ImportError:\n    class autocast: pass\n"
+         "def f():\n    with autocast():\n        pass", [CUDA]),
+        ("if torch.__version__ >= '1.6':\n    from torch.cuda.amp import autocast\n"
+         "def f():\n    with autocast():\n        pass", [CUDA]),
+        ("if TORCH_VERSION != 'parrots' and digit_version(TORCH_VERSION) >= digit_version('1.6.0'):\n"
+         "    with torch.cuda.amp.autocast():\n        pass", [CUDA]),
+        ("def f(x):\n    if not hasattr(x, 'half'):\n        return x\n"
+         "    with torch.cuda.amp.autocast():\n        pass", [CUDA]),
+        ("if torch_version() >= (1, 6):\n    with torch.cuda.amp.autocast():\n        pass", [CUDA]),
         ("if args.version == 2:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
         ("if use_amp:\n    s = torch.cuda.amp.GradScaler()", [("torch.cuda.amp.GradScaler", "cuda")]),
     ],
@@ -76,6 +85,13 @@ def test_names_that_come_with_a_star():
         "try:\n    autocast = torch.cuda.amp.autocast\nexcept E:\n    from torch.amp import autocast\nautocast()",
         "if torch.__version__ < '2.4':\n    autocast = torch.cuda.amp.autocast\nautocast()",
         "if version.parse(torch.__version__) < V:\n    from torch.cuda import amp\namp.autocast()",
+        "if torch.__version__ >= '1.10':\n    pass\nelse:\n    from torch.cuda.amp import autocast\nautocast()",
+        "if torch_version() >= (2, 4):\n    pass\nelse:\n    torch.cuda.amp.autocast()",
+        "if digit_version(V) >= digit_version('1.6') and digit_version(V) < digit_version('2.4'):\n"
+        "    torch.cuda.amp.autocast()",
+        "if torch_version() < (1, 6):\n    from torch.amp import autocast\n"
+        "else:\n    from torch.cuda.amp import autocast\nautocast()",
+        "from torch.cuda.amp import autocast\nclass autocast: pass\nwith autocast():\n    pass",
         "from apex.optimizers import FusedAdam\nFusedAdam(p)",
         "from apex import amp\namp.state_dict()",
         "from torch_npu.npu.amp import autocast\nautocast()",

@@ -22,10 +22,13 @@ _APEX = pattern(
 )
 _VERSION = pattern(
     r"(?:^|[._])torch_?version|torch\.__version__|TORCH_\w*VERSION|torch_?(?:ge|gt|lt|le|at_least|greater|less|higher|newer|older)"
-    r"|version\(|hasattr\(|find_spec\(|_torch_?\d|TORCH_?\d|(?:has|is|have|use|support)\w*_(?:new|old|legacy)\w*|old_torch|new_amp",
+    r"|version\(|hasattr\((?:torch|\w*amp)\b|find_spec\(|_torch_?\d|TORCH_?\d|(?:has|is|have|use|support)\w*_(?:new|old|legacy)\w*|old_torch|new_amp",
     re.IGNORECASE,
 )
 """Tests that ask which torch this is."""
+_NUMBERS = pattern(r"(?<![\w.])(\d+)(?:\.|, )(\d+)")
+_FIRST_NEW = (1, 10)
+"""The release that brought `torch.autocast`; what is asked of earlier ones is whether they have mixed precision."""
 _NEW = pattern(r"torch\.amp\b|torch\.autocast\b|from torch import (?:\w+, )*(?:amp|autocast)\b")
 _NEW_NORM = pattern(r"\bSyncBatchNorm\.convert_sync_batchnorm\b")
 """What torch has for `apex.parallel.convert_syncbn_model`: in the other branch of a test, a setting chooses."""
@@ -97,9 +100,19 @@ def _use(file: SourceFile, named: ast.expr, call: ast.Call | None, number: int) 
     if not _is_imported(file, chain(named)) and not _is_another_name(file, named):
         return
     mark = Mark(file, call if call is not None else named, number)
-    dotted = file.denotes(named, mark) or ""
+    dotted = file.denotes(named, mark) or _beside_stand_in(file, named)
     if (_TORCH.match(dotted) or _APEX.match(dotted)) and not _for_old_versions(file, mark):
         yield Legacy(mark, dotted, chain(named).partition(".")[0], call)
+
+
+def _beside_stand_in(file: SourceFile, named: ast.expr) -> str:
+    """What an import denotes beside a class by its name in a handler: `except ImportError: class GradScaler: ...`."""
+    kind, number = file.outline.tops.get(chain(named), ("", 0))
+    if kind != "class":
+        return ""
+    made = file.outline.classes[number]
+    in_handler = any(r.kind == "except" and r.start[0] <= made.line <= r.end[0] for r in file.outline.regions)
+    return file.outline.imports.get(made.name, "") if in_handler else ""
 
 
 def _is_imported(file: SourceFile, written: str) -> bool:
@@ -149,13 +162,25 @@ def _in_a_handler(file: SourceFile, function: int) -> bool:
 
 
 def _beside_new(parent: ast.If | ast.IfExp, inner: ast.AST, new: re.Pattern[str]) -> bool:
-    if _VERSION.search(ast.unparse(parent.test)):
+    if _asks_for_new(parent.test):
         return True
     parts: list[ast.AST] = [parent.body, parent.orelse] if isinstance(parent, ast.IfExp) else []
     if isinstance(parent, ast.If):
         other = parent.orelse if any(inner is s for s in parent.body) else parent.body
         parts = [*other]
     return any(new.search(ast.unparse(part)) for part in parts)
+
+
+def _asks_for_new(test: ast.expr) -> bool:
+    """Whether a test asks for a version of torch that may have the new spelling: `>= "1.6"` asks for an older one."""
+    written = ast.unparse(test)
+    asked = [(int(major), int(minor)) for major, minor in _NUMBERS.findall(written)]
+    return _VERSION.search(written) is not None and not (asked and max(asked) < _FIRST_NEW)
+
+
+def _is_chosen(node: ast.If) -> bool:
+    """Whether a branch of a test of the version has the new spelling."""
+    return bool(_VERSION.search(ast.unparse(node.test)) and _NEW.search(ast.unparse(node)))
 
 
 def _before(suite: Sequence[ast.stmt], node: ast.stmt) -> Iterator[ast.stmt]:
@@ -166,7 +191,7 @@ def _left_for_new(statement: ast.stmt) -> bool:
     """`if TORCH_2_4: return torch.amp.autocast(...)`, after which the old spelling is for old versions."""
     if not isinstance(statement, ast.If) or not isinstance(statement.body[-1], ast.Return):
         return False
-    return bool(_VERSION.search(ast.unparse(statement.test)) or _NEW.search(ast.unparse(statement.body[-1])))
+    return bool(_asks_for_new(statement.test) or _NEW.search(ast.unparse(statement.body[-1])))
 
 
 def _bound_for_old_versions(body: Body) -> frozenset[str]:
@@ -177,7 +202,7 @@ def _bound_for_old_versions(body: Body) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(body.functions[0]):
         chosen = isinstance(node, ast.Try) and _NEW.search(ast.unparse(node)) is not None
-        chosen = chosen or (isinstance(node, ast.If) and _VERSION.search(ast.unparse(node.test)) is not None)
+        chosen = chosen or (isinstance(node, ast.If) and (_asks_for_new(node.test) or _is_chosen(node)))
         parts = [node] if chosen else node.handlers if isinstance(node, ast.Try) else []
         found.update(name for part in parts for inner in ast.walk(part) for name in _names_from_torch(inner))
     return frozenset(found)

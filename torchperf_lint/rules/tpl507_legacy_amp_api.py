@@ -81,6 +81,8 @@ class LegacyAmpApi(SourceRule):
         return torch.cuda.amp.GradScaler()
     ```
 
+    A test for 1.6 asks whether there is mixed precision at all, and excuses nothing.
+
     Under `target-torch`, or a torch that the project pins, what that version lacks is not asked for.
 
     ## Fix safety
