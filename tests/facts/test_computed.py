@@ -34,6 +34,8 @@ def moved(body):
         ("k = torch.tensor([1, 2])\nk.copy_(a)\nk = k * 2", []),  # data from elsewhere
         ("k = torch.tensor([1, 2])\nk[0] = n\nk = k * 2", []),
         ("h, k = torch.ones(2), torch.ones(3)\nk = k * h", ["2", "3"]),
+        ("m = abs(a)\nk = torch.arange(m) + (x.size(0) - m)", ["m"]),
+        ("k = torch.arange(n) + (x.size(0) - a)", []),  # data of a caller's
         ("h, k = torch.ones(2, 1), torch.ones(1, 3)\nk = torch.matmul(h, k)", ["1", "2"]),
         # CUDA has no kernels for products of integers
         ("h, k = torch.ones(2, 1, dtype=torch.int32), torch.ones(1, 3, dtype=torch.int32)\nk = torch.matmul(h, k)", []),

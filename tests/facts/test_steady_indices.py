@@ -32,6 +32,8 @@ def told(body):
         ("rows = np.triu_indices(x.shape[0], 1)\nreturn x[rows]", 1),
         ("picked = torch.multinomial(torch.ones(len(x)), 4)\nreturn x[picked]", 1),
         ("picked = torch.multinomial(torch.ones(len(x)), 4, generator=g)\nreturn x[picked]", 0),
+        ("orders = [torch.randperm(len(x)) + 1 for _ in rows]\nreturn [x[i, orders[i]] for i in range(3)]", 1),
+        ("orders = [torch.tensor(rows) for _ in rows]\nreturn [x[i, orders[i]] for i in range(3)]", 0),
         ("order = torch.tensor(rows)\nreturn x[:, order]", 0),
         ("mask = torch.ones(x.shape, dtype=torch.bool)\nfor r in rows:\n    mask[r] = False\nreturn x[mask]", 0),
         ("order = torch.tensor([2, 1], device=x.device)\nreturn x[:, order]", 0),

@@ -384,9 +384,10 @@ def _sides(values: Values, node: ast.BinOp, frame: Frame) -> list[ast.expr]:
 
 
 def _of_variables(values: Values, node: ast.expr, frame: Frame) -> bool:
-    """Whether an expression is arithmetic of what the function itself computed."""
+    """Whether an expression is arithmetic of what the function itself computed, and of numbers."""
     if isinstance(node, ast.BinOp):
-        return _of_variables(values, node.left, frame) and _of_variables(values, node.right, frame)
+        sides = (node.left, node.right)  # `h - n`, of a size and of what nothing is known of
+        return all(values.of(side, frame).kind == "plain" or _of_variables(values, side, frame) for side in sides)
     body = values.body(frame.path)
     if body is None or not isinstance(node, ast.Name):
         return False

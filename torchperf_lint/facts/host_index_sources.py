@@ -18,6 +18,7 @@ from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
+from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
@@ -77,7 +78,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
             f"`torch.tensor({ast.unparse(index)}, device={{device}})`",
             evident=False,
         )
-    return _array(spot, index) or _made(spot, index, device) or _listed_each_turn(spot, index)
+    return _array(spot, index) or _made(spot, index, device) or _matched(spot, index) or _listed_each_turn(spot, index)
 
 
 def _counts_turns(spot: Spot, name: ast.Name) -> bool:
@@ -188,6 +189,18 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
     return Source(
         f"the array `{index.id}` is host memory",
         f"copy it once for all its uses: `{index.id} = torch.from_numpy({index.id}).to({{device}})`",
+    )
+
+
+def _matched(spot: Spot, index: ast.expr) -> Source | None:
+    """Tensors that a matcher, or another function of the project, made on the host."""
+    origin = matched_elsewhere(spot, index)
+    if origin is None:
+        return None
+    return Source(
+        f"`{ast.unparse(index)}` lies in host memory, where another function made it",
+        f"copy what `{origin}` holds to the device once, where it is made: each use of it here is a copy of its own",
+        evident=False,
     )
 
 

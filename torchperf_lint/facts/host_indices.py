@@ -38,6 +38,7 @@ _LISTED = (
         r"(?<=order = )|(?<=mask = )|(?<=keep = )|(?<=kept = )|(?<=rows = )|(?<=columns = )|(?<=selected = ))"
         r".*(?:ensor\(|\[)"
     ),
+    pattern(r"[\w.]*(?:_indices|_inds|_idx|_index|atcher|assign\w*)\("),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
 )
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""

@@ -218,6 +218,9 @@ def _of_module_dict(base: Value, name: str) -> bool:
 def _submodule(values: Values, node: ast.Call, base: Value, frame: Frame) -> Value:
     """A call of an attribute of a module: most are modules themselves, whoever handed them in."""
     target = values.of(node.func, frame)
+    if target.kind in ("unknown", "nothing"):
+        of_class = from_thing(values, values.thing(node.func, frame), chain(node.func))
+        target = of_class if of_class.kind == "module" else target  # what it is, its class says, wherever it comes from
     if target.kind == "module":
         return module_output(values, node, target, frame)
     if target.kind == "unknown" and base.thing is not None and base.thing.kind == "instance":

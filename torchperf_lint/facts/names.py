@@ -27,6 +27,7 @@ from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
+from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
@@ -345,7 +346,9 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
     at = (call.line, call.column)
     there = frame.hop(path, call.function, at)
-    value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
+    value = values.of(argument, frame.onward(path, call.function, at)) if relays(values, site, argument) else UNKNOWN
+    if not tells(value):
+        value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":
         return Value("torch_device", ANYWHERE)  # whatever the default says: `f(queries.device)`
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:

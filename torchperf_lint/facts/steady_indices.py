@@ -44,6 +44,15 @@ def steady_index(spot: Spot, index: ast.expr, device: str) -> Source | None:
     return _of_module(spot, index) or _computed(spot, index, value, device)
 
 
+def _as_listed(spot: Spot, index: ast.expr) -> ast.expr:
+    """What `orders[i]` is, of `orders = [torch.randperm(n) for _ in x]`; other indices as they are."""
+    body = spot.file.project.body(spot.file.path)
+    if body is None or not isinstance(index, ast.Subscript) or not isinstance(index.value, ast.Name):
+        return index
+    listed = body.assigned_once(spot.function, index.value.id, body.at(index.value))
+    return listed.elt if isinstance(listed, ast.ListComp) and isinstance(index.slice, ast.Name) else index
+
+
 def _listed(spot: Spot, index: ast.expr) -> Source | None:
     """A name for a list of numbers that no step changes; a tuple of them may be several indices."""
     values, body = spot.file.project.values, spot.file.project.body(spot.file.path)
@@ -79,14 +88,16 @@ def _of_module(spot: Spot, index: ast.expr) -> Source | None:
     return Source(f"`{name.id}` stayed in host memory (line {made.call.lineno})", _KEPT, evident=False)
 
 
-def _computed(spot: Spot, index: ast.expr, value: Value, device: str) -> Source | None:
+def _computed(spot: Spot, written: ast.expr, value: Value, device: str) -> Source | None:
     """What torch made, or computed, on the host in this code."""
+    index = _as_listed(spot, written)
     values, body = spot.file.project.values, spot.file.project.body(spot.file.path)
     name = name_below(index)
     cut = isinstance(index, ast.Subscript) and name is not None and body is not None
     if cut and body is not None and name is not None and any(True for _ in written_into(body, spot.function, name.id)):
         return None  # `rows[: len(seen)]` takes as many as the host has found
-    found = computed_on_host(values, index, spot.frame) if not _draws_of_generator(spot, index) else None
+    there = spot.frame._replace(at=body.at(index)) if body is not None and index is not written else spot.frame
+    found = computed_on_host(values, index, there) if not _draws_of_generator(spot, index) else None
     if found is None or found.held or any(_is_placed(origin) for origin in found.made):
         return None
     data = [origin for origin in found.made if origin.factory in _DATA]

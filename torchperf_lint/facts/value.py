@@ -46,6 +46,10 @@ class Frame(NamedTuple):
         """Another place, one loop, call or attribute further on."""
         return Frame(path, function, at, 0, self.hops + hops, self.steps)
 
+    def onward(self, path: str, function: int, at: Position) -> Frame:
+        """Where what is asked for was only handed on: as near as it was, and a step that takes room on the stack."""
+        return Frame(path, function, at, 0, self.hops, self.steps + 1 + self.depth // 4)
+
     def at_the_bottom(self) -> Frame:
         """The same place, with all the room that the stack has."""
         return self._replace(steps=0) if self.steps else self

@@ -1,0 +1,86 @@
+"""Parameters that a function only hands on, `def get_loss(self, kind, x): return self.losses[kind](x)`.
+
+What the last in such a line gets is what its first was given: following the line costs nothing, as long as it ends.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.passed import argument_of, call_at, place_of
+from torchperf_lint.facts.value import DEVICE, Value
+from torchperf_lint.model import Confidence
+
+if TYPE_CHECKING:
+    from torchperf_lint.facts.values import Values
+
+_Of = tuple[FunctionKey, str]
+"""A parameter of a function."""
+_MAX_LINE = 24
+"""Parameters looked at, up the line of callers."""
+_FEW = 12
+"""Callers of a function; of one with more, nobody asks what each hands on."""
+_known: WeakKeyDictionary[Values, dict[_Of, bool]] = WeakKeyDictionary()
+
+
+def relays(values: Values, site: CallSite, argument: ast.expr) -> bool:
+    """Whether a call hands on a parameter of the function that it stands in, which nobody hands on to itself."""
+    if not isinstance(argument, ast.Name):
+        return False
+    of = (FunctionKey(site.path, site.call.function), argument.id)
+    return _is_untouched(values, of) and _ends(values, of)
+
+
+def tells(value: Value) -> bool:
+    """Whether a value says what the last of a line gets.
+
+    A batch on the device may be a tensor or hold several, and what is only possible is nothing to build on: what a
+    function does with its parameter says more.
+    """
+    whole = value.kind == "batch" and value.device == DEVICE
+    return value.kind != "unknown" and not whole and value.confidence is not Confidence.POSSIBLE
+
+
+def _is_untouched(values: Values, of: _Of) -> bool:
+    """Whether a name is a parameter that its function binds to nothing else."""
+    key, name = of
+    body = values.body(key.path)
+    if body is None or all(p.name != name for p in values.index.function(key).parameters):
+        return False
+    return not body.definitions(key.index).get(name)
+
+
+def _ends(values: Values, of: _Of) -> bool:
+    """Whether the line of those that hand a parameter on comes to an end, and not back to it."""
+    known = _known.setdefault(values, {})
+    if of not in known:
+        known[of] = _comes_to_an_end(values, of)
+    return known[of]
+
+
+def _comes_to_an_end(values: Values, of: _Of) -> bool:
+    line = [of]
+    for one in line:
+        for before in _before(values, one):
+            if before == of or len(line) >= _MAX_LINE:
+                return False
+            if before not in line:
+                line.append(before)
+    return True
+
+
+def _before(values: Values, of: _Of) -> Iterator[_Of]:
+    """The parameters that callers hand on for one."""
+    key, name = of
+    function = values.index.function(key)
+    position = place_of(function, name)
+    for site in values.hotness.callers.get(key, ())[:_FEW]:
+        node = call_at(values, site)
+        argument = argument_of(node, position, name) if node is not None else None
+        given = (FunctionKey(site.path, site.call.function), argument.id) if isinstance(argument, ast.Name) else None
+        if given is not None and _is_untouched(values, given):
+            yield given
