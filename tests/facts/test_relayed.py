@@ -75,6 +75,24 @@ def test_of_a_batch_on_the_device_what_is_done_with_it_says_more():
     assert value_of(code, "parts").kind == "tensor"
 
 
+def test_a_dict_whose_entries_are_made_anew_is_not_the_one_that_was_given():
+    code = """
+        def prepared(obs):
+            obs = {k: torch.tensor(v, device="cuda") for k, v in obs.items()}
+            obs["cont"] = 1.0 - obs["first"]
+            return obs
+
+        def act():
+            obs = {"first": np.zeros(3), "image": np.zeros(3)}
+            return step(obs)
+
+        def step(obs):
+            obs = prepared(obs)
+            return obs["image"]
+    """
+    assert value_of(code, 'obs["image"]').kind == "tensor"
+
+
 MATCHED = {
     "a.py": """
         class Matcher(nn.Module):

@@ -335,7 +335,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     node = call_at(values, site)
     if node is None:
         return UNKNOWN
-    position -= _given_before(values, site)
+    held = _given_before(values, site)
+    position -= held
     if position < 0:
         return UNKNOWN  # a partial holds it
     argument = argument_of(node, position, parameter.name)
@@ -346,7 +347,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
     at = (call.line, call.column)
     there = frame.hop(path, call.function, at)
-    value = values.of(argument, frame.onward(path, call.function, at)) if relays(values, site, argument) else UNKNOWN
+    relayed = not held and relays(values, site, argument)
+    value = values.of(argument, frame.onward(path, call.function, at)) if relayed else UNKNOWN
     if not tells(value):
         value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
     if value.kind == "unknown" and isinstance(argument, ast.Attribute) and argument.attr == "device":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
@@ -18,13 +17,11 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_Of = tuple[FunctionKey, str]
-"""A parameter of a function."""
+Parameter = tuple[FunctionKey, str]
 _MAX_LINE = 24
 """Parameters looked at, up the line of callers."""
 _FEW = 12
 """Callers of a function; of one with more, nobody asks what each hands on."""
-_known: WeakKeyDictionary[Values, dict[_Of, bool]] = WeakKeyDictionary()
 
 
 def relays(values: Values, site: CallSite, argument: ast.expr) -> bool:
@@ -32,7 +29,10 @@ def relays(values: Values, site: CallSite, argument: ast.expr) -> bool:
     if not isinstance(argument, ast.Name):
         return False
     of = (FunctionKey(site.path, site.call.function), argument.id)
-    return _is_untouched(values, of) and _ends(values, of)
+    known = values.relayed.get(of)
+    if known is None:
+        known = values.relayed[of] = _is_untouched(values, of) and _ends(values, of)
+    return known
 
 
 def tells(value: Value) -> bool:
@@ -45,7 +45,7 @@ def tells(value: Value) -> bool:
     return value.kind != "unknown" and not whole and value.confidence is not Confidence.POSSIBLE
 
 
-def _is_untouched(values: Values, of: _Of) -> bool:
+def _is_untouched(values: Values, of: Parameter) -> bool:
     """Whether a name is a parameter that its function binds to nothing else."""
     key, name = of
     body = values.body(key.path)
@@ -54,15 +54,8 @@ def _is_untouched(values: Values, of: _Of) -> bool:
     return not body.definitions(key.index).get(name)
 
 
-def _ends(values: Values, of: _Of) -> bool:
+def _ends(values: Values, of: Parameter) -> bool:
     """Whether the line of those that hand a parameter on comes to an end, and not back to it."""
-    known = _known.setdefault(values, {})
-    if of not in known:
-        known[of] = _comes_to_an_end(values, of)
-    return known[of]
-
-
-def _comes_to_an_end(values: Values, of: _Of) -> bool:
     line = [of]
     for one in line:
         for before in _before(values, one):
@@ -73,7 +66,7 @@ def _comes_to_an_end(values: Values, of: _Of) -> bool:
     return True
 
 
-def _before(values: Values, of: _Of) -> Iterator[_Of]:
+def _before(values: Values, of: Parameter) -> Iterator[Parameter]:
     """The parameters that callers hand on for one."""
     key, name = of
     function = values.index.function(key)

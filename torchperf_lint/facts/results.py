@@ -193,6 +193,8 @@ def _is_another(body: Body, function: int, name: ast.Name) -> bool:
 
 
 def _makes_anew(node: ast.expr | None) -> bool:
+    """`torch.tensor(k)`, `{k: torch.tensor(v) for k, v in x.items()}`."""
+    node = node.value if isinstance(node, ast.DictComp) else node.elt if isinstance(node, ast.ListComp) else node
     return isinstance(node, ast.Call) and last_part(chain(node.func)) in _ANEW
 
 

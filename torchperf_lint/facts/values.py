@@ -16,7 +16,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.entries import entry_of, named_entries
 from torchperf_lint.facts.hotness import Hotness
-from torchperf_lint.facts.index import Index, Thing
+from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
 from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.records import Position
@@ -70,6 +70,8 @@ class Values:
         """Whether something below on the stack catches `_FarBelowError`."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
+        self.relayed: dict[tuple[FunctionKey, str], bool] = {}
+        """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
         self.default_setters: frozenset[str] | None = None
