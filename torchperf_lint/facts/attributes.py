@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.added_to import added_before
+from torchperf_lint.facts.assigned_before import assigned_before
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.filling import filled_attribute, is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -27,6 +28,7 @@ from torchperf_lint.facts.value import (
     join,
     sequence,
     tensor,
+    told,
 )
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -49,19 +51,11 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
             return found
     if base.kind in ("tensor", "batch"):
         return _of_tensor(base, name)
+    if base.kind in ("module", "object") and base.thing is not None:
+        found = assigned_before(values, node, frame)
+        return found if found.kind != "unknown" else _of_class(values, node, base, frame)
     if base.kind == "module":
-        found = _of_object(values, base, name, frame) if base.thing is not None else UNKNOWN
-        if found.kind != "unknown":
-            return found
-        if name in ("weight", "bias") or base.thing is None:
-            return _of_unknown_module(base, name)
-        return UNKNOWN
-    if base.kind == "object" and base.thing is not None:
-        found = _of_object(values, base, name, frame)
-        if found.kind == "plain":
-            added = added_before(values, node, frame)
-            return added if added.kind != "unknown" else found
-        return found if found.kind != "unknown" else value_by_uses(values, node, frame)
+        return _of_unknown_module(base, name)
     if base.kind == "array":
         return PLAIN if name in ("shape", "ndim", "size", "dtype") else base
     if base.kind == "sequence":
@@ -69,6 +63,19 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
     if base.kind == "plain":
         return PLAIN
     return _of_unknown(values, node, frame) if base.kind == "unknown" else UNKNOWN
+
+
+def _of_class(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:
+    """What the class of an object shows, wherever the place is."""
+    found = _of_object(values, base, node.attr, frame)
+    if base.kind == "object" and found.kind == "plain":
+        added = added_before(values, node, frame)
+        return added if added.kind != "unknown" else found
+    if found.kind != "unknown":
+        return found
+    if base.kind == "object":
+        return value_by_uses(values, node, frame)
+    return _of_unknown_module(base, node.attr) if node.attr in ("weight", "bias") else UNKNOWN
 
 
 def _of_unknown(values: Values, node: ast.Attribute, frame: Frame) -> Value:
@@ -223,8 +230,3 @@ def _self_definition(values: Values, cls: Thing, setter: tuple[int, ast.expr, bo
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(f"self.{name}", value.because, expression.lineno))
     return value
-
-
-def told(name: str, because: str, line: int) -> str:
-    """`because` with the name and line it holds for; the innermost telling is kept."""
-    return because if because.startswith("`") and " (line " in because else f"`{name}` (line {line}) is {because}"

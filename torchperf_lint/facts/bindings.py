@@ -66,6 +66,8 @@ class Collector:
     def __init__(self, at: Callable[..., Position]) -> None:
         self.at = at
         self.found: dict[str, list[Definition]] = {}
+        self.attributes: dict[str, list[Definition]] = {}
+        """`name.attribute` -> its assignments."""
         self.spans: list[tuple[Position, Position, BlockPath]] = []
         self.narrowed: list[Narrowing] = []
         self.withs: list[tuple[Position, Position, ast.expr]] = []
@@ -163,6 +165,8 @@ class Collector:
             ast.copy_location(value.left, node.target)
             at = self.at(node)
             self._add(node.target.id, Definition("augmented", value, (), at, self.at(node, end=True), path))
+        elif isinstance(node.target, ast.Attribute):
+            self._attribute(node.target, "augmented", node.value, (), self.at(node, end=True), path)
 
     def _target(
         self, node: ast.expr, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
@@ -179,6 +183,15 @@ class Collector:
                     self._target(item, how, parts[position], (), end, path)
                 else:
                     self._target(item, how, value, (*index, position), end, path)
+        elif isinstance(node, ast.Attribute):
+            self._attribute(node, "item" if index and how == "assign" else how, value, index, end, path)
+
+    def _attribute(
+        self, node: ast.Attribute, how: str, value: ast.expr, index: tuple[int, ...], end: Position, path: BlockPath
+    ) -> None:
+        if isinstance(node.value, ast.Name):
+            definition = Definition(how, value, index, self.at(node), end, path, None, self.tries)
+            self.attributes.setdefault(f"{node.value.id}.{node.attr}", []).append(definition)
 
     def _add(self, name: str, definition: Definition) -> None:
         self.found.setdefault(name, []).append(definition._replace(tries=self.tries))

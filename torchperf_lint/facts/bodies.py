@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from torchperf_lint.facts import effects
@@ -34,6 +34,7 @@ class Body:
         """Line of `class` -> the class."""
         self.functions: dict[int, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef] = {0: tree}
         self._definitions: dict[int, dict[str, list[Definition]]] = {}
+        self._attributes: dict[int, dict[str, BindingsOfName]] = {}
         self._of_name: dict[tuple[int, str], BindingsOfName | None] = {}
         self._blocks: dict[int, tuple[NestedSpans, list[BlockPath]]] = {}
         self._around: dict[tuple[int, Position], BlockPath] = {}
@@ -99,6 +100,10 @@ class Body:
             for found in collector.found.values():
                 found.sort(key=lambda d: (d.at, d.end))
             self._definitions[function] = collector.found
+            self._attributes[function] = {
+                written: BindingsOfName(sorted(found, key=lambda d: (d.at, d.end)))
+                for written, found in collector.attributes.items()
+            }
             self._blocks[function] = NestedSpans([s[:2] for s in collector.spans]), [s[2] for s in collector.spans]
             self._withs[function] = NestedSpans([w[:2] for w in collector.withs]), [w[2] for w in collector.withs]
             narrowed: dict[tuple[str, bool], list[Narrowing]] = {}
@@ -140,6 +145,16 @@ class Body:
         if key not in self._reaching:
             self._reaching[key] = self._find_reaching(function, name, at)
         return self._reaching[key]
+
+    def attributes(self, function: int) -> Mapping[str, BindingsOfName]:
+        """`self.name` -> its assignments in a function's own scope."""
+        if function not in self._attributes:
+            self.definitions(function)
+        return self._attributes[function]
+
+    def attribute_reaching(self, function: int, written: str, at: Position) -> list[Definition]:
+        """The assignments of `self.name` that may hold at a place, where one of them comes before it; else none."""
+        return self.attributes(function)[written].settled(at, self.block_of(function, at))
 
     def assigned(self, function: int, name: str, at: Position) -> list[ast.expr]:
         """All that plain assignments bind `name` to that may hold at a place; nothing where something else binds it."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import unpacks_keywords
-from torchperf_lint.facts.attributes import SIZES, told
+from torchperf_lint.facts.attributes import SIZES
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.devices import device_of
@@ -42,6 +42,7 @@ from torchperf_lint.facts.value import (
     join,
     sequence,
     tensor,
+    told,
     unpacked,
 )
 from torchperf_lint.model import Confidence

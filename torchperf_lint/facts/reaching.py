@@ -37,8 +37,14 @@ class BindingsOfName:
 
     def reaching(self, at: Position, block: BlockPath) -> list[Definition] | None:
         """The bindings, in order, that may hold at a place inside `block`; None for a name bound in none."""
-        if not self._found:
-            return None
+        return self._reaching(at, block)[0] if self._found else None
+
+    def settled(self, at: Position, block: BlockPath) -> list[Definition]:
+        """The same, where one of them has certainly come before; else none."""
+        found, certain = self._reaching(at, block)
+        return found if certain is not None else []
+
+    def _reaching(self, at: Position, block: BlockPath) -> tuple[list[Definition], BlockPath | None]:
         after = bisect_right(self._starts, at)
         loops = [depth for depth, (_, branch) in enumerate(block) if branch == "loop"]
         kept, certain = self._passed(after, at, block, loops[0] if loops else len(block))
@@ -47,7 +53,7 @@ class BindingsOfName:
         kept.reverse()
         if carrying is not None:
             kept += [self._found[number] for number in self._later(after, at, block[carrying][0])]
-        return kept
+        return kept, certain
 
     def _passed(
         self, after: int, at: Position, block: BlockPath, first_loop: int

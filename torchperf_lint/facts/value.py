@@ -230,3 +230,8 @@ def as_called(value: Value, arguments: list[Value]) -> Value:
     devices = {argument.device for argument in tensors}
     device = DEVICE if DEVICE in devices else HOST if devices == {HOST} else ANYWHERE
     return value._replace(device=device, borrowed=any(argument.borrowed for argument in tensors))
+
+
+def told(name: str, because: str, line: int) -> str:
+    """`because` with the name and line it holds for; the innermost telling is kept."""
+    return because if because.startswith("`") and " (line " in because else f"`{name}` (line {line}) is {because}"

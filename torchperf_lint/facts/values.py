@@ -72,6 +72,8 @@ class Values:
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
         self.relayed: dict[tuple[FunctionKey, str], bool] = {}
         """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
+        self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
+        """(class, method) -> the attributes of its object that it sets; assigned_before.py fills it."""
         self.defaults_set: dict[str, bool] = {}
         """Path -> whether the file sets a default device; defaults.py fills it."""
         self.default_setters: frozenset[str] | None = None
