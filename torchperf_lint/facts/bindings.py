@@ -60,6 +60,15 @@ def _leaves(statement: ast.stmt) -> bool:
     return isinstance(statement.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
+def _until_bound(name: str, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """The statements before the first that binds a name anew."""
+    for number, statement in enumerate(statements):
+        parts = (n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute))
+        if any(isinstance(part.ctx, ast.Store) and chain(part) == name for part in parts):
+            return statements[:number]
+    return statements
+
+
 class Collector:
     """Walks one scope's statements with a stack of its own and records every binding."""
 
@@ -87,6 +96,8 @@ class Collector:
                 if number + 1 < len(block) and _leaves(statement):
                     assert isinstance(statement, ast.If)
                     self._narrow(statement.test, block[number + 1], block[-1], False)
+                if isinstance(statement, ast.Assert):
+                    self._asserted(statement.test, block[number + 1 :])
         # What is only ever imported or defined is the business of types.py.
         for name in [n for n, found in self.found.items() if all(d.how == "named" for d in found)]:
             del self.found[name]
@@ -246,6 +257,15 @@ class Collector:
             self.narrowed.append(Narrowing(elements, classes, holds, *span, test.lineno, True))
             return
         self.narrowed.append(Narrowing(chain(test.args[0]), classes, holds, *span, test.lineno))
+
+    def _asserted(self, test: ast.expr, rest: Sequence[ast.stmt]) -> None:
+        """Record what an `assert` says about the code that follows, as far as the name is not bound anew."""
+        for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+            inner = part.operand if isinstance(part, ast.UnaryOp) else part
+            if _classes_asked(inner) is not None and isinstance(inner, ast.Call):
+                follow = _until_bound(chain(inner.args[0]), rest)
+                if follow:
+                    self._narrow(part, follow[0], follow[-1], True)
 
     def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.at(node), self.at(node, end=True))

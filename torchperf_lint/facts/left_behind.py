@@ -43,7 +43,7 @@ def left_behind(values: Values, node: ast.expr, frame: Frame) -> LeftBehind | No
     if attribute is None or not isinstance(attribute.value, ast.Name):
         return None
     own = values.index.class_of(frame.path, frame.function)
-    if own is None or values.thing(attribute.value, frame) != own or _moves_its_own(values, own):
+    if own is None or values.thing(attribute.value, frame) != own or moves_its_own(values, own):
         return None
     several = container is not None or _has_subscript(node)
     found: list[LeftBehind] = []
@@ -202,7 +202,8 @@ def _set_to(values: Values, cls: Thing, function: int, value: ast.expr, name: st
     return LeftBehind(name, cls.path, value.lineno, False, Value("tensor", HOST, because))
 
 
-def _moves_its_own(values: Values, own: Thing) -> bool:
+def moves_its_own(values: Values, own: Thing) -> bool:
+    """Whether a class takes its attributes along itself."""
     return any(values.index.method(own, name) is not None for name in _MOVERS)
 
 

@@ -9,6 +9,7 @@ from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.computed import computed_left_behind
 from torchperf_lint.facts.devices import moves_to_device
+from torchperf_lint.facts.held_around import held_around
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import left_behind
@@ -55,6 +56,9 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     if held is not None:
         return None if held.in_module or _is_one_entry(site, receiver) else Repeated("tensor", held.value)
     receiver = _uncut(receiver)
+    if isinstance(receiver, ast.Attribute):
+        around = held_around(site, receiver)
+        return Repeated("tensor", around) if around is not None else None
     if not isinstance(receiver, ast.Name):
         return None
     given = _given_held(site, receiver.id) or _from_around(site, receiver)

@@ -29,6 +29,7 @@ from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
+from torchperf_lint.facts.tested_classes import OPEN, known_around, of_tested_class
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -69,7 +70,7 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
     tested = body.narrowing(frame.function, name, frame.at) if body is not None else None
     value = _value_of_name(values, name, frame)
     if tested is None:
-        return value
+        return value if value.kind not in OPEN else known_around(values, name, value, frame)
     about_tensors = bool(_TENSOR_TEST.search(tested.classes))
     if not about_tensors and not tested.holds:
         return value
@@ -80,6 +81,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.POSSIBLE)
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
+    if value.kind in OPEN:
+        return of_tested_class(values, name, tested, value, frame)
     return UNKNOWN if value.kind in ("tensor", "batch") else value
 
 
