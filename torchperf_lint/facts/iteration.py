@@ -110,6 +110,12 @@ def _sets_up_loaders(call: Call) -> bool:
     return name in _PREPARE_LOADERS and bool(ACCELERATOR_NAME.search(base))
 
 
+def prepares(call: Call) -> bool:
+    """Whether accelerate or Fabric may be handed loaders in a call, to move their batches."""
+    base, _, name = call.callee.rpartition(".")
+    return name in _PREPARE and bool(ACCELERATOR_NAME.search(base))
+
+
 def loader_method(values: Values, base: Value, name: str, frame: Frame) -> Value:
     """What a method of a loader, or of its iterator, gives."""
     if name in ("next", "__next__"):

@@ -15,6 +15,7 @@ from torchperf_lint.facts.iteration import handed_through, over_loaders
 from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
+from torchperf_lint.facts.without_preparing import runs_without_preparing
 from torchperf_lint.model import Confidence
 
 Origin = tuple[str, int, int]
@@ -50,6 +51,8 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     value = values.of(node.func.value, frame)
     # A parameter that is annotated as a tensor is one part of the batch that callers pass: its loader is known.
     is_batch = value.kind == "batch" or (value.kind == "tensor" and bool(value.origins))
+    if value.kind == "batch" and value.device != HOST and runs_without_preparing(values, frame):
+        return value._replace(device=HOST).weaker(Confidence.LIKELY)
     return value if is_batch and value.device == HOST else None
 
 
