@@ -42,6 +42,12 @@ def reached(
     return list(_Flow(file, function).run(start, passes))
 
 
+def is_handed_back(file: SourceFile, function: int, start: ast.expr) -> bool:
+    """Whether a function returns a value, or what is computed of it."""
+    flow = _Flow(file, function)
+    return any(isinstance(flow.around.parents.get(node), ast.Return) for node in flow.nodes(start))
+
+
 class _Flow:
     def __init__(self, file: SourceFile, function: int) -> None:
         self.file, self.function = file, function
@@ -62,6 +68,16 @@ class _Flow:
                     yield found
                 if found is None or passes is None or passes(found):
                     stack.append(then)
+
+    def nodes(self, start: ast.expr) -> Iterator[ast.expr]:
+        """The expressions that hold the value."""
+        stack, seen = [start], {start}
+        while stack and len(seen) < _STEPS:
+            node = stack.pop()
+            yield node
+            then = [one for one in self._next(node) if one not in seen]
+            seen.update(then)
+            stack += then
 
     def _next(self, node: ast.expr) -> list[ast.expr]:
         """What holds the value next."""

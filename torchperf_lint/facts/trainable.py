@@ -156,12 +156,13 @@ def holds_layers(project: Project, cls: Thing, depth: int = _DEPTH) -> bool:
             continue
         methods = set(project.index.record(part).methods.values())
         for call in project.index.outlines[part.path].calls:
-            if call.function in methods and _makes_a_layer(project, part.path, call.function, call.callee, depth):
+            if call.function in methods and makes_a_layer(project, part.path, call.function, call.callee, depth):
                 return True
     return False
 
 
-def _makes_a_layer(project: Project, path: str, function: int, callee: str, depth: int) -> bool:
+def makes_a_layer(project: Project, path: str, function: int, callee: str, depth: int = _DEPTH) -> bool:
+    """Whether a call makes a layer with parameters, or a module that has some."""
     things = project.types.things(path, function, f"{callee}()")
     if is_of_a_library(things):
         return True

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.input_gradients import ForAnInput, for_an_input
+from torchperf_lint.facts.looked_through import LookedThrough, looked_through
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.thrown_graphs import thrown_graphs
@@ -30,7 +33,8 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     whose output is detached at once, `generator(noise).detach()`, where autograd records the call; as info. And a
     discriminator that gets what a generator made, not detached, where the gradients that the backward pass leaves in
     the generator are zeroed before its optimizer steps. And a backward pass for the gradient of an input, as attacks
-    and style transfer run it, which computes those of all parameters as well.
+    and style transfer run it, which computes those of all parameters as well. And pretrained networks that a loss looks
+    through, as perceptual losses do, where no optimizer has their parameters.
 
     ## Why it is slow
     Autograd computes what asks for gradients, whoever uses them. The backward pass goes through the whole backbone,
@@ -116,7 +120,7 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
     """
 
     code, name, since = "TPL606", "frozen-backbone-still-requires-grad", "0.1.0"
-    triggers = (".parameters()", ".detach()", ".zero_grad()", ".backward(")
+    triggers = (".parameters()", ".detach()", ".zero_grad()", ".backward(", "torchvision", "timm", "load_state_dict(")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each optimizer of a part, each graph and each gradient that is thrown away."""
@@ -133,6 +137,9 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
         if file.mentions(("requires_grad",)):
             for wanted in for_an_input(file):
                 yield self._for_an_input(file, wanted)
+
+        for network in looked_through(file):
+            yield self._looked_through(file, network)
 
     def _unowned(self, file: SourceFile, found: Unowned) -> Finding:
         hot = found.use.hot
@@ -187,6 +194,25 @@ class FrozenBackboneStillRequiresGrad(SourceRule):
             instead=freeze if found.updated else ask,
             hot=site.hot,
             confidence=site.hot.confidence.at_most(Confidence.LIKELY),
+        )
+
+    def _looked_through(self, file: SourceFile, found: LookedThrough) -> Finding:
+        site, use = found.site, found.use
+        assert use.hot is not None
+        hot, called = use.hot, use.file.brief(use.call.func)
+        if use.file.path != file.path:
+            runs = f"it runs every training step: `{called}(...)` ({place(use.file.path, use.record.line, file.path)})"
+            hot = replace(hot, because=runs, when=hot.when.partition(" (")[0])
+        at = place(*found.backward, file.path)
+        return self.found(
+            site,
+            message=f"the backward pass ({at}) computes gradients of all parameters of this network, {hot.when}, and "
+            "no optimizer has them",
+            instead="freeze it where it is made, `.requires_grad_(False)`: gradients still flow through it to its "
+            "input",
+            hot=hot,
+            confidence=hot.confidence.at_most(Confidence.POSSIBLE if hot.optional else Confidence.LIKELY),
+            related=[file.related(use.file.path, *use.start, f"gradients flow through `{called}(...)`")],
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
