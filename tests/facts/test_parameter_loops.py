@@ -72,7 +72,11 @@ def test_over_a_dict_of_parameters(made, over, expected):
         ("p.mul_(1 - lr).add_(p.grad, alpha=-lr)", [OPTIMIZER]),
         ("p.add_(p.grad, alpha=-lr)", []),
         ("p.mul_(1 - lr).add_(torch.svd(p.grad)[0], alpha=-lr)", []),
-        ("p.mul_(1 - lr).add_(p.grad * p.norm(), alpha=-lr)", []),
+        ("p.mul_(1 - lr).add_(p.grad * p.norm(), alpha=-lr)", [OPTIMIZER]),
+        ("q = p.norm(); p.mul_(1 - lr).add_(p.grad * torch.where(q > 0, q, torch.ones_like(q)))", [OPTIMIZER]),
+        ("q = torch.norm(p); p.mul_(q if q > 0 else 1).add_(p.grad, alpha=-lr)", []),
+        ("torch.max(most, p.grad, out=most); p.mul_(1 - lr).add_(most, alpha=-lr)", [OPTIMIZER]),
+        ("p.mul_(1 - lr).add_(p.grad / p.grad.max(), alpha=-lr)", []),
     ],
 )
 def test_in_an_optimizer(turn, expected):

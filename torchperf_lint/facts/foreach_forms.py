@@ -15,21 +15,32 @@ _FORMS = _IN_PLACE | frozenset(
 )
 """Operations with a form for lists (2.13); `clamp` is a minimum and a maximum."""
 _FREE = frozenset(
-    "get items append size dim numel is_complex is_floating_point zeros_like empty_like full_like clone detach values "
-    "setdefault zip len float int sqrt isinstance RuntimeError ValueError range enumerate parameters state_dict "
-    "named_parameters buffers data_ptr requires_grad_ pop format step view_as_real".split()
+    "get items append size dim numel is_complex is_floating_point zeros_like ones_like empty_like full_like clone "
+    "detach values setdefault zip len float int sqrt isinstance RuntimeError ValueError range enumerate parameters "
+    "state_dict named_parameters buffers data_ptr requires_grad_ pop format step view_as_real".split()
 )
 """No kernels, or those of the first step."""
 _WAITS = frozenset(
-    "item tolist cpu numpy all_reduce broadcast all_gather reduce isnan isinf isfinite any norm backward step".split()
+    "item tolist cpu numpy all_reduce broadcast all_gather reduce isnan isinf isfinite any backward step".split()
 )
+_NORMS = frozenset(("norm", "vector_norm"))
+"""A list of tensors gives a list of numbers on the device, `torch._foreach_norm`: what ratios are made of."""
 _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
 
 def moves_or_reads(loop: ast.For) -> bool:
-    """Whether a turn does what no list form takes over: collectives, reads of the host, norms of single tensors."""
+    """Whether a turn does what no list form takes over: collectives, reads of the host."""
     called = {last_part(chain(node.func)) for node in nodes_of(loop) if isinstance(node, ast.Call)}
     return bool(called & _WAITS)
+
+
+def asks_for_norms(loop: ast.For) -> bool:
+    """Whether a turn computes the norm of a tensor, as a trust ratio needs it."""
+    return any(_is_norm(node) for node in nodes_of(loop))
+
+
+def _is_norm(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_part(chain(node.func)) in _NORMS
 
 
 def blends(loop: ast.For) -> bool:
@@ -77,15 +88,31 @@ def changes(loop: ast.For) -> bool:
 def is_elementwise(loop: ast.For) -> bool:
     """Whether everything that a turn of an optimizer calls has a form for lists, two kernels at least."""
     operations = 0
+    if _is_decided_by_norms(loop):
+        return False
     for node in ast.walk(loop):
         if isinstance(node, ast.Call):
             name = last_part(chain(node.func))
-            if name not in _FORMS and name not in _FREE:
+            if name not in _FORMS and name not in _FREE and not _of_several(node, name):
                 return False
             operations += name in _IN_PLACE
         elif isinstance(node, ast.While | ast.Lambda | ast.ListComp | ast.Await):
             return False
     return operations >= 2
+
+
+def _of_several(call: ast.Call, name: str) -> bool:
+    """The larger of two tensors, which has a form; norms, and the choice between numbers made of them."""
+    return _is_norm(call) or name == "where" or (name in ("max", "min") and len(call.args) == 2)
+
+
+def _is_decided_by_norms(loop: ast.For) -> bool:
+    """Whether the host asks for a norm, tensor by tensor: `if weight_norm > 0 and update_norm > 0:`."""
+    made = [node for node in ast.walk(loop) if isinstance(node, ast.Assign) and any(map(_is_norm, ast.walk(node)))]
+    names = names_of(*(target for node in made for target in node.targets))
+    tests = [node.test for node in ast.walk(loop) if isinstance(node, ast.If | ast.IfExp | ast.While)]
+    asked = (part for test in tests for part in ast.walk(test))
+    return any(_is_norm(part) or (isinstance(part, ast.Name) and part.id in names) for part in asked)
 
 
 def _statements(loop: ast.For) -> Iterator[ast.stmt]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.few_parameters import goes_over_few
-from torchperf_lint.facts.foreach_forms import blends, changes, is_elementwise, moves_or_reads
+from torchperf_lint.facts.foreach_forms import asks_for_norms, blends, changes, is_elementwise, moves_or_reads
 from torchperf_lint.facts.helper_blends import helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
@@ -89,6 +89,8 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
 def _kind(loop: ast.For, hot: Hot | None) -> str | None:
     if hot is not None and hot.kind == "update" and "optimizer" in hot.because:
         return OPTIMIZER if is_elementwise(loop) else None
+    if asks_for_norms(loop):
+        return None
     if blends(loop):
         return OPTIMIZER if _of_a_group(loop.iter) else BLEND
     return CHANGE if changes(loop) else None
