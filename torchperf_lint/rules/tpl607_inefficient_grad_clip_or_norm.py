@@ -9,6 +9,7 @@ from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.literals import is_true
+from torchperf_lint.facts.norms_one_by_one import Norms, norms_one_by_one
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -22,12 +23,13 @@ _ELSEWHERE = frozenset({"data", "eval"})
 
 
 class InefficientGradClipOrNorm(SourceRule):
-    """Gradients are clipped in a way that waits for the device, or one parameter at a time.
+    """Gradients are clipped, or measured, one parameter at a time or in a way that waits for the device.
 
     ## What it does
     Flags `clip_grad_norm_(..., error_if_nonfinite=True)`, as info, and `clip_grad_value_(p, ...)` in a loop over
     parameters, in code that runs every step. `clip_grad_norm_(p, ...)` in such a loop bounds each gradient by itself,
-    which may be meant: it is only `possible`. Clipping once with the defaults is never flagged.
+    which may be meant: it is only `possible`. Clipping once with the defaults is never flagged. And loops that put the
+    norm of all gradients together tensor by tensor in every step.
 
     ## Why it is slow
     To raise an error, the host must know the norm, so it waits until the device has computed it. Without that, clipping
@@ -82,11 +84,13 @@ class InefficientGradClipOrNorm(SourceRule):
     """
 
     code, name, since = "TPL607", "inefficient-grad-clip-or-norm", "0.1.0"
-    triggers = (f"{_NORM}(", f"{_VALUE}(")
+    triggers = (f"{_NORM}(", f"{_VALUE}(", "norm(", ".pow(2", "square(", "** 2", "**2")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that waits, or clips one parameter."""
-        del project
+        if not project.must_run_before(2, 0) and file.mentions(("grad",)):
+            for norms in norms_one_by_one(file):
+                yield self._norms(file, norms)
         for site in file.calls_of(f"{_UTILITIES}.{_NORM}", f"{_UTILITIES}.clip_grad.{_NORM}"):
             if _raises(site) and _each_step(site):
                 yield self._waits(file, site)
@@ -104,6 +108,20 @@ class InefficientGradClipOrNorm(SourceRule):
             hot=site.hot,
             severity=Severity.INFO,
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.drop_argument(site.call, "error_if_nonfinite")),
+        )
+
+    def _norms(self, file: SourceFile, found: Norms) -> Finding:
+        hot = found.spot.hot
+        total = "`torch.nn.utils.get_total_norm(grads)`, since torch 2.6, or of "
+        return self.found(
+            found.spot,
+            message=f"this loop computes the norm of each gradient by itself, {hot.when}: kernels of their own for "
+            f"each of `{file.brief(found.iterated)}`",
+            instead="compute all in one call: the norm that `clip_grad_norm_` returns where gradients are clipped; "
+            f"else {'' if file.project.must_run_before(2, 6) else total}`torch.stack(torch._foreach_norm(grads))`",
+            hot=hot,
+            severity=Severity.INFO,
+            confidence=hot.confidence.at_most(Confidence.LIKELY),
         )
 
     def _one_by_one(self, file: SourceFile, site: Site, at_most: Confidence | None) -> Iterator[Finding]:
