@@ -33,6 +33,22 @@ def test_in_one_function(body, expected):
     assert _models(f"def run(model: nn.Module, other: nn.Module, data):\n{inner}\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "turn", "expected"),
+    [
+        ("sample", "data.append(model(torch.randn(64, 8)).detach().cpu().numpy())", ["model"]),
+        ("generate", "data.append(model(torch.randn(64, 8)).data)", ["model"]),
+        ("sample", "show(model(torch.randn(64, 8)))", []),
+        ("sample_images", "data.append(model(torch.randn(64, 8)).detach().cpu())", []),
+        ("sample", "data.append(model(torch.randn(64, 8)).detach().cpu()); save_image(data[-1], 'a.png')", []),
+    ],
+)
+def test_what_draws_as_much_as_it_is_asked_for(name, turn, expected):
+    """Synthesisers of tables and the like; not those of a few pictures."""
+    text = f"def {name}(model: nn.Module, count):\n    model.eval()\n    data = []\n    for _ in range(count // 64):\n"
+    assert _models(f"{text}        {turn}\n    return data\n") == expected
+
+
 TRAINED = """\
 for x in loader:
     model.train()

@@ -55,6 +55,10 @@ class Agent:
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
+        ("nets.generator(x)", True),
+        ("model.style_encoder(x)", True),
+        ("nets.penalty(x)", False),
+        ("tokenizer.decoder(x)", False),
         ("self.policy(x)", True),
         ("self.policy.draw(x)", True),
         ("self.policy.describe(x)", False),

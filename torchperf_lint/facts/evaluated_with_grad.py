@@ -53,6 +53,9 @@ _PICTURES = pattern(
     r"save_image|savefig|imsave|imwrite|make_grid|add_image|\bplt\.|samp(?:le)?s?\b[^=\n]*=[^=]", re.IGNORECASE
 )
 """What the same is told by in the text of a loop."""
+_DRAWS = pattern(r"^(?:sample|generate)$")
+_GATHERS = pattern(r"\.append\([^\n]*(?:detach|cpu|numpy)\(\)|\.append\([^\n]*\.data\b")
+"""What draws as much as it is asked for, batch by batch, and puts it on the host."""
 _WRAPS = pattern(r"DataParallel\(\)|\.cuda\(\)$|\.to\(\)$")
 _UP = 2
 
@@ -133,9 +136,10 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     few = region.turns is not None and region.turns <= FEW_TURNS
     if few or site.hot is not None or not hotness.turns(file.path, site.record.region):
         return None
-    if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _SHOWS.search(function.name):
+    text = "\n".join(file.lines[region.head - 1 : region.end[0]])
+    if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _PICTURES.search(text):
         return None
-    if _PICTURES.search("\n".join(file.lines[region.head - 1 : region.end[0]])):
+    if _SHOWS.search(function.name) and not (_DRAWS.search(function.name) and _GATHERS.search(text)):
         return None
     callers = hotness.callers.get(FunctionKey(file.path, site.function), ())
     if callers and not any(hotness.unguarded(caller.path, caller.call.region) for caller in callers):

@@ -1,6 +1,7 @@
 """What is called a network: a module by what it is made of, or by what its owner does with it.
 
 self.critic_target(state)               copied, or asked for its parameters, by the object that holds it
+nets.generator(noise)                   one of several that are handed around in a table
 self.policy.sample(state)               a method that runs the module it belongs to
 self._act(state)                        a method of an agent that calls one of its networks
 """
@@ -23,6 +24,11 @@ _NETWORK = pattern(
     r"value)_?(?:target|targ|tgt)\d?$|^(?:qf\d?|vf|policy(?:_net)?|actor(?:_net)?|critic\d?|q_?net\w*|value_?net)$"
 )
 """Networks of agents, by their names, where a constructor was given them."""
+_OF_A_TABLE = pattern(
+    r"^(?:nets?|networks?|models?)\.(?:generator|discriminator|critic|encoder|decoder|"
+    r"\w+_(?:encoder|decoder|network|net))$"
+)
+"""Networks that a table of networks holds, by their names: `nets.generator`."""
 _STEPS_ITSELF = pattern(r"optim|sched|scaler", re.IGNORECASE)
 """What keeps a state and is no module, by its name."""
 _RUNS = pattern(
@@ -56,6 +62,8 @@ def _called(file: SourceFile, site: Site) -> ast.expr | None:
     func, written = site.call.func, site.record.callee
     if written.removeprefix("self.").isidentifier() and written != "self.forward":
         return func
+    if _OF_A_TABLE.match(written):
+        return func
     if not isinstance(func, ast.Attribute):
         return None
     targets = file.project.types.targets(file.path, site.function, written)
@@ -84,6 +92,8 @@ def _by_an_own_method(file: SourceFile, site: Site) -> bool:
 def is_network(file: SourceFile, site: Site, named: ast.expr) -> bool:
     """Whether something is a module: by what it is made of, or because the object asks it for its parameters."""
     value, written = file.value(named, site), chain(named)
+    if value.kind == "unknown" and _OF_A_TABLE.match(written):
+        return True  # as below: what it gives is detached
     if value.kind != "unknown" or not written.startswith("self.") or _STEPS_ITSELF.search(written):
         return value.kind == "module"
     if _NETWORK.search(last_part(written)):
