@@ -195,3 +195,23 @@ def test_what_a_program_never_calls_no_step_runs():
     assert _kinds(SCRIPT) == []
     assert _kinds(SCRIPT + "\nhooks = [update_average]\n") == [BLEND]
     assert _kinds("\n".join(line for line in SCRIPT.splitlines() if "pars" not in line)) == [BLEND]
+
+
+@pytest.mark.parametrize(
+    ("mix", "expected"),
+    [
+        ("lambda q, p: d * q + (1.0 - d) * p", [BLEND]),
+        ("lambda q, p: p", []),
+        ("lambda q, p: q * p", []),
+        ("mixed", []),
+    ],
+)
+def test_what_a_caller_gives_blends(mix, expected):
+    each = """\
+def each(ema: nn.Module, model: nn.Module, mix):
+    for q, p in zip(ema.state_dict().values(), model.state_dict().values()):
+        p = p.to("cuda")
+        q.copy_(mix(q, p))
+
+"""
+    assert _kinds(f"{each}{STEP}        each(ema, model, mix={mix})\n") == expected

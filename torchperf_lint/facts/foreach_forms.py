@@ -65,6 +65,12 @@ def gives_blend(function: ast.FunctionDef) -> bool:
     return any(_complement(node) or _lerps(ast.unparse(node)) or _goes_part_of_the_way(node) for node in mixing)
 
 
+def mixes(function: ast.Lambda) -> bool:
+    """The same of a `lambda`."""
+    given = {argument.arg for argument in function.args.args}
+    return len(given & names_of(function.body)) > 1 and _complement(function.body)
+
+
 def _lerps(text: str) -> bool:
     return ".lerp_(" in text or ".lerp(" in text
 

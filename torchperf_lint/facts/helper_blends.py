@@ -6,6 +6,8 @@ for name, p in model.named_parameters():          def update(self, name, value):
 for p, q in zip(current.parameters(), average.parameters()):
     q.data = ema.mixed(q.data, p.data)                def mixed(self, old, new):
                                                       return old * self.beta + (1 - self.beta) * new
+for q, p in zip(average, current):                self.each(model, mix=lambda q, p: d * q + (1 - d) * p)
+    q.copy_(mix(q, p))
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.foreach_forms import blends, gives_blend
+from torchperf_lint.facts.foreach_forms import blends, gives_blend, mixes
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
 
@@ -36,6 +40,26 @@ def helper_blends(file: SourceFile, loop: ast.For, function: int) -> bool:
         return False
     helpers = _helpers(file, call, function)
     return bool(helpers) and all(blends(_as_turn(helper)) for helper in helpers)
+
+
+def given_blends(file: SourceFile, loop: ast.For, function: int) -> bool:
+    """Whether the turns of a loop store what a function computes that a caller gives, a mixture of the two: `mix`."""
+    last = loop.body[-1]
+    stored = last.value if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+    if stored is None or last_part(chain(stored.func)) != "copy_" or len(stored.args) != 1:
+        return False
+    mixed, record = stored.args[0], file.outline.functions[function]
+    if not isinstance(mixed, ast.Call) or len(mixed.args) != 2:
+        return False
+    name = chain(mixed.func)
+    if name not in [parameter.name for parameter in record.parameters]:
+        return False
+    for site in file.project.hotness.callers.get(FunctionKey(file.path, function), ()):
+        node = call_at(file.project.values, site)
+        given = argument_for(node, record, name) if node is not None else None
+        if isinstance(given, ast.Lambda) and mixes(given):
+            return True
+    return False
 
 
 def _only(body: list[ast.stmt]) -> ast.Expr | ast.Assign | None:

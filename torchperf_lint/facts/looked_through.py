@@ -224,7 +224,7 @@ def _is_given_away(held: _Held, function: int) -> bool:
         return False
     around = held.file.enclosing(function)
     for node in around.of_kinds((ast.Name, ast.Attribute)):
-        if chain(node) != held.name or not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined, arg-type]
+        if chain(node) != held.name or not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
             continue
         parent = around.parents.get(node)
         parent = around.parents.get(parent) if isinstance(parent, ast.keyword | ast.Starred) else parent

@@ -18,7 +18,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.few_parameters import goes_over_few
 from torchperf_lint.facts.foreach_forms import asks_for_norms, blends, changes, is_elementwise, moves_or_reads
-from torchperf_lint.facts.helper_blends import helper_blends
+from torchperf_lint.facts.helper_blends import given_blends, helper_blends
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parameters import per_parameter
@@ -75,8 +75,8 @@ def _update(file: SourceFile, loop: ast.For, function: int) -> Update | None:
     if per_parameter(file, inside) is not loop or moves_or_reads(loop) or goes_over_few(file, loop, function):
         return None
     kind = _kind(loop, hot)
-    if kind is None and not _of_a_group(loop.iter) and helper_blends(file, loop, function):
-        kind = BLEND
+    if kind is None and not _of_a_group(loop.iter):
+        kind = BLEND if helper_blends(file, loop, function) or given_blends(file, loop, function) else None
     if kind is None:
         return None
     if hot is None and kind == BLEND:
