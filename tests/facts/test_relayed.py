@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from snippets import value_of
 
-from torchperf_lint.facts.value import DEVICE, HOST
+from torchperf_lint.facts.relayed import tells
+from torchperf_lint.facts.value import DEVICE, HOST, UNKNOWN, Value, sequence, tensor
+from torchperf_lint.model import Confidence
 
 LINE = """
     def start():
@@ -137,3 +139,20 @@ MATCHED = {
 def test_what_a_module_gives_that_a_constructor_was_given_is_known_by_its_class(expression):
     value = value_of(MATCHED, expression)
     assert (value.kind, value.device) == ("tensor", HOST)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (tensor(HOST, ""), True),
+        (sequence(tensor(HOST, "")), True),
+        (sequence(UNKNOWN), False),
+        (sequence(tensor(HOST, ""), (tensor(HOST, ""), UNKNOWN)), False),
+        (Value("batch", HOST), True),
+        (Value("batch", HOST, "", Confidence.LIKELY), False),
+        (Value("batch", DEVICE), False),
+        (tensor(HOST, "").weaker(Confidence.POSSIBLE), False),
+    ],
+)
+def test_what_says_more_than_the_use_of_a_parameter(value, told):
+    assert tells(value) is told

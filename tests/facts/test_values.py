@@ -1410,6 +1410,39 @@ def test_arithmetic_with_a_number_of_numpys_is_still_a_tensor():
     check(helper, "found", "tensor", ANYWHERE)
 
 
+def test_numpys_indices_of_a_shape_are_numbers():
+    helper = """
+        def mark(masks):
+            for row, column in np.ndindex(*masks.shape[:2]):
+                masks[row, column] += 1
+    """
+    check(helper, "row", "plain", HOST)
+
+
+def test_a_call_of_something_else_by_a_name_does_not_outweigh_an_annotation():
+    detector = """
+        class Report:
+            pass
+
+        def on_batch(loss: torch.Tensor):
+            return loss * 2
+
+        def show():
+            return on_batch(Report())
+    """
+    check(detector, "loss * 2", "tensor", ANYWHERE)
+
+
+def test_what_is_asserted_to_be_a_tensor_is_likely_one():
+    helper = """
+        def taken(rows):
+            assert isinstance(rows, torch.Tensor)
+            return rows
+    """
+    value = value_of(helper, "rows")
+    assert (value.kind, value.confidence) == ("tensor", Confidence.LIKELY)
+
+
 def test_what_tests_pass_says_nothing_of_where_a_parameter_is():
     files = {
         "sampler.py": "def sample(logits):\n    found = logits.softmax(1)\n    return found\n",

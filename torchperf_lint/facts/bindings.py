@@ -51,6 +51,8 @@ class Narrowing(NamedTuple):
     line: int
     elements: bool = False
     """Whether all elements were tested: `all(isinstance(s, float) for s in sigma)`."""
+    asserted: bool = False
+    """Whether nothing goes on where it does not hold: `assert isinstance(x, Tensor)`."""
 
 
 def _leaves(statement: ast.stmt) -> bool:
@@ -266,6 +268,7 @@ class Collector:
                 follow = _until_bound(chain(inner.args[0]), rest)
                 if follow:
                     self._narrow(part, follow[0], follow[-1], True)
+                    self.narrowed[-1] = self.narrowed[-1]._replace(asserted=True)
 
     def _comprehension(self, node: ast.expr, path: BlockPath) -> None:
         span = (self.at(node), self.at(node, end=True))

@@ -80,6 +80,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
+    if dotted == "numpy.ndindex":
+        return sequence(sequence(PLAIN))  # tuples of Python's integers
     if head in api.ARRAY_MODULES:
         return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
     if head in api.PLAIN_MODULES:

@@ -78,7 +78,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return value  # a size, which is a tensor while the code is traced
     if about_tensors and tested.holds:
         because = f"`{name}` is tested: `isinstance({name}, {tested.classes})` (line {tested.line})"
-        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, Confidence.POSSIBLE)
+        sure = Confidence.LIKELY if tested.asserted else Confidence.POSSIBLE
+        return value if value.kind in ("tensor", "batch") else tensor(ANYWHERE, because, sure)
     if value.kind == "tensor" and _LISTS.match(tested.classes):
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     if value.kind in OPEN:
@@ -256,6 +257,8 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return value
     key = FunctionKey(frame.path, frame.function)
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
+    if value.kind == "tensor" and passed.kind in ("object", "module"):
+        return value  # a call of something else by that name
     if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
         # An annotation tells what part of a batch is meant: one tensor, and no list.
         return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed

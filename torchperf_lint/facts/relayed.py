@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
-from torchperf_lint.facts.value import DEVICE, Value
+from torchperf_lint.facts.value import DEVICE, UNKNOWN, Value
 from torchperf_lint.model import Confidence
 
 if TYPE_CHECKING:
@@ -38,11 +38,14 @@ def relays(values: Values, site: CallSite, argument: ast.expr) -> bool:
 def tells(value: Value) -> bool:
     """Whether a value says what the last of a line gets.
 
-    A batch on the device may be a tensor or hold several, and what is only possible is nothing to build on: what a
-    function does with its parameter says more.
+    A batch on the device may be a tensor or hold several, as may one by its name only; of a container with what nobody
+    knows in it, and of what is only possible, nothing can be built: what a function does with its parameter says more.
     """
-    whole = value.kind == "batch" and value.device == DEVICE
-    return value.kind != "unknown" and not whole and value.confidence is not Confidence.POSSIBLE
+    if value.kind == "sequence":
+        return all(tells(part) for part in (value.item or UNKNOWN, *value.items))
+    if value.kind == "batch" and (value.device == DEVICE or value.confidence is not Confidence.CERTAIN):
+        return False
+    return value.kind != "unknown" and value.confidence is not Confidence.POSSIBLE
 
 
 def _is_untouched(values: Values, of: Parameter) -> bool:
