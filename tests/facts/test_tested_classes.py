@@ -52,3 +52,19 @@ def test_asserted_tensors_are_tensors_until_the_name_is_bound_anew():
     code = "def f(x, y):\n    assert isinstance(x, torch.Tensor)\n    see(x)\n    {}\n    see(x)"
     assert value_of(code.format("pass"), "x").kind == "tensor"
     assert value_of(code.format("x = y.whatever"), "x").kind == "unknown"
+
+
+def test_what_a_mixin_asserts_of_its_own_object_does_not_hide_its_attributes():
+    mixin = """
+        class Base:
+            pass
+
+        class Wrapped:
+            def __init__(self):
+                self.table = torch.ones(3)
+
+            def wrap(self):
+                assert isinstance(self, Base)
+                return self.table
+    """
+    assert value_of(mixin, "self.table").kind == "tensor"

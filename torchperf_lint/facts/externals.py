@@ -80,15 +80,20 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return values.of(node.args[0], frame)
     if head == "copy" and node.args:
         return values.of(node.args[0], frame)
-    if dotted == "numpy.ndindex":
-        return sequence(sequence(PLAIN))  # tuples of Python's integers
     if head in api.ARRAY_MODULES:
-        return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
+        return _of_arrays(values, node, dotted, frame)
     if head in api.PLAIN_MODULES:
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
         return as_a_module_would(values, node, frame)
     return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
+
+
+def _of_arrays(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
+    """What functions of numpy and its like give: arrays on the host, most of them."""
+    if dotted == "numpy.ndindex":
+        return sequence(sequence(PLAIN))  # tuples of Python's integers
+    return PLAIN if is_one_number(values, node, dotted, frame) else Value("array", HOST)
 
 
 def _loader(values: Values, node: ast.expr, frame: Frame) -> Value:

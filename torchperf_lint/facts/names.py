@@ -257,11 +257,9 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         return value
     key = FunctionKey(frame.path, frame.function)
     passed = as_given(values, _from_callers(values, function, parameter, frame), key, parameter)
-    if value.kind == "tensor" and passed.kind in ("object", "module"):
-        return value  # a call of something else by that name
-    if passed.kind not in ("unknown", "nothing") and (value.kind != "sequence" or passed.kind in ("batch", "loader")):
-        # An annotation tells what part of a batch is meant: one tensor, and no list.
-        return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed
+    told = _as_annotated(value, passed)
+    if told is not None:
+        return told
     default = default_of(body.functions.get(frame.function), name)
     if value.kind != "tensor" and default is not None and device_of(values, default, frame.deeper()) == HOST:
         return Value("torch_device", ANYWHERE if may_be_given(values, key, name) else HOST)
@@ -276,9 +274,19 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
     used = used if used.kind != "unknown" else of_forward(values, name, frame, body)
     hot = key in values.hotness.functions
     if used.kind == "unknown" and not parameter.annotation and hot and is_documented_tensor(body, frame.function, name):
-        told = f"`{name}` is documented as a tensor (line {function.header_line})"
-        return tensor(ANYWHERE, told).weaker(Confidence.LIKELY)
+        documented = f"`{name}` is documented as a tensor (line {function.header_line})"
+        return tensor(ANYWHERE, documented).weaker(Confidence.LIKELY)
     return used
+
+
+def _as_annotated(value: Value, passed: Value) -> Value | None:
+    """What callers pass for a parameter whose annotation says what `value` does; None where that says more."""
+    if value.kind == "tensor" and passed.kind in ("object", "module"):
+        return value  # a call of something else by that name
+    if passed.kind in ("unknown", "nothing") or (value.kind == "sequence" and passed.kind not in ("batch", "loader")):
+        return None
+    # An annotation tells what part of a batch is meant: one tensor, and no list.
+    return passed._replace(kind="tensor") if passed.kind == "batch" and value.kind == "tensor" else passed
 
 
 def _by_role(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value | None:

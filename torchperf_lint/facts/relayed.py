@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 Parameter = tuple[FunctionKey, str]
+_DATA = frozenset(("tensor", "batch", "sequence", "array", "plain", "loader", "nothing"))
 _MAX_LINE = 24
 """Parameters looked at, up the line of callers."""
 _FEW = 12
@@ -40,12 +41,15 @@ def tells(value: Value) -> bool:
 
     A batch on the device may be a tensor or hold several, as may one by its name only; of a container with what nobody
     knows in it, and of what is only possible, nothing can be built: what a function does with its parameter says more.
+    Objects are known by their classes, near as well as far.
     """
     if value.kind == "sequence":
+        if value.entries:  # other entries are put in on the way
+            return False
         return all(tells(part) for part in (value.item or UNKNOWN, *value.items))
     if value.kind == "batch" and (value.device == DEVICE or value.confidence is not Confidence.CERTAIN):
         return False
-    return value.kind != "unknown" and value.confidence is not Confidence.POSSIBLE
+    return value.kind in _DATA and value.confidence is not Confidence.POSSIBLE
 
 
 def _is_untouched(values: Values, of: Parameter) -> bool:

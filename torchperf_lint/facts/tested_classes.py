@@ -17,8 +17,13 @@ OPEN = ("unknown", "object")
 
 
 def of_tested_class(values: Values, name: str, tested: Narrowing, value: Value, frame: Frame) -> Value:
-    """An object of the one class of the project that a test asks for; what it was, where that is known closer."""
-    if not tested.holds or tested.elements:
+    """An object of the one class of the project that a test asks for; what it was, where that is known closer.
+
+    What a mixin asserts of its own object is another class of the same: `assert isinstance(self, Base)`.
+    """
+    function = values.index.outlines[frame.path].functions[frame.function]
+    of_itself = function.class_index >= 0 and function.parameters[:1] and function.parameters[0].name == name
+    if not tested.holds or tested.elements or of_itself:
         return value
     cls = values.types.thing(frame.path, frame.function, tested.classes)
     if cls is None or cls.kind != "class":
