@@ -52,7 +52,8 @@ def blends(loop: ast.For) -> bool:
             continue
         text = ast.unparse(statement)
         others = names_of(statement) - {written}
-        if ".grad" not in text and others and (_lerps(text) or _complement(loop) or _goes_part_of_the_way(statement)):
+        mixes_in = _lerps(text) or _complement(loop) or _goes_part_of_the_way(statement)
+        if ".grad" not in text and others and (mixes_in or _takes_scaled(statement, loop)):
             return True
     return False
 
@@ -79,6 +80,18 @@ def _goes_part_of_the_way(statement: ast.stmt) -> bool:
     """Whether a share of a difference is taken or added: `q.sub_(one_minus_decay * (q - p))`."""
     products = (n for n in ast.walk(statement) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult))
     return any(_is_difference(side) for product in products for side in (product.left, product.right))
+
+
+def _takes_scaled(statement: ast.stmt, loop: ast.For) -> bool:
+    """The same in three steps: `tmp = q - p; tmp.mul_(one_minus_decay); q.sub_(tmp)`."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or last_part(chain(call.func)) not in ("sub_", "add_") or len(call.args) != 1:
+        return False
+    name = chain(call.args[0])
+    steps = [*_statements(loop)]
+    made = any(isinstance(s, ast.Assign) and chain(s.targets[0]) == name and _is_difference(s.value) for s in steps)
+    scaled = (s.value for s in steps if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
+    return made and any(chain(c.func) == f"{name}.mul_" for c in scaled)
 
 
 def _is_difference(node: ast.expr) -> bool:
