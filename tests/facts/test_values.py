@@ -1410,6 +1410,25 @@ def test_arithmetic_with_a_number_of_numpys_is_still_a_tensor():
     check(helper, "found", "tensor", ANYWHERE)
 
 
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [('f"{name}_indices"', "tensor"), ('f"indices_{name}"', "unknown"), ('f"{name}"', "unknown"), ("name", "unknown")],
+)
+def test_buffers_whose_names_are_put_together_are_known_by_what_is_written_of_them(asked, kind):
+    norm = f"""
+        class Norm(nn.Module):
+            def __init__(self, sizes):
+                super().__init__()
+                for name in sizes:
+                    self.register_buffer(f"{{name}}_indices", torch.LongTensor(sizes[name]))
+
+            def forward(self, x, name):
+                found = getattr(self, {asked})
+                return found
+    """
+    check(norm, "found", kind, ANYWHERE)
+
+
 def test_numpys_indices_of_a_shape_are_numbers():
     helper = """
         def mark(masks):

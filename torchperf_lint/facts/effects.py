@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.substituted import written_name
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
 from torchperf_lint.patterns import pattern
 
@@ -45,8 +46,9 @@ def _registered(call: ast.Call, own: str) -> Iterator[tuple[str, ast.expr, bool]
     named = {k.arg: k.value for k in call.keywords}
     name = call.args[0] if call.args else named.get("name")
     value = call.args[1] if len(call.args) > 1 else named.get("tensor") or named.get("param")
-    if isinstance(name, ast.Constant) and isinstance(name.value, str) and (value is not None or what not in _OF_TORCH):
-        yield name.value, value or call, True
+    written = written_name(name)
+    if written and (value is not None or what not in _OF_TORCH):
+        yield written, value or call, True
 
 
 def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tuple[str, ast.expr, bool]]:

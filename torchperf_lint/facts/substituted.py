@@ -37,18 +37,28 @@ def call_of_each(function: ast.expr, iterables: list[ast.expr], place: ast.expr)
 
 
 def named_attribute(node: ast.Call) -> ast.Attribute | None:
-    """`model.fc` of `getattr(model, "fc")`; None for other calls, and where the name is not written out."""
+    """`model.fc` of `getattr(model, "fc")`; None for other calls, and where nothing of the name is written out.
+
+    A name that is put together, `f"index_{i}"`, is one for all: `index_{}`, as effects.py calls what is registered so.
+    """
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) < 2:
         return None
-    name = node.args[1]
-    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-        return None
-    return ast.copy_location(ast.Attribute(value=node.args[0], attr=name.value, ctx=ast.Load()), node)
+    name = written_name(node.args[1])
+    return ast.copy_location(ast.Attribute(value=node.args[0], attr=name, ctx=ast.Load()), node) if name else None
+
+
+def written_name(node: ast.expr | None) -> str:
+    """The text that names an attribute, `index_{}` of `f"index_{i}"`; nothing where no part of it is written out."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    parts = node.values if isinstance(node, ast.JoinedStr) else []
+    name = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in parts)
+    return name if name.replace("{}", "") else ""
 
 
 def call_of_named(node: ast.Call) -> ast.Call | None:
     """`model.fc(x)` of `getattr(model, "fc")(x)`; None for other calls."""
     named = named_attribute(node.func) if isinstance(node.func, ast.Call) else None
-    if named is None:
+    if named is None or not named.attr.isidentifier():
         return None
     return ast.copy_location(ast.Call(func=named, args=node.args, keywords=node.keywords), node)
