@@ -52,7 +52,7 @@ def written_name(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     parts = node.values if isinstance(node, ast.JoinedStr) else []
-    name = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in parts)
+    name = "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in parts)
     return name if name.replace("{}", "") else ""
 
 
