@@ -27,6 +27,8 @@ VIEWS = frozenset(
     "backward".split()
 )
 """Methods that start no kernel worth counting, or that are those of lists and texts."""
+_VIEWS_OF_TORCH = frozenset("squeeze unsqueeze reshape flatten permute transpose movedim t".split())
+"""The same as functions of torch: `torch.squeeze(x[:, i])`."""
 REDUCES = pattern(
     r"loss|criterion|dice|iou|(?:^|_)(?:mse|mae|l1|bce|ce|nll|kl\w*|psnr|ssim)(?:_|$)|distance|simil", re.IGNORECASE
 )
@@ -154,7 +156,7 @@ class Turn:
         denoted = self.file.denotes(node.func, self.place) or ""
         if api.is_torchs_own(denoted):
             return denoted.startswith(api.TENSOR_NAMESPACES) or (
-                denoted.count(".") == 1 and last_part(denoted) not in api.PLAIN_TORCH
+                denoted.count(".") == 1 and last_part(denoted) not in api.PLAIN_TORCH | _VIEWS_OF_TORCH
             )
         if isinstance(node.func, ast.Attribute) and self.is_tensor(node.func.value):
             return node.func.attr not in VIEWS
