@@ -362,7 +362,8 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
     at = (call.line, call.column)
     there = frame.hop(path, call.function, at)
-    relayed = not held and relays(values, site, argument)
+    # Of a device, which may be a text, who hands it on says as much: `device_of` asks.
+    relayed = not held and parameter.name != "device" and relays(values, site, argument)
     value = values.of(argument, frame.onward(path, call.function, at)) if relayed else UNKNOWN
     if not tells(value):
         value = values.of(argument, frame.hop(path, call.function, at, CALLER_HOPS))
