@@ -31,12 +31,13 @@ def assigned_before(values: Values, node: ast.Attribute, frame: Frame) -> Value:
     if body is None or not isinstance(owner, ast.Name):
         return UNKNOWN
     written = f"{owner.id}.{node.attr}"
-    if written not in body.attributes(frame.function):
+    bindings = body.attributes(frame.function).get(written)
+    if bindings is None:
         return UNKNOWN
     own = values.index.class_of(frame.path, frame.function)
     if own is None or not _is_self(values, owner.id, frame) or values.index.method(own, node.attr) is not None:
         return UNKNOWN
-    found = body.attribute_reaching(frame.function, written, frame.at)
+    found = bindings.settled(frame.at, body.block_of(frame.function, frame.at))
     if not found or _may_be_set_between(values, own, node, found[0].end, frame):
         return UNKNOWN
     each = [_given(values, written, d, frame, body) for d in found]

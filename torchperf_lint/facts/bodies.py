@@ -152,10 +152,6 @@ class Body:
             self.definitions(function)
         return self._attributes[function]
 
-    def attribute_reaching(self, function: int, written: str, at: Position) -> list[Definition]:
-        """The assignments of `self.name` that may hold at a place, where one of them comes before it; else none."""
-        return self.attributes(function)[written].settled(at, self.block_of(function, at))
-
     def assigned(self, function: int, name: str, at: Position) -> list[ast.expr]:
         """All that plain assignments bind `name` to that may hold at a place; nothing where something else binds it."""
         reaching = self.reaching(function, name, at) or ()

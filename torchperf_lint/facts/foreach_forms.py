@@ -23,7 +23,7 @@ _FREE = frozenset(
 _WAITS = frozenset(
     "item tolist cpu numpy all_reduce broadcast all_gather reduce isnan isinf isfinite any backward step".split()
 )
-_NORMS = frozenset(("norm", "vector_norm"))
+NORMS = frozenset(("norm", "vector_norm"))
 """A list of tensors gives a list of numbers on the device, `torch._foreach_norm`: what ratios are made of."""
 _AUGMENTED = (ast.Mult, ast.Div, ast.Add, ast.Sub)
 
@@ -40,13 +40,13 @@ def asks_for_norms(loop: ast.For) -> bool:
 
 
 def _is_norm(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and last_part(chain(node.func)) in _NORMS
+    return isinstance(node, ast.Call) and last_part(chain(node.func)) in NORMS
 
 
 def blends(loop: ast.For) -> bool:
     """Whether the turns mix a tensor with another one by weights that sum to one: `q = d * q + (1 - d) * p`."""
     targets = _targets(loop)
-    for statement in _statements(loop):
+    for statement in statements_of(loop):
         written = _written(statement, targets)
         if written is None:
             continue
@@ -88,7 +88,7 @@ def _takes_scaled(statement: ast.stmt, loop: ast.For) -> bool:
     if not isinstance(call, ast.Call) or last_part(chain(call.func)) not in ("sub_", "add_") or len(call.args) != 1:
         return False
     name = chain(call.args[0])
-    steps = [*_statements(loop)]
+    steps = [*statements_of(loop)]
     made = any(isinstance(s, ast.Assign) and chain(s.targets[0]) == name and _is_difference(s.value) for s in steps)
     scaled = (s.value for s in steps if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
     return made and any(chain(c.func) == f"{name}.mul_" for c in scaled)
@@ -100,7 +100,7 @@ def _is_difference(node: ast.expr) -> bool:
 
 def changes(loop: ast.For) -> bool:
     """Whether all that the turns do is to scale, bound or shift gradients, or to bound weights, in place."""
-    done = [s for s in _statements(loop) if not isinstance(s, ast.Pass | ast.Continue)]
+    done = [s for s in statements_of(loop) if not isinstance(s, ast.Pass | ast.Continue)]
     return bool(done) and all(_is_change(statement) for statement in done)
 
 
@@ -134,15 +134,15 @@ def _is_decided_by_norms(loop: ast.For) -> bool:
     return any(_is_norm(part) or (isinstance(part, ast.Name) and part.id in names) for part in asked)
 
 
-def _statements(loop: ast.For) -> Iterator[ast.stmt]:
-    """The simple statements of the turns, those under tests and `with` too."""
-    stack = [*loop.body]
+def statements_of(loop: ast.For) -> Iterator[ast.stmt]:
+    """The simple statements of the turns in order, those under tests and `with` too."""
+    stack = [*reversed(loop.body)]
     while stack:
         statement = stack.pop()
         if isinstance(statement, ast.If):
-            stack += [*statement.body, *statement.orelse]
+            stack += [*reversed(statement.orelse), *reversed(statement.body)]
         elif isinstance(statement, ast.With):
-            stack += statement.body
+            stack += reversed(statement.body)
         else:
             yield statement
 
@@ -150,7 +150,7 @@ def _statements(loop: ast.For) -> Iterator[ast.stmt]:
 def _targets(loop: ast.For) -> set[str]:
     """The variables of a loop, and what its turns look up by them: `shadow = self.shadow[name]`."""
     found = names_of(loop.target)
-    for statement in reversed([*_statements(loop)]):
+    for statement in statements_of(loop):
         if not isinstance(statement, ast.Assign) or isinstance(statement.value, ast.BinOp):
             continue
         if found & names_of(statement.value):

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.few_parameters import goes_over_few
-from torchperf_lint.facts.foreach_forms import moves_or_reads
+from torchperf_lint.facts.foreach_forms import NORMS, moves_or_reads, statements_of
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.syntax import names_of
 
-_NORMS = frozenset(("norm", "vector_norm"))
 _READS = frozenset("item float int cpu numpy tolist print bool format".split())
 _COMBINES = frozenset(("stack", "torch.stack", "sum", "torch.cat"))
 _KINDS = frozenset(("step", "update"))
@@ -77,7 +76,7 @@ def _hot(file: SourceFile, function: int, node: ast.AST, over: ast.expr) -> Spot
 def _adds_up(loop: ast.For) -> bool:
     """Whether all that the turns of a loop compute is one number, the sum of norms or squares of the gradients."""
     held, gradients, added = names_of(loop.target), _named_so(loop.target, loop.iter), 0
-    for statement in _statements(loop):
+    for statement in statements_of(loop):
         if isinstance(statement, ast.Pass | ast.Continue | ast.Raise):
             continue
         value = _addend(statement)
@@ -90,17 +89,6 @@ def _adds_up(loop: ast.For) -> bool:
         elif not _gathers(statement):
             return False
     return added == 1
-
-
-def _statements(loop: ast.For) -> Iterator[ast.stmt]:
-    """The simple statements of the turns, in order, those under tests too."""
-    stack = [*reversed(loop.body)]
-    while stack:
-        statement = stack.pop()
-        if isinstance(statement, ast.If):
-            stack += [*reversed(statement.orelse), *reversed(statement.body)]
-        else:
-            yield statement
 
 
 def _addend(statement: ast.stmt) -> ast.expr | None:
@@ -139,7 +127,7 @@ def _is_of_a_gradient(value: ast.expr, held: set[str], gradients: set[str]) -> b
     if not names & gradients and not (names & held and ".grad" in text):
         return False
     calls = [last_part(chain(part.func)) for part in ast.walk(value) if isinstance(part, ast.Call)]
-    if _NORMS.intersection(calls):
+    if NORMS.intersection(calls):
         return True
     squares = "square" in calls or ".pow(2" in text or "** 2" in text
     return squares and calls.count("sum") == 1

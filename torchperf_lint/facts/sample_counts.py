@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.literals import is_literal, literal_of
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import below
 from torchperf_lint.patterns import pattern
@@ -31,7 +32,9 @@ def counts_samples(place: Place) -> bool:
     parent = parents.get(node)
     while isinstance(parent, ast.Call) and chain(parent.func) in _READS:
         node, parent = parent, parents.get(parent)
-    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Add) or not _is_one(parent, node):
+    if not isinstance(parent, ast.BinOp) or not isinstance(parent.op, ast.Add):
+        return False
+    if not is_literal(parent.right if parent.left is node else parent.left, 1):
         return False
     read = place.expression
     if isinstance(read, ast.Call) and chain(read.func) in _READS and len(read.args) == 1:
@@ -39,24 +42,13 @@ def counts_samples(place: Place) -> bool:
     return isinstance(read, ast.expr) and _is_last(below(read, _VIEWS)) and not _stands_in(place)
 
 
-def _is_one(added: ast.BinOp, node: ast.AST) -> bool:
-    other = added.right if added.left is node else added.left
-    return isinstance(other, ast.Constant) and type(other.value) is int and other.value == 1
-
-
 def _is_last(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
-        last = node.slice
-        is_last = isinstance(last, ast.UnaryOp) and isinstance(last.op, ast.USub) and _is(last.operand, 1)
-        return is_last and _names_samples(node.value)
+        return literal_of(node.slice) == -1 and _names_samples(node.value)
     if isinstance(node, ast.Call) and last_part(chain(node.func)) in ("max", "amax"):
         whole = node.func.value if isinstance(node.func, ast.Attribute) and not node.args else None
         return not node.keywords and whole is not None and _names_samples(whole)
     return False
-
-
-def _is(node: ast.expr, number: int) -> bool:
-    return isinstance(node, ast.Constant) and node.value == number
 
 
 def _names_samples(node: ast.expr) -> bool:

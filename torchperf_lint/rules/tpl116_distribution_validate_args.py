@@ -107,7 +107,8 @@ class DistributionValidateArgs(SourceRule):
     ## References
     - PyTorch documentation of `torch.distributions.Distribution.set_default_validate_args`.
     - PyTorch documentation of `torch.normal`: "When std is a CUDA tensor, this function synchronizes its device with
-      the CPU"; pytorch/pytorch #51317 brought the check, in torch 1.9.
+      the CPU"; pytorch/pytorch #51317 of February 2021 brought the check. It is in torch 2.13; #186508 asks for one
+      that does not wait.
     - Toni-SM/skrl #233, leggedrobotics/rsl_rl #69, ray-project/ray #50440: libraries that switched the checks off.
     """
 
