@@ -6,6 +6,7 @@ milliseconds. FACTS_SIMULATED=1 goes through the motions on the simulated device
 
 from __future__ import annotations
 
+import gc
 import json
 import operator
 import os
@@ -35,8 +36,11 @@ SESSION = sessions.prepare(
 
 import torch  # noqa: E402 -- the session must see this import
 
+from torchperf_lint.runtime.probes._quiet import Quiet  # noqa: E402
+
 REPEATS = 5
 KERNEL_MS = 20.0
+BRIEF_MS = 10.0
 ROUNDS = 20_000
 
 
@@ -152,7 +156,11 @@ def blocked_time():
 
 
 def operations():
-    """Each row of the operations table: what the card does, beside what the simulated device would report."""
+    """Each row of the operations table: what the card does, beside what the simulated device would report.
+
+    `behind_ms` is how long the call takes the host behind a kernel of BRIEF_MS: as long where anything in it waits,
+    whether a probe sees that or not.
+    """
     import copy
     import math
 
@@ -161,6 +169,7 @@ def operations():
     from operations import SILENT, WAITS
 
     rows = {}
+    cycles = 0 if SIMULATED else int(per_ms() * BRIEF_MS)
     for expression in (*WAITS, *SILENT):
         scope = {"torch": torch, "np": np, "math": math, "copy": copy, **names("cuda")}
         torch.cuda.synchronize()
@@ -170,7 +179,22 @@ def operations():
             rows[expression] = {"error": f"{type(error).__name__}: {error}"[:300]}
             continue
         rows[expression] = {"syncs": [e["what"] for e in events if e["kind"] == "sync"], "copies": copied(events)}
+        if not SIMULATED:
+            fresh = scope | names("cuda")
+            rows[expression]["behind_ms"] = behind(cycles, lambda: eval(expression, fresh))  # noqa: B023
     return rows
+
+
+def behind(cycles, call):
+    """Milliseconds that a call takes behind a kernel of so many cycles, the second time it is called."""
+    call()
+    torch.cuda.synchronize()
+    torch.cuda._sleep(cycles)
+    started = time.perf_counter()
+    call()
+    ms = (time.perf_counter() - started) * 1000
+    torch.cuda.synchronize()
+    return ms
 
 
 def copied(events):
@@ -198,6 +222,45 @@ def transfers():
         "model": lambda: torch.nn.Linear(10, 10).to("cuda"),
     }
     return {name: SEEN.during(call) for name, call in calls.items()}
+
+
+def copy_kinds():
+    """What the profiler calls each copy, which knows the memory that it went from and to."""
+    from torch.profiler import ProfilerActivity, profile
+
+    host, there = torch.ones(512, 512), torch.ones(512, 512, device="cuda")
+    pinned = host.pin_memory()
+    calls = {
+        "pageable": lambda: host.to("cuda"),
+        "pageable, not blocking": lambda: host.to("cuda", non_blocking=True),
+        "pinned": lambda: pinned.to("cuda"),
+        "pinned, not blocking": lambda: pinned.to("cuda", non_blocking=True),
+        "pinned columns, not blocking": lambda: pinned[:, 1:3].to("cuda", non_blocking=True),
+        "pinned transposed, not blocking": lambda: pinned.t().to("cuda", non_blocking=True),
+        "pinned to half": lambda: pinned.to("cuda", torch.float16),
+        "pinned to half, not blocking": lambda: pinned.to("cuda", torch.float16, non_blocking=True),
+        "index by a list": lambda: there[[0, 2]],
+        "index by a mask of the host": lambda: there[torch.tensor([True, False] * 256)],
+        "to pinned, not blocking": lambda: pinned.copy_(there, non_blocking=True),
+        "half to pinned, not blocking": lambda: pinned.copy_(there.half(), non_blocking=True),
+        "half to pinned": lambda: pinned.copy_(there.half()),
+    }
+    kinds = {}
+    for name, call in calls.items():
+        call()
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
+            call()
+            torch.cuda.synchronize()
+        kinds[name] = [e.name for e in profiled.events() if e.name.startswith("Memcpy")]
+        kinds[name].append({"told": copied(SEEN.during(call))})
+    return kinds
+
+
+def exceptions():
+    """What the script catches where an exception is on its way while tensors are freed."""
+    from raising import CASES
+
+    return {name: case() for name, case in CASES.items()}
 
 
 def hooks_and_threads():
@@ -283,7 +346,7 @@ def empty_cache():
 
 
 def costs():
-    """What our hooks cost, in microseconds: an allocation with and without the silenced registries; an idle wait."""
+    """What our hooks cost, in microseconds: an allocation silenced, called back in C and in Python; an idle wait."""
     from torch.cuda import _gpu_trace
 
     scalar = torch.ones((), device="cuda")
@@ -298,12 +361,16 @@ def costs():
         torch.empty(1 << 20, device="cuda")
 
     registries = (_gpu_trace.MemoryAllocationCallbacks, _gpu_trace.MemoryDeallocationCallbacks)
+    (quiet,) = [found for found in gc.get_objects() if type(found) is Quiet]
     silenced = per_call(allocate)
-    quiet = [vars(registry).pop("fire_callbacks", None) for registry in registries]
+    quiet.end()
+    called = per_call(allocate)
+    nothings = [vars(registry).pop("fire_callbacks", None) for registry in registries]
     python = per_call(allocate)
-    for registry, nothing in zip(registries, quiet, strict=True):
+    for registry, nothing in zip(registries, nothings, strict=True):
         if nothing is not None:
             registry.fire_callbacks = nothing
+    again = quiet.begin()
     SESSION.recorder.event = SEEN._event
     watched = per_call(scalar.item)
     hook = vars(_gpu_trace.StreamSynchronizationCallbacks).pop("fire_callbacks", None)
@@ -312,7 +379,14 @@ def costs():
     if hook is not None:
         _gpu_trace.StreamSynchronizationCallbacks.fire_callbacks = hook
     SESSION.recorder.event = SEEN.event
-    return {"allocate_us": silenced, "allocate_python_us": python, "item_us": watched, "item_bare_us": bare}
+    return {
+        "allocate_us": silenced,
+        "allocate_called_us": called,
+        "allocate_python_us": python,
+        "item_us": watched,
+        "item_bare_us": bare,
+        "silenced_again": again,
+    }
 
 
 def nvml():
@@ -332,6 +406,8 @@ SECTIONS = (
     blocked_time,
     operations,
     transfers,
+    copy_kinds,
+    exceptions,
     hooks_and_threads,
     barrier,
     profiler,
@@ -342,7 +418,7 @@ SECTIONS = (
 )
 
 
-ON_A_CARD = (barrier, profiler, costs, nvml)
+ON_A_CARD = (copy_kinds, exceptions, barrier, profiler, costs, nvml)
 """What the simulated device has no part in."""
 
 

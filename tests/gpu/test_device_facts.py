@@ -29,6 +29,8 @@ SECTIONS = (
     "blocked_time",
     "operations",
     "transfers",
+    "copy_kinds",
+    "exceptions",
     "hooks_and_threads",
     "barrier",
     "profiler",
@@ -116,7 +118,7 @@ def test_the_scripts_sync_debug_mode_is_its_own(facts):
     mode = facts["sync_debug_mode"]
     assert mode["before"] == 0
     assert len(mode["warned"]) == 1
-    assert len(mode["events"]) == 1
+    assert [event["kind"] for event in mode["events"]].count("sync") == 1
 
 
 def test_emptying_the_cache_takes_time(facts):
@@ -131,4 +133,38 @@ def test_torchs_device_is_found_by_its_uuid(facts):
 def test_hooks_are_cheap(facts):
     costs = facts["costs"]
     assert costs["item_us"] - costs["item_bare_us"] < 10
-    assert costs["allocate_us"] <= costs["allocate_python_us"] * 1.1
+    assert costs["silenced_again"]
+    assert costs["allocate_us"] < costs["allocate_called_us"]
+
+
+EXCEPTIONS = {
+    "shapes": "RuntimeError",
+    "key": "KeyError",
+    "deep": "Enough",
+    "memory": "OutOfMemoryError",
+    "loop": "Enough",
+}
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_an_exception_arrives_as_it_was_raised(facts, name):
+    assert facts["exceptions"][name].startswith(EXCEPTIONS[name])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pageable",
+        "pageable, not blocking",
+        "pinned",
+        "pinned, not blocking",
+        "pinned columns, not blocking",
+        "pinned transposed, not blocking",
+        "pinned to half",
+        "pinned to half, not blocking",
+        "to pinned, not blocking",
+    ],
+)
+def test_a_copy_is_called_pinned_where_the_profiler_calls_it_so(facts, name):
+    *kinds, told = facts["copy_kinds"][name]
+    assert any("Pinned" in kind for kind in kinds) == any("pinned" in copy for copy in told["told"])

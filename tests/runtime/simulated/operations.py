@@ -56,7 +56,7 @@ WAITS = {
     "torch.linalg.inv(square)": "item=1",
     "torch.linalg.solve(square, square)": "item=1",
     "torch.linalg.cholesky(square @ square.T + eye)": "item=1",
-    "torch.normal(x, x.abs()).shape": "normal-std-check=1",
+    "torch.normal(x, x.abs()).shape": "normal-std-check=2",
     "torch.distributions.Categorical(logits=x).probs": "item=1",
     "torch.distributions.Normal(s, 1.0).mean": "h2d=1 item=2",
     # sizes that only the device knows
@@ -76,8 +76,8 @@ WAITS = {
     "y.unique(return_counts=True)": "unique=1",
     "torch.unique_consecutive(y)": "unique=1",
     "torch.unique(x, dim=0)": "unique=1",
-    "y.repeat_interleave(y)": "repeat-interleave=1",
-    "torch.repeat_interleave(y)": "repeat-interleave=1",
+    "y.repeat_interleave(y)": "repeat-interleave=2",
+    "torch.repeat_interleave(y)": "repeat-interleave=2",
     "(x.requires_grad_()[m]).sum().backward()": "mask-index=2",
     # small results that the kernel itself fetches
     "torch.bincount(y)": "d2h=2",
@@ -142,7 +142,7 @@ WAITS = {
     "cuda.synchronize(0)": "device-synchronize=1",
     "cuda.current_stream().synchronize()": "stream-synchronize=1",
     "cuda.Stream().synchronize()": "stream-synchronize=1",
-    "cuda.Event().synchronize()": "event-synchronize=1",
+    "cuda.current_stream().record_event().synchronize()": "event-synchronize=1",
     "torch.accelerator.synchronize()": "device-synchronize=1",
 }
 
@@ -269,6 +269,7 @@ SILENT = (
     "x.record_stream(cuda.current_stream()) if d == 'cuda' else None",
     "cuda.current_stream().wait_stream(cuda.Stream())",
     "cuda.Event().record()",
+    "cuda.Event().synchronize()",
     "cuda.Event().query()",
     "cuda.empty_cache()",
     "h.pin_memory()",

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torchperf_lint.runtime.probes import _waits
+from torchperf_lint.runtime.staging import is_straight
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
@@ -131,13 +132,20 @@ class Copies:
             nbytes = size(target) if way is not None else 0
             if way is None or not nbytes:
                 return
-            pinned = self._is_pinned(source if way == "h2d" else target) if way != "d2d" else None
+            pinned = self._from_pinned(source, target, way, not non_blocking) if way != "d2d" else None
         self._count(way, nbytes, pinned, not non_blocking and way != "d2d", told, (started, ended))
 
     def _are_real(self, *tensors: object) -> bool:
         traced = [getattr(sys.modules.get(module), name, None) for module, name in _TRACED]
         kinds = tuple(kind for kind in traced if kind is not None)
         return all(isinstance(tensor, self.torch.Tensor) and not isinstance(tensor, kinds) for tensor in tensors)
+
+    def _from_pinned(self, source: Any, target: Any, way: str, blocking: bool) -> bool | None:  # noqa: ANN401
+        """Whether the host's side of a copy is pinned memory, with no temporary before it."""
+        to_device = way == "h2d"
+        pinned = self._is_pinned(source if to_device else target)
+        dense = self.torch.ops.aten.is_non_overlapping_and_dense.default
+        return pinned and is_straight(source, target, to_device=to_device, blocking=blocking, is_dense=dense)
 
     def _is_pinned(self, host: Any) -> bool | None:  # noqa: ANN401
         """None where it cannot be told, or not without the script's noticing."""

@@ -73,7 +73,8 @@ def _histc(self: torch.Tensor, bins: int = 100, min: Any = 0, max: Any = 0, **_:
 
 def _repeat_interleave(repeats: torch.Tensor, *, output_size: int | None = None, **_: Any) -> None:  # noqa: ANN401
     if output_size is None and repeats.numel():
-        REPORTS.sync("repeat-interleave")
+        for _read in ("the size of the result", "whether no count is negative"):
+            REPORTS.sync("repeat-interleave")
 
 
 def _fill(self: torch.Tensor, value: torch.Tensor, *_: Any) -> None:  # noqa: ANN401
@@ -173,7 +174,9 @@ def _rules() -> dict[str, Rule]:
 
 def _normal(mean: Any, std: torch.Tensor, *_: Any, **__: Any) -> None:  # noqa: ANN401
     if std.numel():
-        REPORTS.sync("normal-std-check")
+        # Once in `normal`, once more in the `normal_out` that it calls: two waits on a card with torch 2.11.
+        for _check in range(2):
+            REPORTS.sync("normal-std-check")
 
 
 RULES = _rules()
