@@ -1,10 +1,10 @@
 """What lines that rules flag cost on a CUDA device, beside what their pages advise: prices.py [OUT.json] [CODE ...].
 
-Each pair runs twice: within a training step of many small kernels, for which the host sets the pace, and within one of
-few large kernels, for which the device does. Both sides of a pair take turns in short blocks of steps, each block ended
+Each pair runs in three training steps: of small kernels, for which the host sets the pace; of few large kernels, for
+which the device does; and of kernels that keep the device about as long as the host needs to launch them. Both sides of a pair take turns in short blocks of steps, each block ended
 by a synchronisation; the figures are medians over the blocks, in milliseconds a step, and the ratio of neighbouring
 blocks, its median and its range. `waits` counts what `torch.cuda.set_sync_debug_mode` warns of in one step (it does not
-tell of synchronize() and of the allocator's). A pair is measured for its line, in these two steps, on this card: it is
+tell of synchronize() and of the allocator's). A pair is measured for its line, in these steps, on this card: it is
 no promise for another loop.
 """
 
@@ -30,7 +30,7 @@ from torch.nn import functional
 BLOCKS = 15
 FEWEST_BLOCKS = 3
 BLOCK_MS = 20.0
-PAIR_S = 1.2
+PAIR_S = 0.6
 """About how long a pair takes at one size, as long as there are enough blocks."""
 DEVICE = "cuda"
 
@@ -49,7 +49,11 @@ class Size:
     rows: int
 
 
-SIZES = (Size("small kernels", layers=8, width=128, rows=64), Size("large kernels", layers=4, width=4096, rows=2048))
+SIZES = (
+    Size("balanced", layers=8, width=2048, rows=512),
+    Size("large kernels", layers=4, width=4096, rows=2048),
+    Size("small kernels", layers=8, width=128, rows=64),
+)
 
 
 class Step:
@@ -452,7 +456,7 @@ def per_sample(step: Step) -> Pair:
 
 @pair("TPL654", "softmax(q @ k.T) @ v by hand | scaled_dot_product_attention")
 def attention(step: Step) -> Pair:
-    length = 64 if step.size.layers == 8 else 1024
+    length = step.size.rows // 2
     q, k, v = (torch.randn(8, 8, length, 64, device=DEVICE, dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
 
     def before() -> None:
@@ -463,7 +467,7 @@ def attention(step: Step) -> Pair:
 
 @pair("TPL655", "MultiheadAttention with its weights dropped | need_weights=False")
 def weights(step: Step) -> Pair:
-    length = 64 if step.size.layers == 8 else 1024
+    length = step.size.rows // 2
     layer = nn.MultiheadAttention(512, 8, batch_first=True, device=DEVICE, dtype=torch.bfloat16)
     x = torch.randn(8, length, 512, device=DEVICE, dtype=torch.bfloat16)
     return (
@@ -552,14 +556,14 @@ def main() -> None:
     rows = []
     for row in prices(sys.argv[2:]):
         rows.append(row)
+        if out is not None:
+            out.write_text(json.dumps({"where": where, "rows": rows}, indent=1) + "\n", encoding="utf-8")
         if "error" in row:
             print(f"{row['code']:7} {row['size']:14} {row['error']}  {row['name']}", flush=True)
             continue
         figures = f"{row['before_ms']:10.3f} {row['after_ms']:10.3f} {row['ratio']:7.2f}"
         spread = f"{row['lowest']:5.2f}..{row['highest']:<5.2f}  {row['waits_before']:2}:{row['waits_after']:<2}"
         print(f"{row['code']:7} {row['size']:14} {figures}  {spread}  {row['name']}", flush=True)
-    if out is not None:
-        out.write_text(json.dumps({"where": where, "rows": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
