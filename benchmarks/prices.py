@@ -1,11 +1,11 @@
 """What lines that rules flag cost on a CUDA device, beside what their pages advise: prices.py [OUT.json] [CODE ...].
 
 Each pair runs in three training steps: of small kernels, for which the host sets the pace; of few large kernels, for
-which the device does; and of kernels that keep the device about as long as the host needs to launch them. Both sides of a pair take turns in short blocks of steps, each block ended
-by a synchronisation; the figures are medians over the blocks, in milliseconds a step, and the ratio of neighbouring
-blocks, its median and its range. `waits` counts what `torch.cuda.set_sync_debug_mode` warns of in one step (it does not
-tell of synchronize() and of the allocator's). A pair is measured for its line, in these steps, on this card: it is
-no promise for another loop.
+which the device does; and of kernels that keep the device about as long as the host needs to launch them. Both sides
+of a pair take turns in short blocks of steps, each block ended by a synchronisation; the figures are medians over the
+blocks, in milliseconds a step, and the ratio of neighbouring blocks, its median and its range. `waits` counts what
+`torch.cuda.set_sync_debug_mode` warns of in one step (it does not tell of synchronize() and of the allocator's). A pair
+is measured for its line, in these steps, on this card: it is no promise for another loop.
 """
 
 from __future__ import annotations
