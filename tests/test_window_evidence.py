@@ -1,6 +1,8 @@
 """What a profiler's window changes in verdicts, diagnoses and reports, on records made by hand."""
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 from runs import GPU, STEADY, copy, finding, report, run, sync, utilisation, waiting
@@ -137,6 +139,12 @@ def test_the_report_says_what_the_window_saw_and_what_it_took():
     assert said_at([sync(25, bubble_ms=16.0)], windowed()).endswith("the device idles 2.00 ms a step for it")
 
 
+@pytest.mark.parametrize(("slowed", "told"), [(1.7, True), (1.1, False), (0.5, False), (None, False)])
+def test_the_report_says_where_the_profiler_has_left_the_run_slower(slowed, told):
+    said = text(report(replace(windowed(0.9), slowed=slowed)))
+    assert ("steps after the profiled ones take 1.7 times as long as those before" in said) is told
+
+
 def test_json_has_the_window_and_each_sites_bubble():
     made = report(windowed(events=[sync(25, bubble_ms=16.0)]))
     told = json.loads(reporters.render_run("json", made, View(width=80)))["runtime"]
@@ -176,6 +184,17 @@ def test_figures_of_sites_are_those_of_their_events(tmp_path):
     assert run.window.own_ms == 120.0
     assert [(e.bubble_ms, e.copy_ms) for e in run.events] == [(1.5, None), (1.5, 0.2), (None, None)]
     assert run.bubble_per_step(run.events[:1]) == 1.5 / 8
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "slowed"),
+    [(5, 40, math.exp(0.02 * 10)), (3, 40, None), (5, 10, None), (0, 40, None)],
+)
+def test_steps_after_the_window_are_compared_with_those_before(tmp_path, before, after, slowed):
+    undisturbed = [[30, before]] if before else []
+    steps = STEPS | {"bucket": 0.02, "histogram": [[30, before], [40, after]], "undisturbed": undisturbed}
+    run = record(tmp_path / "run.events.jsonl", steps)
+    assert run.slowed == (slowed if slowed is None else pytest.approx(slowed))
 
 
 def test_steps_under_the_profiler_are_no_steady_ones(tmp_path):

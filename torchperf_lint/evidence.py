@@ -232,6 +232,8 @@ class Evidence:
     warmup: int = 10
     left_out: int = 0
     """Steps after the warm-up that count in no time, because a profiler's window was open."""
+    slowed: float | None = None
+    """Median time of the steps after that window over that of those before it; None where either are too few."""
     train_batches: int = 0
     eval_batches: int = 0
     requests: Requests | None = None

@@ -478,6 +478,18 @@ def test_two_hundred_places_are_told_apart_the_rest_is_summed(loop):
     assert sum(row[3] for row in rows) == pytest.approx(75_000)
 
 
+def test_steps_before_a_window_are_kept_apart(warm):
+    iterator = warm.begin()
+    warm.train(iterator, 15)
+    warm.timeline.leave_out()
+    warm.train(iterator, 10)
+    warm.timeline.take_in()
+    warm.train(iterator, 30)
+    steps = warm.record().steps
+    assert sum(n for _, n in steps["undisturbed"]) == 5
+    assert sum(n for _, n in steps["histogram"]) == 5 + 29
+
+
 def test_nothing_is_written_where_nothing_has_changed(loop):
     loop.train(loop.begin(), 3)
     loop.record()

@@ -30,7 +30,11 @@ _MOST_DIAGNOSES = 3
 _MOST_ENTRIES = 5
 _ROOM = 10
 """Columns of `measured` with the space after it."""
+_SLOWED = 1.15
+"""What a median of few steps may differ from the next one's by itself."""
 _FULL, _LITTLE = 0.9, 0.5
+_SLOWED = 1.15
+"""Steps that take that much longer are no noise."""
 """From this share of the machine's time on it is busy, and up to this share of the cores that is not the script."""
 _EXACT = "simulated device: counts are exact, times are not measured"
 _PARTIAL = "simulated device: counts may lack something (see below), times are not measured"
@@ -210,7 +214,13 @@ def _profiled(run: Evidence) -> list[str]:
     if window is None or run.simulated:
         return []
     own = f", and starting, ending and reading it {ms(window.own_ms)}" if window.own_ms is not None else ""
-    return [f"profiled: {counted(window.left_out, 'step')}, which count in no time{own}"]
+    notes = [f"profiled: {counted(window.left_out, 'step')}, which count in no time{own}"]
+    if run.slowed is not None and run.slowed >= _SLOWED:
+        notes.append(
+            f"steps after the profiled ones take {run.slowed:.1f} times as long as those before: CUPTI stays attached, "
+            "and each call of CUDA costs more; `--window 0` gives times without it"
+        )
+    return notes
 
 
 def _incomplete(report: RunReport) -> list[str]:

@@ -67,12 +67,13 @@ def _utilisation(run: Evidence) -> dict[str, object] | None:
 
 
 def _window(run: Evidence) -> dict[str, object] | None:
-    """The profiled steps: a site's `bubble_ms` is the sum over them. Times in ms, but the kernels' median in us."""
+    """The profiled steps: a site's `bubble_ms` is the sum over them. Times in ms, but the kernels' median in us;
+    `slowed`: the median step after them over that before."""
     window, kernels = run.window, kernels_of(run.state)
     if window is None:
         return None
     figures = {key: value for key, value in asdict(kernels).items() if key != "steps"} if kernels is not None else None
-    own = {"open_ms": window.open_ms, "close_ms": window.close_ms}
+    own = {"open_ms": window.open_ms, "close_ms": window.close_ms, "slowed": run.slowed}
     return {"steps": window.steps, "left_out": window.left_out, **own, "kernels": figures}
 
 

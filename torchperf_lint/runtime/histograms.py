@@ -26,6 +26,13 @@ def times(histogram: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
     return sorted((int(bucket), int(count)) for bucket, count in histogram)
 
 
+def without(histogram: Iterable[Sequence[int]], part: Iterable[Sequence[int]]) -> list[tuple[int, int]]:
+    """What a histogram has besides an earlier state of it."""
+    earlier = dict(times(part))
+    left = ((bucket, count - earlier.get(bucket, 0)) for bucket, count in times(histogram))
+    return [(bucket, count) for bucket, count in left if count > 0]
+
+
 def quantile(rows: Sequence[tuple[int, int]], share: float, width: float) -> float:
     """The middle of the bucket, in ms, up to which so many of all lie; `rows` as `times` gives them, not empty."""
     total, passed = sum(count for _, count in rows), 0

@@ -35,6 +35,7 @@ def merged(singles: Sequence[Evidence]) -> Evidence:
         requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
         step_ms=slowest.step_ms,
         left_out=waiting.left_out,
+        slowed=waiting.slowed,
         state=windowed.state if KERNELS not in singles[0].state else singles[0].state,
         window=windowed.window,
         segments=waiting.segments,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from torchperf_lint.answering import BetweenCalls, Stretch
 from torchperf_lint.events import RawRun, Record
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Moment, Rank, Requests, Segment, Spread
-from torchperf_lint.runtime.histograms import quantile, times
+from torchperf_lint.runtime.histograms import quantile, times, without
 from torchperf_lint.runtime.merging import merged
 from torchperf_lint.runtime.same_run import missing
 from torchperf_lint.runtime.sites import installed_package
@@ -16,6 +16,8 @@ from torchperf_lint.spans import place_of, sample_of
 from torchperf_lint.window import bubbles_by_site, copies_by_site, window_of
 
 _SIMULATED = "simulated"
+_FEWEST_BEFORE, _FEWEST_AFTER = 4, 20
+"""Steps before and after a profiler's window of which a median is one; a window opens soon after the warm-up."""
 _LOADER_SETTINGS = (
     "class",
     "dataset",
@@ -66,6 +68,7 @@ def _single(run: RawRun) -> Evidence:
         steps=steps.get("steps", 0),
         warmup=steps.get("warmup", run.header.get("settings", {}).get("warmup", 0)),
         left_out=steps.get("left_out", 0),
+        slowed=_slowed(steps),
         train_batches=steps.get("train_batches", 0),
         eval_batches=steps.get("eval_batches", 0),
         requests=_requests(run),
@@ -89,6 +92,16 @@ def _single(run: RawRun) -> Evidence:
         samples=tuple(sample for sample in [sample_of(run)] if sample is not None),
         torn=run.torn,
     )
+
+
+def _slowed(steps: Record) -> float | None:
+    width = steps.get("bucket", 1.0)
+    before = times(steps.get("undisturbed", ()))
+    after = without(steps.get("histogram", ()), before)
+    counts = [sum(count for _, count in rows) for rows in (before, after)]
+    if counts[0] < _FEWEST_BEFORE or counts[1] < _FEWEST_AFTER:
+        return None
+    return quantile(after, 0.5, width) / quantile(before, 0.5, width)
 
 
 def _course(run: RawRun) -> Iterable[Moment]:

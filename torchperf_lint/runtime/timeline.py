@@ -86,6 +86,8 @@ class Timeline:
         """Steps under a profiler of ours, which count in no time."""
         self.leaves_out = False
         """Whether a profiler of ours is on."""
+        self._undisturbed: dict[int, int] = {}
+        """The histogram as it was when one was first switched on: CUPTI, once loaded, slows later calls, too."""
         self._marks = 0
         self._shown: tuple[object, ...] = ()
         self._sampling: Sample | None = self.sample.restart()
@@ -224,6 +226,7 @@ class Timeline:
     def leave_out(self) -> None:
         """From here until `take_in` nothing counts in times: a profiler is on. Called where a step has closed."""
         self.leaves_out = True
+        self._undisturbed = self._undisturbed or dict(self._histogram)
         self.recorder.scopes.steady = False
 
     def take_in(self) -> None:
@@ -369,6 +372,7 @@ class Timeline:
             "eval_batches": scopes.evaluation.batches,
             "bucket": histograms.BUCKET,
             "histogram": sorted(self._histogram.items()),
+            "undisturbed": sorted(self._undisturbed.items()),
             "phases": self._pace.histograms(*pace.ALONE),
             "together": self._pace.histograms(pace.BACKWARD, pace.MET),
         }
