@@ -20,6 +20,12 @@ from operations import SILENT, WAITS  # noqa: E402
 
 from torchperf_lint import events  # noqa: E402
 
+HIDDEN = ("torch.unique(x, dim=0)",)
+"""Rows in which a card waits where torch's callbacks cannot see it: inside thrust."""
+DRIVER = ("torch.zeros(4, 6).copy_(x, non_blocking=True)",)
+"""Rows in which CUDA itself keeps the host: from a copy to pageable memory it comes back when that is complete."""
+ONCE = {("lstm_packed.py", 19): 1}
+"""Waits of a card that the simulated device, which has no cuDNN, does not have: the first dropout of an LSTM."""
 SCRIPTS = sorted((ROOT / "fixtures" / "simulate").glob("*.py"))
 _COPY = re.compile(r"^(h2d|d2h)(-async)?(-pinned)?$")
 _EXPLICIT = re.compile(r"\.(to|cpu|cuda|copy_|tolist)\(")
@@ -61,11 +67,23 @@ def of_operations(facts: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         if "error" in row:
             yield expression, text, row["error"]
             continue
-        differs = len(row["syncs"]) != waits(told)
+        differs = len(row["syncs"]) != (0 if expression in HIDDEN else waits(told))
         if has_explicit_copies_only(expression):
             differs = differs or row["copies"] != copies(told)
         if differs:
             yield expression, text or "nothing", f"{len(row['syncs'])} waits {row['syncs']}, copies {row['copies']}"
+
+
+def of_blocking(facts: dict[str, Any], kernel_ms: float) -> Iterator[tuple[str, str, float]]:
+    """(expression, simulated, ms) of each row that blocks the host behind a kernel of so long and is not said to, or
+    does not and is said to. A stream of its own has nothing to be waited for.
+    """
+    for expression, text in table().items():
+        row = facts["operations"].get(expression, {})
+        if "behind_ms" not in row or expression == "cuda.Stream().synchronize()":
+            continue
+        if (row["behind_ms"] > 0.8 * kernel_ms) != (waits(parsed(text)) > 0 or expression in DRIVER):
+            yield expression, text or "nothing", row["behind_ms"]
 
 
 def expected_of(script: Path) -> tuple[Counter, Counter]:
@@ -100,7 +118,7 @@ def of_script(script: Path, record: Path) -> Iterator[tuple[int, str, int, int]]
     names = ("itself", "below")
     for name, told, seen in zip(names, expected_of(script), recorded_of(script, record), strict=True):
         for line in sorted(told.keys() | seen.keys()):
-            if told[line] != seen[line]:
+            if told[line] + (ONCE.get((script.name, line), 0) if name == "itself" else 0) != seen[line]:
                 yield line, name, told[line], seen[line]
 
 
@@ -110,6 +128,8 @@ def main() -> None:
     print(f"{len(rows)} of {len(table())} operations differ")
     for expression, simulated, card in rows:
         print(f"  {expression}\n      simulated: {simulated}\n      card:      {card}")
+    for expression, simulated, blocked_ms in of_blocking(facts, 10.0):
+        print(f"  {expression}: {blocked_ms} ms behind a kernel, simulated: {simulated}")
     for script in SCRIPTS if len(sys.argv) > 2 else ():
         record = Path(sys.argv[2]) / f"simulate-{script.stem}{events.SUFFIX}"
         if not record.exists():

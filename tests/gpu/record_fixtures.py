@@ -1,8 +1,8 @@
 """Records runs of the fixtures' scripts on a card: record_fixtures.py FOLDER [train/mnist_like.py ...].
 
 Each becomes FOLDER/train-mnist_like.events.jsonl, its header saying where it is from: device, driver, torch, date, the
-hash of the script and of the record. Nothing is written where there is no card: a record is never called one of a
-card that is not.
+hash of the script and of the record. What names the machine is taken out: its folders, its kernel, its host. Nothing
+is written where there is no card: a record is never called one of a card that is not.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import platform
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -49,12 +51,20 @@ def driver() -> str | None:
     return version if isinstance(version, str) else version.decode()
 
 
+def tidied(record: bytes, root: str, packages: str) -> bytes:
+    """A record without the folders of the machine that made it: this repository's, and that of installed packages."""
+    return record.replace(packages.encode(), b"/site-packages").replace(root.encode(), b"/repo")
+
+
 def stamp(record: Path, script: Path, where: dict[str, str | None]) -> None:
     """Say in the record's header where it is from."""
-    first, _, rest = record.read_bytes().partition(b"\n")
+    whole = tidied(record.read_bytes(), str(ROOT), sysconfig.get_paths()["purelib"])
+    first, _, rest = whole.partition(b"\n")
     hashes = {"script_sha256": hashlib.sha256(script.read_bytes()).hexdigest()}
     hashes["record_sha256"] = hashlib.sha256(rest).hexdigest()
-    header = json.loads(first) | {"recorded": where | hashes}
+    header = json.loads(first) | {"recorded": where | hashes, "host": None}
+    if "platform" in header:
+        header["platform"] = f"{platform.system()} {platform.machine()}"
     record.write_bytes(json.dumps(header, separators=(",", ":")).encode() + b"\n" + rest)
 
 

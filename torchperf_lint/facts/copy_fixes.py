@@ -91,6 +91,9 @@ def _unpinned(edit: Editor, pin: ast.Call, move: Site, batch: Value) -> Iterator
     assert isinstance(pin.func, ast.Attribute)
     if pin.args or pin.keywords:
         raise CannotFix("it says for which device")
+    pinning = list(_pinned_loaders(move, batch))
+    if not pinning and not any(_is_said_to_pin(move.file.project, origin) for origin in batch.origins):
+        raise CannotFix("no loader in sight pins it, and without that the copy would block")
     statement = edit.statement(pin)
     if isinstance(statement, cst.Assign) and statement.value is edit.node(pin):
         target = statement.targets[0].target
@@ -98,7 +101,7 @@ def _unpinned(edit: Editor, pin: ast.Call, move: Site, batch: Value) -> Iterator
         yield from edit.drop_statement(pin) if itself else [edit.unwrap(pin)]
     else:
         yield edit.unwrap(pin)
-    yield from _pinned_loaders(move, batch)
+    yield from pinning
 
 
 def _comes_from_loop(node: ast.expr, site: Site) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.asynchronous import does_not_block
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.literals import is_false
 from torchperf_lint.facts.records import Call, Position
 from torchperf_lint.facts.source import Site, SourceFile
@@ -58,6 +59,10 @@ def _goes_to_host(site: Site) -> bool:
         held = values.of(site.receiver, site.frame) if site.receiver is not None else None
         source = values.of(site.call.args[0], site.frame) if site.call.args else None
         if held is None or held.kind != "tensor" or held.device != HOST:
+            return False
+        assert site.receiver is not None
+        if made_on_host(values, site.receiver, site.frame) is not None:
+            # CUDA is back from a copy to pageable memory once it is complete, whatever torch was asked for.
             return False
         return source is not None and source.kind == "tensor" and source.device != HOST
     if target_device(values, site.call, site.frame) != HOST:

@@ -21,7 +21,9 @@ class UnsafeNonBlockingToHost(SourceRule):
     ## What it does
     Flags `.to("cpu", non_blocking=True)`, and `buffer.copy_(x, non_blocking=True)` into memory on the host, where the
     same function reads the result (`.numpy()`, `.item()`, `float(...)`, `np.mean(...)`, a test) and nothing between
-    the two waits. It looks at all code, hot or not: what is read may be wrong.
+    the two waits. A buffer that is known to be pageable is left alone: from such a copy CUDA comes back when it is
+    complete (seen on an H200: it blocked as long as the kernels before it ran). It looks at all code, hot or not: what
+    is read may be wrong.
 
     ## Why it is slow
     It is not slow but wrong. The call returns while the copy is still queued, into pinned memory; what the host reads

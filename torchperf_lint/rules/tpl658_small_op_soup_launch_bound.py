@@ -25,8 +25,10 @@ from torchperf_lint.window import Kernels, kernels_of
 _SHORT_US = 10.0
 """A kernel shorter than that is over before the host has launched the next one (nsys calls it launch-bound)."""
 _FEWEST_A_STEP = 100
-_LAUNCH_MS = 0.05
-"""Host time for each kernel up to which launching, in eager Python, explains it; beyond it the host does more."""
+_LAUNCH_MS = 0.08
+"""Host time for each kernel up to which launching, in eager Python, explains it; beyond it the host does more. Eager
+training steps took 0.02 to 0.03 ms a kernel on a virtual machine with an H200, and 0.04 to 0.06 once a profiler had
+been attached, as it is where kernels are counted."""
 
 
 class SmallOpSoupLaunchBound(RunRule):
