@@ -1,4 +1,4 @@
-"""A training script for overhead.py: steps_on_device.py LAYERS STEPS prints the median step in ms.
+"""A training script for overhead.py: steps_on_device.py LAYERS STEPS [DEVICE] prints the median step in ms.
 
 Each step copies its batch to the device and reads the loss, as beginners' loops do: one blocking copy, one wait.
 """
@@ -11,16 +11,17 @@ import torch
 from torch import nn
 
 LAYERS, STEPS = int(sys.argv[1]), int(sys.argv[2])
+DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
 WARMUP = 20
 
 torch.manual_seed(0)
-model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(LAYERS)]).to("cuda")
+model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(LAYERS)]).to(DEVICE)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 batch = torch.randn(32, 64)
 times = []
 for _ in range(STEPS):
     started = time.perf_counter()
-    x = batch.to("cuda")
+    x = batch.to(DEVICE)
     loss = model(x).square().mean()
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
