@@ -1,7 +1,8 @@
 """Tests whether a mask has any element set, before the same mask selects: that waits for its elements anyway.
 
 Found once, `rows = mask.nonzero(as_tuple=True)`, the host knows how many there are, and neither the test nor any
-of the selections waits again.
+of the selections waits again. The mask may be made anew after the test, which a function of the project may ask:
+`if contains_unknown(labels): unknown = is_unknown(labels)`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.masking import mask_asked
 from torchperf_lint.facts.source import Place
+from torchperf_lint.facts.truth_helpers import answer_with
 
 _TRAINS = frozenset({"step", "forward"})
 _SEARCHES = frozenset({"nonzero", "argwhere", "masked_select"})
@@ -23,13 +25,28 @@ def asks_emptiness(place: Place) -> bool:
     asked, hot = place.expression, place.hot
     if hot is None or hot.kind not in _TRAINS or hot.evaluates or hot.optional or not isinstance(asked, ast.expr):
         return False
-    name = mask_asked(asked).removeprefix("~")
     around = place.file.enclosing(place.function)
     branch = _branch_on(asked, around)
-    if branch is None or not name.isidentifier():
+    if branch is None:
         return False
+    mask = (mask_asked(asked) or _asked_by_helper(place, asked)).removeprefix("~")
+    names = {mask} if mask.isidentifier() else _made_anew(branch, mask)
     last = (branch.test.end_lineno or 0, branch.test.end_col_offset or 0)
-    return any((node.lineno, node.col_offset) > last for node in _selecting(name, around))
+    return any((node.lineno, node.col_offset) > last for name in names for node in _selecting(name, around))
+
+
+def _asked_by_helper(place: Place, asked: ast.expr) -> str:
+    """The mask, as source, that a function of the project asks for its caller; empty where none is told."""
+    answer = answer_with(place.file, place.function, asked) if isinstance(asked, ast.Call) else None
+    return mask_asked(answer) if answer is not None else ""
+
+
+def _made_anew(branch: ast.If | ast.IfExp, mask: str) -> set[str]:
+    """The names that the branch first binds to the mask which its test has asked."""
+    first = branch.body[0] if isinstance(branch, ast.If) and mask else None
+    if not isinstance(first, ast.Assign) or ast.unparse(first.value) != mask:
+        return set()
+    return {target.id for target in first.targets if isinstance(target, ast.Name)}
 
 
 def _branch_on(asked: ast.expr, around: Enclosing) -> ast.If | ast.IfExp | None:

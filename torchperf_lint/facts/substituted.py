@@ -16,12 +16,16 @@ class _Substitutes(ast.NodeTransformer):
 
 def body_with(function: ast.Lambda, call: ast.Call) -> ast.expr | None:
     """The body of a lambda with the arguments of a call in it; None where not every parameter is given one by place."""
-    names = [argument.arg for argument in function.args.args]
+    return result_with(function.body, [argument.arg for argument in function.args.args], call)
+
+
+def result_with(result: ast.expr, names: list[str], call: ast.Call) -> ast.expr | None:
+    """What a function of these parameters gives back, with the arguments of a call in it; None as for a lambda."""
     if call.keywords or len(names) != len(call.args) or any(isinstance(a, ast.Starred) for a in call.args):
         return None
     given = dict(zip(names, call.args, strict=True))
-    body: ast.expr = _Substitutes(given).visit(copy.deepcopy(function.body))
-    return body
+    substituted: ast.expr = _Substitutes(given).visit(copy.deepcopy(result))
+    return substituted
 
 
 def first_of(iterable: ast.expr) -> ast.expr:

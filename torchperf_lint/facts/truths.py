@@ -12,6 +12,7 @@ from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.repeated import may_run_often
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes, looped_nodes, spot_at
+from torchperf_lint.facts.truth_helpers import answers_with_a_truth
 from torchperf_lint.patterns import pattern
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -117,7 +118,8 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
         called = last_part(chain(node.func))
         # A function of the project, or of the object itself: of others `is_in` and its like give a plain truth.
         own = isinstance(node.func, ast.Name) or chain(node.func).startswith("self.")
-        return (called in _PREDICATES or (own and bool(_ASKS.match(called)))) and may_be_tensor(spot, node)
+        answers = called in _PREDICATES or (own and _answers(spot, node, called))
+        return answers and may_be_tensor(spot, node)
     if isinstance(node, ast.Subscript):
         may_be = may_be_tensor(spot, node) or _is_buffer(spot.file, node)
         return not isinstance(node.slice, ast.Slice) and not _is_key(node.slice) and may_be
@@ -136,6 +138,10 @@ def _may_be_truth(spot: Spot, node: ast.expr, hops: int = 0) -> bool:
 
 
 _HOPS = 1
+
+
+def _answers(spot: Spot, call: ast.Call, called: str) -> bool:
+    return bool(_ASKS.match(called)) or answers_with_a_truth(spot.file, spot.function, chain(call.func))
 
 
 def _is_key(index: ast.expr) -> bool:

@@ -36,8 +36,9 @@ class TensorTruthiness(SourceRule):
     operands of `not`, `and`, `or`, and `torch.equal`, `torch.allclose`, which answer on the host; `max(a, b)`,
     `min(losses)` and `sorted(norms)`, where Python asks which of two tensors is the larger; `token in ends`, where it
     compares a tensor with each entry) where the line runs every
-    training step, forward pass or evaluation batch (the last is reported as info). A test that decides what runs
-    next is only `possible`; one that asks again what the host has asked before is shown in any case.
+    training step, forward pass or evaluation batch (the last is reported as info). A function of the project that
+    answers with a tensor's truth is asked as the tensor itself is: `if contains_unknown(labels):`. A test that decides
+    what runs next is only `possible`; one that asks again what the host has asked before is shown in any case.
 
     ## Why it is slow
     A branch on the host needs the number on the host: `bool(t)` copies it there and waits until everything queued on
