@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.arguments import unpacks_keywords
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.device_attributes import is_host_attribute
+from torchperf_lint.facts.imported_devices import is_imported_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.spread_devices import spread_device, spreads
@@ -52,14 +53,19 @@ def device_of(values: Values, node: ast.expr, frame: Frame) -> str | None:
             return made
     if isinstance(node, ast.Attribute) and node.attr in ("index", "type"):
         node = node.value  # `x.device.index` is where `x` is, too
+    return _of_value(values, node, frame)
+
+
+def _of_value(values: Values, node: ast.expr, frame: Frame) -> str | None:
+    """The device that a name or attribute holds, or that it is called like."""
     value = values.of(node, frame)
+    if value.kind in ("unknown", "torch_device") and is_imported_host(values, node, frame):
+        return HOST
     if value.kind == "torch_device":
         # `x.device` of a tensor that is who knows where: code writes that for accelerators.
         return HOST if value.device == HOST else DEVICE
-    if value.kind in ("tensor", "dtype", "batch", "module"):
-        return None
     name = _written(node)
-    if _DTYPE_NAME.search(name):
+    if value.kind in ("tensor", "dtype", "batch", "module") or _DTYPE_NAME.search(name):
         return None
     if value.kind in ("unknown", "plain", "object") and _DEVICE_NAME.search(name):
         on_host = is_host_attribute(values, node, frame) or _assigned_string(values, node, frame) == HOST
