@@ -108,3 +108,24 @@ def test_one_number_that_a_step_goes_backward_from_is_no_array_that_it_promises(
                 return {{"l": l.detach().cpu().numpy()}}
     """
     assert is_an_array_result(site_of(code, "l.detach().cpu()")) is array
+
+
+@pytest.mark.parametrize(
+    ("body", "array"),
+    [
+        ("maps = {}\nmaps['last'] = x.cpu().numpy()\nif not maps:\n    raise ValueError\nreturn maps", True),
+        ("out = x.cpu().numpy()\nmaps = {'last': out}\nreturn maps", True),
+        ("out = x.cpu().numpy()\nmaps = {}\nmaps['last'] = out\nreturn maps, 1", False),
+        ("out = x.cpu().numpy()\nmaps = {'last': out}\nx = self.layer(maps['last'])\nreturn maps", False),
+        ("self.maps['last'] = x.cpu().numpy()\nreturn x", False),
+        ("if y:\n    out = x.cpu().numpy()\n    return out\nelse:\n    out = y\n    self.show(out)\nreturn 1", True),
+    ],
+)
+def test_an_entry_of_a_dict_that_is_handed_back(body, array):
+    lines = body.replace("\n", "\n                ")
+    code = f"""
+        class Maps(nn.Module):
+            def forward(self, x, y):
+                {lines}
+    """
+    assert is_an_array_result(site_of(code, "x.cpu()")) is array

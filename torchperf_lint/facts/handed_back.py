@@ -6,6 +6,7 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.filled_results import goes_into_result
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.source import Place
 from torchperf_lint.patterns import pattern
@@ -92,11 +93,24 @@ def _is_given_as_an_array(place: Place) -> bool:
     statement = around.statement(node)
     if not array or isinstance(statement, ast.Return):
         return array and _is_plain_part(around, node, statement)
+    if goes_into_result(around, node):
+        return True
     if not isinstance(statement, ast.Assign) or statement.value is not node or len(statement.targets) != 1:
         return False
-    name = chain(statement.targets[0])
+    uses = [use for use in _uses_after(place, around, statement) if isinstance(use.ctx, ast.Load)]
+    return bool(uses) and all(
+        _is_plain_part(around, use, around.statement(use)) or goes_into_result(around, use) for use in uses
+    )
+
+
+def _uses_after(place: Place, around: Enclosing, statement: ast.Assign) -> list[ast.Name]:
+    """Where the name that a statement binds stands below it, but for what another statement has bound it to there."""
+    name, body = chain(statement.targets[0]), place.file.project.body(place.file.path)
     uses = [n for n in around.parents if isinstance(n, ast.Name) and n.id == name and n.lineno > statement.lineno]
-    return bool(uses) and all(_is_plain_part(around, use, around.statement(use)) for use in uses)
+    if body is None:
+        return uses
+    reaching = {use: body.reaching(place.function, name, body.at(use)) or () for use in uses}
+    return [use for use in uses if any(bound.value is statement.value for bound in reaching[use])]
 
 
 def _is_plain_part(around: Enclosing, node: ast.AST, statement: ast.AST | None) -> bool:
