@@ -42,3 +42,28 @@ for state in states:
 def test_a_program_of_its_own_that_names_no_device(text, expected):
     files = {"a.py": texts(text)["a.py"], "tools.py": "class Memory: pass\n", "b.py": "model.cuda()\n"}
     assert stays_on_host(SourceFile(Project.of_texts(files), "a.py", files["a.py"])) is expected
+
+
+CHECKED = """
+class Reshuffle(nn.Module):
+    def forward(self, x):
+        return self.proj(x)
+
+    def check(self):
+        x = torch.randn(3, 4)
+        return self(x).detach().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (CHECKED, False),
+        (CHECKED + "\n    def predict(self, x):\n        return self(x).detach().numpy()\n", True),
+        (CHECKED.replace("x = torch.randn(3, 4)", "x = self.given"), True),
+        (CHECKED.replace("self(x).detach()", "x.detach()"), True),
+    ],
+)
+def test_a_check_that_a_module_makes_of_itself_says_nothing_of_its_passes(text, expected):
+    files = texts(text)
+    assert stays_on_host(SourceFile(Project.of_texts(files), "a.py", files["a.py"])) is expected

@@ -16,6 +16,8 @@ _ELSEWHERE = (
 _BACKENDS = pattern(r"\b(?:mps|xpu|xla)\b")
 _ON_HOST = pattern(r"\.(?:detach\(\)|data)\.numpy\(\)")
 """What raises for a tensor on a device: whoever writes it without a word of devices runs on the host."""
+_DRAWS = pattern(r"= torch\.randn?\(")
+_RUNS = pattern(r"\bself\(")
 _COPIES = pattern(r"\.cpu\(|force=True")
 _OPTIMIZER = pattern(r"\b(?:optim\.\w+|adam\.Adam|Adam\w*|SGD|RMSprop|Adagrad|Adadelta)\(")
 _NETWORK = pattern(r"\bnn\.(?:Module|Sequential|Linear)\b|\bModule\)")
@@ -36,7 +38,7 @@ def _judged(file: SourceFile) -> bool:
     small = text.lower()  # texts are sought for words in a tenth of the time that one expression of them all takes
     if any(word in small for word in _ELSEWHERE) or _BACKENDS.search(small):
         return False
-    if _ON_HOST.search(text) and not _COPIES.search(text):
+    if _ON_HOST.search(text) and not _COPIES.search(text) and not _only_checks_itself(file):
         return True
     if ".backward(" not in text:
         return False
@@ -44,6 +46,22 @@ def _judged(file: SourceFile) -> bool:
         return False
     imported = (*file.outline.imports.values(), *file.outline.stars)
     return all(file.project.index.module(module, file.path) is None for name in imported for module in _modules(name))
+
+
+def _only_checks_itself(file: SourceFile) -> bool:
+    """Whether arrays are taken only by methods that compare what a module makes of numbers they have just drawn.
+
+    Such a check (`x = torch.randn(3, c, 10, 10)`, `self(x).detach().numpy()`) is for the host, where its author ran it;
+    what passes through the module elsewhere is its user's.
+    """
+    methods = [record for record in file.outline.functions if record.class_index >= 0 and record.name != "forward"]
+    checks = [record for record in methods if _is_a_check("\n".join(file.lines[record.line - 1 : record.end_line]))]
+    taken = [number for number, line in enumerate(file.lines, 1) if _ON_HOST.search(line)]
+    return all(any(record.line <= line <= record.end_line for record in checks) for line in taken)
+
+
+def _is_a_check(method: str) -> bool:
+    return bool(_DRAWS.search(method) and _RUNS.search(method))
 
 
 def _modules(name: str) -> tuple[str, ...]:
