@@ -71,3 +71,34 @@ def test_what_worked_on_it_is_told():
     found = round_trip(file, next(file.looped_calls("cpu")))
     assert found is not None
     assert (found.upload.lineno, set(found.through)) == (files["a.py"].count("\n"), {"numpy.sort", "numpy.clip"})
+
+
+HELPER = """
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        x = x.to("cuda")
+        {uses}
+        return x
+
+    def made(self, x):
+        return {made}
+"""
+TESTED = "[[(i not in self.skipped) and i != 0 for i in row] for row in x.cpu().tolist()]"
+
+
+@pytest.mark.parametrize(
+    ("made", "uses", "returns"),
+    [
+        (TESTED, "x = x * torch.tensor(self.made(x), device=x.device)", True),
+        ("np.sort(x.cpu().numpy())", "x = torch.from_numpy(self.made(x)).cuda()", True),
+        ("np.sort(x.cpu().numpy())", "low = self.made(x)\n        x = torch.tensor(low, device=x.device)", True),
+        (TESTED, "x = torch.tensor(self.made(x), device=x.device); self.kept = self.made(x)", False),
+        (TESTED.replace("i != 0", "self.words[i]"), "x = torch.tensor(self.made(x), device=x.device)", False),
+        (TESTED, "self.kept = torch.tensor(self.made(x))", False),
+        ("solved(x.cpu().numpy())", "x = torch.from_numpy(self.made(x)).cuda()", False),
+    ],
+)
+def test_what_a_function_makes_of_a_copy_is_uploaded_by_all_that_call_it(made, uses, returns):
+    files = texts(HELPER.format(made=made, uses=uses))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert (round_trip(file, next(file.hot_calls("cpu"))) is not None) is returns

@@ -29,7 +29,12 @@ from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
-from torchperf_lint.facts.round_trips import comes_back, comes_back_as_index, comes_back_at_once
+from torchperf_lint.facts.round_trips import (
+    comes_back,
+    comes_back_as_index,
+    comes_back_at_callers,
+    comes_back_at_once,
+)
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.saved_at_once import saved_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
@@ -311,10 +316,13 @@ def _returning(file: SourceFile, reading: Reading) -> Reading:
     if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
         return reading
     needed = uploaded_before(file, site) is None  # else the host had it all along, whatever it decides
-    if needed and not comes_back_as_index(file, site) and not comes_back_at_once(file, site):
+    if needed and not any(comes(file, site) for comes in _WAYS_BACK):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading
+
+
+_WAYS_BACK = (comes_back_as_index, comes_back_at_once, comes_back_at_callers)
 
 
 def _readings(

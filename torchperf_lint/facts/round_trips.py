@@ -11,6 +11,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
 from torchperf_lint.facts.torch_counterparts import counterpart
@@ -19,6 +20,8 @@ from torchperf_lint.patterns import pattern
 
 _GATHERS = ("append", "extend")
 _ENDS = frozenset({"item", "tolist", "size", "dim", "numel", "sum_to_size"})
+_CALLERS = 4
+"""Callers that are looked at."""
 _FROM_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 _ON_HOST = pattern(r"(?:^|_)(?:host|cpu|np|numpy)(?:_|$)")
@@ -36,8 +39,32 @@ class RoundTrip(NamedTuple):
 def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
     """The way of what a call copied to the host back to the device; None where it stays, or others work on it."""
     trip = _Trip(file, site)
-    back = _way_back(file, site, trip)
+    back = _way_back(file, site, trip) or _back_at_callers(file, site, trip)
     return RoundTrip(back, tuple(trip.through)) if back is not None else None
+
+
+def comes_back_at_callers(file: SourceFile, site: Site) -> bool:
+    """Whether the function returns what it made of a copy, and all that call it upload that."""
+    trip = _Trip(file, site)
+    return _way_back(file, site, trip) is None and _back_at_callers(file, site, trip) is not None
+
+
+def _back_at_callers(file: SourceFile, site: Site, trip: _Trip) -> ast.Call | None:
+    """Where the first caller uploads what a function made of a copy: in its own file, and all others do so as well.
+
+    `torch.tensor(self.mask(ids), device=x.device)` of a function that returns `[[i != 0 for i in row] for row in
+    ids.cpu().tolist()]`.
+    """
+    body = file.project.body(file.path)
+    returned = body.returns(site.function) if body is not None else []
+    if not returned or not all(trip.holds(one) and not isinstance(one, ast.Tuple) for one in returned):
+        return None  # of several results the callers may upload another one
+    callers = file.project.hotness.callers.get(FunctionKey(file.path, site.function), ())
+    if not callers or len(callers) > _CALLERS or any(caller.path != file.path for caller in callers):
+        return None
+    ways = [_way_back(file, call) for call in file.calls_among([caller.call for caller in callers])]
+    uploads = [back for back in ways if isinstance(back, ast.Call)]
+    return uploads[0] if len(uploads) == len(callers) else None
 
 
 def comes_back(file: SourceFile, site: Site) -> int | None:
@@ -177,6 +204,8 @@ class _Trip:
             return self.holds(node.operand)
         if isinstance(node, ast.Compare):
             return any(map(self.holds, [node.left, *node.comparators]))
+        if isinstance(node, ast.BoolOp):
+            return any(map(self.holds, node.values))
         if isinstance(node, ast.BinOp):
             return self.holds(node.left) or self.holds(node.right)
         if isinstance(node, ast.List | ast.Tuple):
@@ -188,7 +217,8 @@ class _Trip:
     def _made_of_each(self, node: ast.ListComp | ast.GeneratorExp) -> bool:
         """`[cv2.resize(image, size) for image in images]`."""
         over = node.generators[0]
-        if not isinstance(over.target, ast.Name) or not self.holds(over.iter):
+        walked = _whole(over.iter) if _asks(node.elt) else over.iter
+        if not isinstance(over.target, ast.Name) or not self.holds(walked):
             return False
         outside, self.names = self.names, {*self.names, over.target.id}
         held = self.holds(node.elt)
@@ -206,11 +236,26 @@ class _Trip:
         known = denoted.startswith(("torch.", "numpy.")) or counterpart(denoted) is not None
         if not known or "()" in denoted or last_part(denoted) in api.SIZED_FACTORIES:
             return False
+        if denoted.endswith("_like"):
+            return False  # only its shape
         if not any(map(self.holds, _plain(node.args))):
             return False
         if not denoted.startswith("torch."):
             self.through[denoted] = None
         return True
+
+
+def _asks(node: ast.expr) -> bool:
+    """Whether a comprehension only asks each element something: torch compares all of them, `isin` too."""
+    if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        return len(node.generators) == 1 and not node.generators[0].ifs and _asks(node.elt)
+    return all(map(_asks, node.values)) if isinstance(node, ast.BoolOp) else isinstance(node, ast.Compare)
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """`x` of `x.tolist()`."""
+    lists = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tolist"
+    return node.func.value if lists else node  # type: ignore[attr-defined]
 
 
 def _plain(arguments: Sequence[ast.expr]) -> list[ast.expr]:
