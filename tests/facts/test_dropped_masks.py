@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchperf_lint.facts.dropped_masks import drops_an_empty_mask
+from torchperf_lint.facts.dropped_masks import drops_an_empty_mask, makes_a_mask_of_some
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,22 @@ def test_a_mask_is_left_out_where_nothing_is_set(code, expected):
         statement if isinstance(statement, ast.If) else next(n for n in ast.walk(statement) if isinstance(n, ast.IfExp))
     )
     assert drops_an_empty_mask(branch, statement) is expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("if ids.eq(pad).any():\n    mask = ids.eq(pad)", True),
+        ("if torch.any(ids == pad):\n    mask = ids == pad", True),
+        ("if ids.eq(pad).any():\n    other = ids.eq(pad)", False),
+        ("if not ids.eq(pad).any():\n    mask = ids.eq(pad)", False),
+        ("if ids.eq(pad).all():\n    mask = ids.eq(pad)", False),
+        ("if ids.eq(pad).any():\n    mask = ids.eq(end)", False),
+        ("if ids.eq(pad).any():\n    mask = ids.eq(pad)\nelse:\n    x = x + 1", False),
+    ],
+)
+def test_a_mask_is_made_only_where_something_is_set(code, expected):
+    branch = ast.parse(code).body[0]
+    assert isinstance(branch, ast.If)
+    before = {"mask": ast.Constant(None)}
+    assert makes_a_mask_of_some(branch, lambda name: before.get(name.id, name)) is expected

@@ -14,7 +14,7 @@ from torchperf_lint.facts.complaints import complains_otherwise, leaves, only_re
 from torchperf_lint.facts.counters import counter_of
 from torchperf_lint.facts.decided_by import decides_itself
 from torchperf_lint.facts.deciding import keeps_extreme
-from torchperf_lint.facts.dropped_masks import drops_an_empty_mask
+from torchperf_lint.facts.dropped_masks import drops_an_empty_mask, makes_a_mask_of_some
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.emptiness import asks_emptiness
 from torchperf_lint.facts.literals import is_text
@@ -225,7 +225,7 @@ def _of_test(place: Place, branch: ast.If) -> str:
     asked = place.expression
     if isinstance(asked, ast.expr) and asks_if_empty(branch, asked, known, _rest(place, branch)):
         return SPARES
-    if drops_an_empty_mask(branch, None):
+    if drops_an_empty_mask(branch, None) or makes_a_mask_of_some(branch, known.bound):
         return DROPPED
     found = _of_branch(branch, _reads_around(place))
     if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
