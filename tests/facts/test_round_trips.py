@@ -96,6 +96,8 @@ TESTED = "[[(i not in self.skipped) and i != 0 for i in row] for row in x.cpu().
         (TESTED.replace("i != 0", "self.words[i]"), "x = torch.tensor(self.made(x), device=x.device)", False),
         (TESTED, "self.kept = torch.tensor(self.made(x))", False),
         ("solved(x.cpu().numpy())", "x = torch.from_numpy(self.made(x)).cuda()", False),
+        ("x.cpu(), x.shape", "kept, shape = self.made(x)\n        x = torch.ones(shape).cuda()", False),
+        ("x.cpu()", "x = torch.zeros_like(self.made(x)).cuda()", False),
     ],
 )
 def test_what_a_function_makes_of_a_copy_is_uploaded_by_all_that_call_it(made, uses, returns):
