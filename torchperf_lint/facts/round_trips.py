@@ -62,7 +62,8 @@ def _back_at_callers(file: SourceFile, site: Site, trip: _Trip) -> ast.Call | No
     callers = file.project.hotness.callers.get(FunctionKey(file.path, site.function), ())
     if not callers or len(callers) > _CALLERS or any(caller.path != file.path for caller in callers):
         return None
-    ways = [_way_back(file, call) for call in file.calls_among([caller.call for caller in callers])]
+    calls = file.calls_among([caller.call for caller in callers])
+    ways = [_way_back(file, call, _Trip(file, call, by_shape=False)) for call in calls]
     uploads = [back for back in ways if isinstance(back, ast.Call)]
     return uploads[0] if len(uploads) == len(callers) else None
 
@@ -136,9 +137,11 @@ class _Way:
 class _Trip:
     """Which names hold what was copied."""
 
-    def __init__(self, file: SourceFile, site: Site) -> None:
+    def __init__(self, file: SourceFile, site: Site, by_shape: bool = True) -> None:
         self.file = file
         self.place: Place = site
+        self.by_shape = by_shape
+        """Whether what has its shape is made of it, `np.zeros_like(x)`: that was copied for nothing."""
         self.start = site.call
         self.names: set[str] = set()
         self.through: dict[str, None] = {}
@@ -236,8 +239,8 @@ class _Trip:
         known = denoted.startswith(("torch.", "numpy.")) or counterpart(denoted) is not None
         if not known or "()" in denoted or last_part(denoted) in api.SIZED_FACTORIES:
             return False
-        if denoted.endswith("_like"):
-            return False  # only its shape
+        if denoted.endswith("_like") and not self.by_shape:
+            return False
         if not any(map(self.holds, _plain(node.args))):
             return False
         if not denoted.startswith("torch."):
