@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_rules import ENVIRONMENT, install, make_rule
 
-from torchperf_lint import explain
+from torchperf_lint import catalog, explain
 from torchperf_lint.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +24,19 @@ def rules(monkeypatch):
 def test_the_generated_documentation_is_up_to_date(name):
     path = ROOT / name
     assert path.read_text(encoding="utf-8") == explain.documents(ROOT)[path], STALE
+
+
+def test_the_page_of_prices_is_that_of_its_record():
+    command = [sys.executable, str(ROOT / "benchmarks" / "prices_page.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_prices_are_of_rules_that_there_are():
+    page = (ROOT / "docs" / "prices.md").read_text(encoding="utf-8")
+    codes = set(re.findall(r"\[(TPL\d+)\]\(rules.md#tpl\d+\)", page))
+    assert len(codes) > 30
+    assert codes <= catalog.known_codes()
 
 
 @pytest.mark.usefixtures("rules")

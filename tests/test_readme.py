@@ -152,7 +152,7 @@ def test_what_is_shown_of_the_package_is_there():
     assert all(callable(getattr(import_module("torchperf_lint"), name)) for name in shown)
 
 
-@pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", "docs/rules.md"])
+@pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", "docs/rules.md", "docs/prices.md"])
 def test_links_within_the_repository_lead_somewhere(page):
     path = ROOT / page
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text(encoding="utf-8")):
