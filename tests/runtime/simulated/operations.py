@@ -96,7 +96,7 @@ WAITS = {
     "np.asarray(x.cpu())": "d2h=1",
     "x.to('cpu', non_blocking=True)": "d2h-async-pinned=1",
     "x.to('cpu', non_blocking=True).is_pinned() if d == 'cuda' else True": "d2h-async-pinned=1",
-    "torch.zeros(4, 6).copy_(x, non_blocking=True)": "d2h-async=1",
+    "torch.zeros(4, 6).copy_(x, non_blocking=True)": "d2h=1",
     "pinned_like(x).copy_(x, non_blocking=True)": "d2h-async-pinned=1",
     "pinned_like(x).copy_(x)": "d2h-pinned=1",
     "torch.zeros(4, 6).copy_(x)": "d2h=1",

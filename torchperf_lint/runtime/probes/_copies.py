@@ -133,7 +133,9 @@ class Copies:
             if way is None or not nbytes:
                 return
             pinned = self._from_pinned(source, target, way, not non_blocking) if way != "d2d" else None
-        self._count(way, nbytes, pinned, not non_blocking and way != "d2d", told, (started, ended))
+        # CUDA comes back from a copy to pageable memory when it is complete, whatever it was asked.
+        blocking = way != "d2d" and (not non_blocking or (way == "d2h" and pinned is False))
+        self._count(way, nbytes, pinned, blocking, told, (started, ended))
 
     def _are_real(self, *tensors: object) -> bool:
         traced = [getattr(sys.modules.get(module), name, None) for module, name in _TRACED]

@@ -37,5 +37,7 @@ def report(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> No
     )
     converted_first = source.dtype if to_device == non_blocking else target.dtype
     nbytes = target.numel() * converted_first.itemsize
-    REPORTS.copy("h2d" if to_device else "d2h", nbytes, pinned=pinned, blocking=not non_blocking)
+    # CUDA comes back from a copy to pageable memory when it is complete, whatever it was asked.
+    blocking = not non_blocking or not (to_device or pinned)
+    REPORTS.copy("h2d" if to_device else "d2h", nbytes, pinned=pinned, blocking=blocking)
 
