@@ -106,3 +106,43 @@ def test_a_helper_that_only_waits(body, after, about):
     found = list(needless_collectives(file))
     assert [each.about for each in found] == about
     assert all(each.inside is not None and each.inside.callee.endswith("dist.barrier") for each in found)
+
+
+METHOD = """\
+from accelerate import Accelerator
+
+class Trainer:
+    def __init__(self, net: nn.Module, loader, opt):
+        self.accelerator = Accelerator()
+        self.net, self.batches, self.opt, self.done = net, iter(loader), opt, 0
+
+    def train_step(self):
+        {step}
+        self.opt.step()
+        {after}
+
+    def train(self):
+        while self.done < 10_000:
+            self.train_step()
+            self.done += 1
+"""
+BACKWARD = "self.accelerator.backward(self.net(next(self.batches)))"
+
+
+@pytest.mark.parametrize(
+    ("step", "after", "behind_files"),
+    [
+        (BACKWARD, "self.accelerator.wait_for_everyone()", [False]),
+        (
+            BACKWARD,
+            "self.accelerator.wait_for_everyone()\n        if not self.done % 99: torch.save(self.net, 'net.pt')",
+            [True],
+        ),
+        (BACKWARD, "if not self.done % 99: self.accelerator.wait_for_everyone()", []),
+        ("pass", "self.accelerator.wait_for_everyone()", []),
+    ],
+)
+def test_barriers_in_the_method_of_a_step(step, after, behind_files):
+    files = texts(METHOD.format(step=step, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.behind_files for found in needless_collectives(file)] == behind_files

@@ -93,7 +93,7 @@ def _barrier(site: Site, inside: Call | None = None, helper: str = "") -> Iterat
 def _turn(site: Site, barrier: bool = False) -> Turn | None:
     """What runs once a step: the loop right around a call, or its function; it computes gradients itself.
 
-    Of a barrier the loop alone says enough: `while step < last: train_step(next(batches))`.
+    Around a barrier the loop alone says enough: `while step < last: train_step(next(batches))`.
     """
     hot = site.hot
     if hot is None or hot.kind != "step" or hot.optional:
@@ -104,7 +104,7 @@ def _turn(site: Site, barrier: bool = False) -> Turn | None:
         own = _is_own_loop(site, turn)
         return turn if own and (barrier or any(map(_is_backward, calls_in(turn)))) else None
     body = site.file.project.body(site.file.path)
-    function = body.functions.get(site.function) if body is not None and not barrier else None
+    function = body.functions.get(site.function) if body is not None else None
     return function if isinstance(function, Turn) and any(map(_is_backward, calls_in(function))) else None
 
 

@@ -24,9 +24,9 @@ class PerStepMetricCollectives(SourceRule):
     loop, or in the function of its step, that are given the loss, or the sum of losses that were accumulated, where no
     gradient is computed of the result, no branch that leaves the turn reads it, and no cadence is around them; the same
     of functions of the project that do no more; metrics of torchmetrics that a `validation_step` computes for each
-    batch to log them; and `barrier()` and `wait_for_everyone()` in the loop, unless each turn writes or reads files
-    beside them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project
-    that are a barrier and nothing else, too.
+    batch to log them; and `barrier()` and `wait_for_everyone()` there, unless each turn writes or reads files beside
+    them (where a branch does so now and then, the barrier belongs into it); calls of functions of the project that are
+    a barrier and nothing else, too.
 
     ## Why it is slow
     A collective ends when the slowest process has come to it: each step pays for the differences between processes
