@@ -209,3 +209,46 @@ def test_who_chooses_an_action_does_so_in_each_step(name, given, expected):
     files = texts(ACTS.format(name=name, given=given))
     found = list(recorded_for_nobody(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
     assert len(found) == expected
+
+
+STEP_OF_A_TABLE = """\
+def loss_of(nets{kind}, x):
+    far = {called}(x)
+    far = far.detach()
+    return (x - far).abs().mean()
+
+def train(net{kind}, loader, optimizer):
+    for x in loader:
+        loss_of(net, x).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("kind", "called", "named"), [("", "nets.generator", True), (": nn.Module", "nets", False)])
+def test_where_only_a_name_says_that_a_network_is_called(kind, called, named):
+    files = texts(STEP_OF_A_TABLE.format(kind=kind, called=called))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.named for found in recorded_for_nobody(file)] == [named]
+
+
+HELD = """\
+class Agent:
+    def __init__(self, target_critic, critic):
+        self.target_critic, self.critic = target_critic, critic
+{more}
+
+    def update(self, loader, optimizer):
+        for x in loader:
+            target = self.target_critic(x).detach()
+            (self.critic(x) - target).mean().backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "named"), [("", True), ("        print(list(self.target_critic.parameters()))", False)]
+)
+def test_what_is_asked_for_its_parameters_is_known_by_more_than_its_name(more, named):
+    files = texts(HELD.format(more=more))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [found.named for found in recorded_for_nobody(file)] == [named]

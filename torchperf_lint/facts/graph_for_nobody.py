@@ -21,7 +21,7 @@ from torchperf_lint.facts.host_scripts import stays_on_host
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.loop import EVERY_INPUT
-from torchperf_lint.facts.networks import is_plain, keeps, runs_a_network
+from torchperf_lint.facts.networks import is_plain, keeps, only_its_name_tells, runs_a_network
 from torchperf_lint.facts.off_by_name import may_be_off_by_name
 from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Site, SourceFile
@@ -61,6 +61,8 @@ class Recorded(NamedTuple):
     """The line where the value is detached first, or read."""
     detached: bool
     """Whether it is detached, and not merely read."""
+    named: bool
+    """Whether only a name says that a network is called."""
 
 
 def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
@@ -88,7 +90,7 @@ def recorded_for_nobody(file: SourceFile) -> Iterator[Recorded]:
             continue
         guessed = found.hot is None and may_be_off_by_name(file.project, FunctionKey(file.path, site.function))
         if not guessed and not model_switches_off(file, site) and not keeps(file, site):
-            yield Recorded(site, min(ends), bool(ways.lines))
+            yield Recorded(site, min(ends), bool(ways.lines), only_its_name_tells(file, site))
 
 
 def _seldom_seen(file: SourceFile, site: Site, trains: bool) -> Hot | None:

@@ -92,12 +92,31 @@ def _by_an_own_method(file: SourceFile, site: Site) -> bool:
 def is_network(file: SourceFile, site: Site, named: ast.expr) -> bool:
     """Whether something is a module: by what it is made of, or because the object asks it for its parameters."""
     value, written = file.value(named, site), chain(named)
-    if value.kind == "unknown" and _OF_A_TABLE.match(written):
-        return True  # as below: what it gives is detached
-    if value.kind != "unknown" or not written.startswith("self.") or _STEPS_ITSELF.search(written):
+    if value.kind != "unknown":
         return value.kind == "module"
-    if _NETWORK.search(last_part(written)):
-        return True  # and what it gives is detached, which only a tensor with a graph needs
+    return _has_its_name(written) or _is_asked(file, site, written)
+
+
+def only_its_name_tells(file: SourceFile, site: Site) -> bool:
+    """Whether nothing but a name says that what a call runs is a network."""
+    module = _called(file, site)
+    if module is None or file.value(module, site).kind != "unknown":
+        return False
+    written = chain(module)
+    return _has_its_name(written) and not _is_asked(file, site, written)
+
+
+def _has_its_name(written: str) -> bool:
+    """Whether something is called a network; what it gives is detached, which only a tensor with a graph needs."""
+    if not written.startswith("self.") or _STEPS_ITSELF.search(written):
+        return _OF_A_TABLE.match(written) is not None
+    return _NETWORK.search(last_part(written)) is not None
+
+
+def _is_asked(file: SourceFile, site: Site, written: str) -> bool:
+    """Whether an object asks something that it holds for its parameters, or copies what it asks for them."""
+    if not written.startswith("self.") or _STEPS_ITSELF.search(written):
+        return False
     own = file.outline.functions[site.function].class_index
     asked = (call for call in file.outline.calls if call.callee.rpartition(".")[0] == written)
     return any(

@@ -14,7 +14,7 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.target_networks import trained_through_targets
 from torchperf_lint.facts.value import Value
 from torchperf_lint.facts.volatile import Fed, fed_volatile
-from torchperf_lint.model import Finding, Related, Severity
+from torchperf_lint.model import Confidence, Finding, Related, Severity
 from torchperf_lint.rule import SourceRule
 
 
@@ -198,6 +198,7 @@ class EvalWithoutNoGrad(SourceRule):
             value=file.value(site.call.func, site),
             hot=site.hot,
             severity=Severity.INFO,
+            confidence=site.hot.confidence.at_most(Confidence.LIKELY) if found.named else None,
             related=_called_from(file, site.hot) if site.hot.kind == "eval" else (),
             root_cause=f"{self.code} detached in function {site.function}",
         )
