@@ -176,3 +176,38 @@ def test_what_is_saved_at_every_step(inside, call, found):
     site = in_step("", inside, call)
     snapshot = snapshot_at(site)
     assert (snapshot and (snapshot.best_only,)) == found
+
+
+LIBRARY = """
+from vision import make_affine
+
+class M(nn.Module):
+    def __init__(self, given):
+        super().__init__()
+        self.made = make_affine(True).eval()
+        self.given = given
+        self.chosen = given
+
+    def choose(self, other):
+        self.chosen = other
+
+    def forward(self, x: torch.Tensor):
+        self.made = self.made.to(x.device)
+        self.given.to(x.device)
+        self.chosen.to(x.device)
+        return self.made({given}) + self.chosen(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "call", "kind"),
+    [
+        ("self.given(x)", "self.made.to(x.device)", "module"),
+        ("self.given(x)", "self.given.to(x.device)", "module"),
+        ("self.given + x", "self.given.to(x.device)", None),
+        ("self.given(x)", "self.chosen.to(x.device)", None),
+    ],
+)
+def test_what_is_moved_and_called_is_a_module(given, call, kind):
+    found = repeated_move(site_of(LIBRARY.format(given=given), call))
+    assert (found.kind if found is not None else None) == kind

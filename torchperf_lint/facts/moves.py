@@ -6,6 +6,7 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.arguments import arguments
+from torchperf_lint.facts.called_like_modules import called_like_a_module
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.computed import computed_left_behind
 from torchperf_lint.facts.devices import moves_to_device
@@ -192,6 +193,8 @@ def _settled_module(site: Site, receiver: ast.expr) -> Repeated | None:
     if not held and (not isinstance(receiver, ast.Name) or site.hot is None or site.hot.kind == "forward"):
         return None
     value = site.file.value(receiver, site)
+    if value.kind in ("unknown", "tensor") and isinstance(receiver, ast.Attribute):
+        value = called_like_a_module(site, receiver) or value
     return Repeated("module", value) if value.kind == "module" and _is_settled(site, receiver) else None
 
 
