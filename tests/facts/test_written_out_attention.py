@@ -50,7 +50,7 @@ def test_scores(scores, expected):
         ("a = torch.softmax(s, dim=-1)\nreturn torch.bmm(a, v)", 1),
         ("return a.matmul(v) if (a := s.softmax(-1)) is not None else None", 0),
         ("a = s.softmax(-1)\nreturn a @ v, a", 0),
-        ("a = s.softmax(-1)\nself.a = a\nreturn a @ v", 0),
+        ("a = s.softmax(-1)\nself.a = a\nreturn a @ v + self.a.sum()", 0),
         ("a = s.softmax(-1) * mask\nreturn a @ v", 0),
         ("a = s.softmax(1)\nreturn a @ v", 0),
         ("a = s.softmax(-1)\nreturn a @ v, a @ bias", 0),
@@ -74,3 +74,35 @@ def _found(body: str):
 def test_rows_of_channels(product, by_channels):
     found = _found(f'return torch.einsum("{product}", q, k).softmax(dim=-1) @ v')
     assert [attention.by_channels for attention in found] == [by_channels]
+
+
+KEPT = """\
+class Layer(nn.Module):
+    def pay(self, q, k, v):
+        weights = (q @ k.mT).softmax(dim=-1)
+        {kept}
+        return weights @ v{more}
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor):
+        {takes} = self.pay(q, k, v)
+        return x
+{reads}
+"""
+READ = "\ndef show(layer):\n    return layer.last.cpu()\n"
+
+
+@pytest.mark.parametrize(
+    ("kept", "more", "takes", "reads", "expected"),
+    [
+        ("self.last = weights", "", "x", "", [("self.last",)]),
+        ("self.last = weights", "", "x", READ, []),
+        ("pass", ", weights", "x, self.last", "", [("self.last",)]),
+        ("pass", ", weights", "x, self.last", READ, []),
+        ("pass", ", weights", "x, self.last[0]", "", []),
+        ("self.rows[0] = weights", "", "x", "", []),
+    ],
+)
+def test_weights_that_an_attribute_keeps_are_needed_where_it_is_read(kept, more, takes, reads, expected):
+    files = texts(KEPT.format(kept=kept, more=more, takes=takes, reads=reads))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [attention.kept for attention in written_out(file)] == expected

@@ -17,6 +17,7 @@ from torchperf_lint.facts.attention_products import moved, weighs
 from torchperf_lint.facts.attention_scores import RESHAPED, SAME
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.kept_unread import is_kept_unread
 from torchperf_lint.facts.literals import is_none, is_true, literal_of
 from torchperf_lint.facts.returned_weights import is_dropped, position_returned
 from torchperf_lint.facts.source import Site
@@ -48,6 +49,8 @@ class Uses:
         """Whether they are handed to callers, who drop them."""
         self.zeroed = False
         """Whether some are set to zero: of a mask that the scores have had, the rows that may attend to nothing."""
+        self.kept: list[str] = []
+        """Attributes that keep them, as written, which nothing in the project reads."""
         self.products: set[ast.AST] = set()
         """Those with values; a way with dropout and one without may lead to the same."""
 
@@ -83,7 +86,17 @@ class Uses:
             return self._asked(parent, held)
         if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
             return [_Held(use, axis) for use in self._uses(parent.targets[0].id, parent.value)]
-        return None
+        return [] if isinstance(parent, ast.Assign) and self._is_kept_for_nobody(parent) else None
+
+    def _is_kept_for_nobody(self, statement: ast.Assign) -> bool:
+        """`self.weights = weights`, which nothing in the project reads."""
+        if len(statement.targets) != 1:
+            return False
+        file, target = self.site.file, statement.targets[0]
+        if not is_kept_unread(file.project, file.path, self.site.function, target):
+            return False
+        self.kept.append(ast.unparse(target))
+        return True
 
     def _given_to(self, call: ast.Call, axis: int) -> list[_Held] | None:
         if "drop" in chain(call.func).lower():
@@ -152,7 +165,9 @@ class Uses:
         file, function = self.site.file, self.site.function
         body = file.project.body(file.path)
         place = position_returned(body, function, node) if body is not None else None
-        self.handed = place is not None and is_dropped(file.project, FunctionKey(file.path, function), place)
+        self.handed = place is not None and is_dropped(
+            file.project, FunctionKey(file.path, function), place, self.kept
+        )
         return self.handed
 
     def _dropped(self, node: ast.expr) -> bool:

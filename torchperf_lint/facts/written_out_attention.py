@@ -42,6 +42,8 @@ class Attention(NamedTuple):
     """Whether queries and keys lie as the fused attention takes them: the product transposes the keys itself."""
     zeroed: bool = False
     """Whether the weights of rows that may attend to nothing are set to zero."""
+    kept: tuple[str, ...] = ()
+    """Attributes that keep the weights, as written, and that nothing in the project reads."""
 
 
 def written_out(file: SourceFile) -> Iterator[Attention]:
@@ -63,9 +65,9 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
             root = back.root
             flags = tuple(dict.fromkeys(uses.flags))
             transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
-            yield Attention(
-                site, root.queries, root.keys, masked, back.biased, root.by_channels, flags, transposed, uses.zeroed
-            )
+            kept = tuple(sorted(set(uses.kept)))
+            both, biased, channels = (root.queries, root.keys), back.biased, root.by_channels
+            yield Attention(site, *both, masked, biased, channels, flags, transposed, uses.zeroed, kept)
 
 
 def _from_the_last(dim: int, back: ScoresBehind) -> int:

@@ -28,9 +28,8 @@ class ManualAttention(SourceRule):
     Flags a softmax over the keys, in code that runs every step or forward pass, whose input is a product of
     queries with transposed keys (scaled and masked at most) and whose result goes, through dropout at most, into a
     product with the values and nowhere else, or elsewhere only behind a flag that is off by default, or back to callers
-    that all drop them. With a learned
-    bias on the scores it is only `possible`, as where names speak of a handful of keys. In evaluation it is reported
-    as info.
+    that all drop them, or into an attribute that nothing in the project reads. With a learned bias on the scores it is
+    only `possible`, as where names speak of a handful of keys. In evaluation it is reported as info.
 
     ## Why it is slow
     Scores and weights are matrices of query length by key length for each head. Each operation writes one of them to
@@ -77,8 +76,8 @@ class ManualAttention(SourceRule):
     ```
 
     ## When it is fine
-    Where the weights are always returned, kept or changed by something else than dropout, in files that have a fused
-    path beside it (of xformers: in the same class), and where the softmax goes over another dimension:
+    Where the weights are always returned, kept and read, or changed by something else than dropout, in files that have
+    a fused path beside it (of xformers: in the same class), and where the softmax goes over another dimension:
     ```python
     import torch
     from torch import nn
@@ -176,6 +175,8 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
         given.append("scale=...")
     asked = f" where `{attention.flags[0]}` does not ask for the weights" if attention.flags else ""
     said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{asked}"
+    if attention.kept:
+        said += f", and leave out `{attention.kept[0]}`, which nothing in the project reads"
     if not attention.transposed:
         said += (
             ", each laid out as `(batch, heads, positions, channels)` first, with one head where there are no others"
