@@ -76,6 +76,22 @@ def test_rows_of_channels(product, by_channels):
     assert [attention.by_channels for attention in found] == [by_channels]
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys", "count"),
+    [
+        ("q.view(2, 9, 4, 8).transpose(1, 2)", "k.view(2, 9, 4, 8).permute(0, 2, 3, 1)", 1),
+        ("q.view(*shape).transpose(2, 1)", "k.view(*shape).permute(0, 2, 3, 1)", 1),
+        ("q.reshape((2, 9, 4, 8)).transpose(1, 2)", "k.reshape((2, 9, 4, 8)).transpose(1, 2).transpose(2, 3)", 1),
+        ("q.transpose(1, 2)", "k.permute(0, 2, 3, 1)", 1),
+        ("q.transpose(1, 2)", "k.permute(0, 2, 1)", 0),
+        ("q.view(2, 9, 8).transpose(1, 2)", "k.view(2, 9, 4, 8).permute(0, 2, 3, 1)", 0),
+        ("q.view(2, 9, 4, 8)", "k.view(2, 9, 4, 8).transpose(1, 2)", 0),
+    ],
+)
+def test_heads_that_change_places_with_positions_leave_the_last_two_dimensions_as_they_are(queries, keys, count):
+    assert len(_found(f"q = {queries}\nk = {keys}\nreturn (q @ k).softmax(dim=-1) @ v")) == count
+
+
 KEPT = """\
 class Layer(nn.Module):
     def pay(self, q, k, v):

@@ -22,7 +22,8 @@ _PASSED = frozenset("contiguous float half to type type_as mul div clone detach 
 
 def pays_attention(body: Body, function: int, queries: ast.expr, keys: ast.expr, at: Position) -> bool:
     """Whether a product of two tensors as they are is one of queries with keys: one of them was transposed before."""
-    left, right = layout(body, function, queries, at), layout(body, function, keys, at)
+    right, rank = _last_done(body, function, keys, at)
+    left, _ = _last_done(body, function, queries, at, rank)
     if right == BY_CHANNELS:
         return left == SWAPPED
     return right == SWAPPED and left is None
@@ -30,26 +31,59 @@ def pays_attention(body: Body, function: int, queries: ast.expr, keys: ast.expr,
 
 def layout(body: Body, function: int, node: ast.expr, at: Position) -> str | None:
     """What was last done to the order of the dimensions of a tensor: nothing that tells where None."""
+    return _last_done(body, function, node, at)[0]
+
+
+def _last_done(
+    body: Body, function: int, node: ast.expr, at: Position, rank: int | None = None
+) -> tuple[str | None, int | None]:
+    """The same, and how many dimensions the tensor has if a permutation of them tells; `rank`: if something else did.
+
+    Of four dimensions `transpose(1, 2)` takes heads before positions, and leaves the last two as they are.
+    """
     for _ in range(_HOPS):
         if isinstance(node, ast.Name):
             value = body.assigned_once(function, node.id, at)
             if value is None:
-                return None
+                return None, None
             bound = [d for d in body.reaching(function, node.id, at) or [] if d.value is value]
             node, at = value, bound[0].at
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
             node = node.left
         elif isinstance(node, ast.Call):
-            told = _told(node)
+            told = "" if _takes_heads(node, rank) else _told(node)
             if told is not None:
-                return told or None
+                return told or None, _permuted(node)
             inner = _inner(node)
             if inner is None:
-                return None
+                return None, None
             node = inner
         else:
-            return None
-    return None
+            return None, None
+    return None, None
+
+
+def _takes_heads(node: ast.Call, rank: int | None) -> bool:
+    """Whether a call changes places of the two dimensions in the middle of four."""
+    numbers = [ast.unparse(argument) for argument in node.args]
+    if last_part(chain(node.func)) not in ("transpose", "swapaxes") or sorted(numbers) != ["1", "2"]:
+        return False
+    shaped = node.func.value if isinstance(node.func, ast.Attribute) else node
+    if isinstance(shaped, ast.Call) and last_part(chain(shaped.func)) in _SHAPED:
+        sizes = _sizes(shaped)
+        rank = rank if any(isinstance(size, ast.Starred) for size in sizes) else len(sizes)
+    return rank == 4
+
+
+def _permuted(node: ast.Call) -> int | None:
+    """How many dimensions a permutation names."""
+    written = chain(node.func)
+    return len(_sizes(node)) if last_part(written) == "permute" and written != "torch.permute" else None
+
+
+def _sizes(node: ast.Call) -> list[ast.expr]:
+    """The numbers that a call of `view` or `permute` is given, one by one or in a tuple."""
+    return node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List) else node.args
 
 
 def _inner(node: ast.Call) -> ast.expr | None:
@@ -76,7 +110,7 @@ def _told(node: ast.Call) -> str | None:
 
 def _flattens_positions(node: ast.Call) -> bool:
     """Whether a shape ends in all positions: `(b, c, -1)`, `(b, heads, c, h * w)`."""
-    sizes = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List) else node.args
+    sizes = _sizes(node)
     if len(sizes) < 3:
         return False
     last = sizes[-1]
