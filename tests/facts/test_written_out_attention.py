@@ -122,3 +122,52 @@ def test_weights_that_an_attribute_keeps_are_needed_where_it_is_read(kept, more,
     files = texts(KEPT.format(kept=kept, more=more, takes=takes, reads=reads))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert [attention.kept for attention in written_out(file)] == expected
+
+
+ON_REQUEST = """\
+class Layer(nn.Module):
+    def forward(self, q, k, v):
+        weights = (q @ k.mT).softmax(dim=-1)
+        return weights @ v, weights
+
+class Block(nn.Module):
+    def __init__(self, kept=False, shown=True):
+        super().__init__()
+        self.layer, self.kept, self.shown = Layer(), kept, shown
+
+    def forward(self, q: torch.Tensor, k, v, asked=False, always=True, must=None):
+        x, weights = self.layer(q, k, v)
+        {reads}
+        return x
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+
+    def forward(self, q: torch.Tensor, k, v):
+        return self.block(q, k, v{given})
+"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "given", "flags"),
+    [
+        ("if asked: return weights", "", [("asked",)]),
+        ("if asked: return weights", ", asked=False", [("asked",)]),
+        ("if asked: return weights", ", asked=True", []),
+        ("if asked: return weights", ", True", []),
+        ("return (x, weights) if asked else x", "", [("asked",)]),
+        ("if must is not None: must.append(weights)", "", [("must",)]),
+        ("if self.kept: return weights", "", [("self.kept",)]),
+        ("if self.shown: return weights", "", []),
+        ("if always: return weights", "", []),
+        ("if not asked: return weights", "", []),
+        ("if q.ndim > 3: return weights", "", []),
+        ("print(weights)", "", []),
+    ],
+)
+def test_weights_that_callers_read_on_request_are_needed_where_somebody_asks(reads, given, flags):
+    files = texts(ON_REQUEST.format(reads=reads, given=given))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert [attention.flags for attention in written_out(file)] == flags

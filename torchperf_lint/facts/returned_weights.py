@@ -2,6 +2,7 @@
 
 return out, weights            x, attn = self.attention(q, k, v)          # and nothing reads `attn`
                                x, self.attn = self.attention(q, k, v)     # nor `.attn`, in the whole project
+                               if return_attention: return attn           # off by default
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import ast
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.kept_unread import is_kept_unread
+from torchperf_lint.facts.off_flags import OffFlags
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.source import SourceFile
 
 _HOPS = 3
 _MANY = 12
@@ -27,42 +30,57 @@ def position_returned(body: Body, function: int, node: ast.expr) -> int | None:
     return None
 
 
-def is_dropped(project: Project, key: FunctionKey, position: int, kept: list[str], hops: int = _HOPS) -> bool:
-    """Whether all callers in sight, and there are some, leave a part of what a function returns unread.
+class Dropped:
+    """Asks all callers in sight whether they need a part of what a function returns."""
 
-    Attributes that they keep it in for nobody are added to `kept`, as written.
-    """
-    sites = project.hotness.callers.get(key, ())
-    if not 0 < len(sites) <= _MANY or hops <= 0 or position == 0:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.kept: list[str] = []
+        """Attributes that keep it for nobody, as written."""
+        self.flags: list[str] = []
+        """Flags of callers, off by default, on which they read it."""
+
+    def by_all(self, key: FunctionKey, position: int, hops: int = _HOPS) -> bool:
+        """Whether all callers, and there are some, leave the part unread, at least by default."""
+        sites = self.project.hotness.callers.get(key, ())
+        if not 0 < len(sites) <= _MANY or hops <= 0 or position == 0:
+            return False
+        return all(self._by(site, position, hops) for site in sites)
+
+    def _by(self, site: CallSite, position: int, hops: int) -> bool:
+        body = self.project.body(site.path)
+        call = body.node_of(site.call) if body is not None else None
+        around = body.functions.get(site.call.function) if body is not None else None
+        if body is None or call is None or around is None:
+            return False
+        for node in ast.walk(around):
+            if isinstance(node, ast.Subscript) and node.value is call:
+                return isinstance(node.slice, ast.Constant) and node.slice.value == 0
+            if isinstance(node, ast.Assign) and node.value is call:
+                target = node.targets[0]
+                parts = target.elts if isinstance(target, ast.Tuple) and len(node.targets) == 1 else []
+                taken = parts[position] if position < len(parts) else None
+                if isinstance(taken, ast.Name):
+                    return self._is_unread(body, site, taken.id, hops)
+                return taken is not None and self._is_kept(site, taken)
         return False
-    return all(_drops(project, site, position, kept, hops) for site in sites)
 
+    def _is_kept(self, site: CallSite, taken: ast.expr) -> bool:
+        """Whether an attribute takes the part, and nothing reads that."""
+        unread = is_kept_unread(self.project, site.path, site.call.function, taken)
+        self.kept += [ast.unparse(taken)] if unread else []
+        return unread
 
-def _drops(project: Project, site: CallSite, position: int, kept: list[str], hops: int) -> bool:
-    body = project.body(site.path)
-    call = body.node_of(site.call) if body is not None else None
-    around = body.functions.get(site.call.function) if body is not None else None
-    if body is None or call is None or around is None:
-        return False
-    for node in ast.walk(around):
-        if isinstance(node, ast.Subscript) and node.value is call:
-            return isinstance(node.slice, ast.Constant) and node.slice.value == 0
-        if isinstance(node, ast.Assign) and node.value is call:
-            target = node.targets[0]
-            parts = target.elts if isinstance(target, ast.Tuple) and len(node.targets) == 1 else []
-            taken = parts[position] if position < len(parts) else None
-            if isinstance(taken, ast.Name):
-                return _is_unread(project, body, site, taken.id, kept, hops)
-            if taken is None or not is_kept_unread(project, site.path, site.call.function, taken):
+    def _is_unread(self, body: Body, site: CallSite, name: str, hops: int) -> bool:
+        """Whether nothing reads a name, but on request, and for returns whose callers drop it in turn."""
+        function = site.call.function
+        file = SourceFile(self.project, site.path, self.project.text(site.path))
+        off = OffFlags(file, function)
+        for use in body.reads(function, name):
+            flag = off.before(use)
+            self.flags += [flag] if flag is not None else []
+            place = position_returned(body, function, use)
+            handed_on = place is not None and self.by_all(FunctionKey(site.path, function), place, hops - 1)
+            if flag is None and not handed_on:
                 return False
-            kept.append(ast.unparse(taken))
-            return True
-    return False
-
-
-def _is_unread(project: Project, body: Body, site: CallSite, name: str, kept: list[str], hops: int) -> bool:
-    """Whether nothing reads a name, but for returns whose callers drop it in turn."""
-    function = site.call.function
-    places = [position_returned(body, function, use) for use in body.reads(function, name)]
-    key = FunctionKey(site.path, function)
-    return all(place is not None and is_dropped(project, key, place, kept, hops - 1) for place in places)
+        return True

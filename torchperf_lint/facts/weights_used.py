@@ -18,14 +18,14 @@ from torchperf_lint.facts.attention_scores import RESHAPED, SAME
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.kept_unread import is_kept_unread
-from torchperf_lint.facts.literals import is_none, is_true, literal_of
-from torchperf_lint.facts.returned_weights import is_dropped, position_returned
+from torchperf_lint.facts.literals import is_none, literal_of
+from torchperf_lint.facts.off_flags import OffFlags
+from torchperf_lint.facts.returned_weights import Dropped, position_returned
 from torchperf_lint.facts.source import Site
 
 _STEPS = 24
 _LOOKED_AT = frozenset({"shape", "dtype", "device", "ndim"})
 _ASKED = frozenset({"size", "dim", "numel"})
-_NO_FLAG = ("training", "drop")
 
 
 class _Held(NamedTuple):
@@ -42,6 +42,7 @@ class Uses:
         self.site = site
         self.around = site.file.enclosing(site.function)
         self.axis = axis
+        self.off = OffFlags(site.file, site.function)
         self.flags: list[str] = []
         """The flags on which the weights go elsewhere as well."""
         self.branches: dict[int, set[bool]] = {}
@@ -49,6 +50,8 @@ class Uses:
         """Whether they are handed to callers, who drop them."""
         self.zeroed = False
         """Whether some are set to zero: of a mask that the scores have had, the rows that may attend to nothing."""
+        self.asked: list[str] = []
+        """The flags on which callers read them."""
         self.kept: list[str] = []
         """Attributes that keep them, as written, which nothing in the project reads."""
         self.products: set[ast.AST] = set()
@@ -152,7 +155,7 @@ class Uses:
                     return self._dropped(node)
                 body = parent.body if isinstance(parent.body, list) else [parent.body]
                 taken = inner in body
-                flag = self._flag(parent.test, taken)
+                flag = self.off.asking(parent.test, taken)
                 if flag is not None:
                     self.flags.append(flag)
                     self.branches.setdefault(id(parent), set()).add(taken)
@@ -165,9 +168,12 @@ class Uses:
         file, function = self.site.file, self.site.function
         body = file.project.body(file.path)
         place = position_returned(body, function, node) if body is not None else None
-        self.handed = place is not None and is_dropped(
-            file.project, FunctionKey(file.path, function), place, self.kept
-        )
+        if place is None:
+            return False
+        dropped = Dropped(file.project)
+        self.handed = dropped.by_all(FunctionKey(file.path, function), place)
+        self.kept += dropped.kept
+        self.asked += dropped.flags
         return self.handed
 
     def _dropped(self, node: ast.expr) -> bool:
@@ -182,58 +188,11 @@ class Uses:
             statement = self.around.statement(definition.value)
             branch = self.around.parents.get(statement) if statement is not None else None
             if isinstance(branch, ast.If) and statement in branch.body:
-                flag = self._flag(branch.test, taken=False)
+                flag = self.off.asking(branch.test, taken=False)
                 if flag is not None:
                     self.flags.append(flag)
                     return True
         return False
-
-    def _flag(self, test: ast.expr, taken: bool) -> str | None:
-        """The flag that has to be set for a branch, if it is off by default."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._flag(test.operand, not taken)
-        if isinstance(test, ast.BoolOp):
-            every = isinstance(test.op, ast.And) == taken
-            found = [self._flag(value, taken) for value in test.values]
-            return next((f for f in found if f is not None), None) if every or None not in found else None
-        written = ast.unparse(test)
-        if any(word in written for word in _NO_FLAG):
-            return None
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and is_none(test.comparators[0]):
-            given = isinstance(test.ops[0], ast.IsNot) == taken
-            name = ast.unparse(test.left)
-            plain_mask = "mask" in name and "head" not in name
-            return name if given and not plain_mask and is_none(self._default(name)) else None
-        if not isinstance(test, ast.Name | ast.Attribute) or not taken:
-            return None
-        return None if is_true(self._default(written)) or not self._is_switch(written) else written
-
-    def _is_switch(self, name: str) -> bool:
-        """Whether a name is one of a parameter, or of an attribute that is configured."""
-        parameters = self.site.file.outline.functions[self.site.function].parameters
-        return "." in name or any(p.name == name for p in parameters)
-
-    def _default(self, name: str) -> ast.expr | None:
-        """The default of the parameter that a name is, or that the constructor keeps under it."""
-        nodes = [self.around.top]
-        if name.startswith("self."):
-            outline = self.site.file.outline
-            own = outline.functions[self.site.function].class_index
-            makers = [n for n, f in enumerate(outline.functions) if f.class_index == own and f.name == "__init__"]
-            nodes = [self.site.file.enclosing(n).top for n in makers]
-        last = name.rpartition(".")[2].lstrip("_")
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and last in (found := _defaults(node)):
-                return found[last]
-        return None
-
-
-def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
-    arguments = node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    found = {a.arg: d for a, d in zip(reversed(plain), reversed(arguments.defaults), strict=False)}
-    found |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
-    return found
 
 
 def _turned(call: ast.Call, axis: int) -> list[_Held] | None:

@@ -63,7 +63,7 @@ def written_out(file: SourceFile) -> Iterator[Attention]:
         masked = back.masked or _fills(site)
         if uses.only_weigh() and (masked or not uses.zeroed):
             root = back.root
-            flags = tuple(dict.fromkeys(uses.flags))
+            flags = tuple(dict.fromkeys((*uses.flags, *uses.asked)))
             transposed = not (root.by_channels or root.as_they_lie or root.rank == 3)
             kept = tuple(sorted(set(uses.kept)))
             both, biased, channels = (root.queries, root.keys), back.biased, root.by_channels

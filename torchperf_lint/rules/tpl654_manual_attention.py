@@ -28,8 +28,9 @@ class ManualAttention(SourceRule):
     Flags a softmax over the keys, in code that runs every step or forward pass, whose input is a product of
     queries with transposed keys (scaled and masked at most) and whose result goes, through dropout at most, into a
     product with the values and nowhere else, or elsewhere only behind a flag that is off by default, or back to callers
-    that all drop them, or into an attribute that nothing in the project reads. With a learned bias on the scores it is
-    only `possible`, as where names speak of a handful of keys. In evaluation it is reported as info.
+    that all drop them, or read them behind such a flag, or into an attribute that nothing in the project reads. With a
+    learned bias on the scores it is only `possible`, as where names speak of a handful of keys. In evaluation it is
+    reported as info.
 
     ## Why it is slow
     Scores and weights are matrices of query length by key length for each head. Each operation writes one of them to
