@@ -131,7 +131,7 @@ class ManualAttention(SourceRule):
             site,
             message=f"attention of `{queries}` to `{keys}` is written out, and its weights go to memory "
             f"{site.hot.when} for nobody else{' by default' if attention.flags else ''}",
-            instead=_instead(attention, queries, keys, can_scale),
+            instead=_instead(attention, queries, keys, can_scale) + _left_out(attention),
             value=Value(
                 "tensor",
                 because=f"the softmax is taken of the product of `{queries}` with "
@@ -176,8 +176,6 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
         given.append("scale=...")
     asked = f" where `{attention.flags[0]}` does not ask for the weights" if attention.flags else ""
     said = f"call `F.scaled_dot_product_attention({', '.join(given)})`{asked}"
-    if attention.kept:
-        said += f", and leave out `{attention.kept[0]}`, which nothing in the project reads"
     if not attention.transposed:
         said += (
             ", each laid out as `(batch, heads, positions, channels)` first, with one head where there are no others"
@@ -188,3 +186,7 @@ def _instead(attention: Attention, queries: str, keys: str, can_scale: bool) -> 
         rows = "; rows that may attend to nothing are set to zero in what it gives" if attention.zeroed else ""
         return f"{said}; a boolean mask is True where attention is paid{rows}"
     return f"{said}, with `dropout_p=p if self.training else 0.0` where there is dropout"
+
+
+def _left_out(attention: Attention) -> str:
+    return f"; leave out `{attention.kept[0]}`, which nothing in the project reads" if attention.kept else ""
