@@ -16,7 +16,7 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
 from torchperf_lint.facts.validating import SWITCH, checked, overwritten
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Confidence, Finding, Safety, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Related, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _OFF = f"torch.distributions.Distribution.{SWITCH}(False)"
@@ -142,6 +142,7 @@ class DistributionValidateArgs(SourceRule):
             severity=Severity.INFO if less else None,
             root_cause=f"{self.code}: one switch for {file.path}",
             leads=not less,
+            related=list(_asked_again(file, site)),
             fix=fix_of(site, Safety.UNSAFE, lambda edit: edit.set_keyword(site.call, "validate_args", "False")),
         )
 
@@ -179,3 +180,16 @@ class DistributionValidateArgs(SourceRule):
         lines = {(place.path, place.line): place for place in places}
         seen = [event for place in lines.values() for event in run.at(place, "sync")]
         return by_events(finding, run, seen, "synchronisation", probes=self.probes)
+
+
+def _asked_again(file: SourceFile, site: Site) -> Iterator[Related]:
+    """Where the same function asks what it made for the probability of values, which are checked too."""
+    statement = file.enclosing(site.function).statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is site.call else []
+    for target in targets:
+        if not isinstance(target, ast.Name):
+            continue
+        asked = [call for call in file.outline.calls if call.callee == f"{target.id}.log_prob"]
+        for call in file.calls_among(asked):
+            if call.function == site.function and call.start > site.start:
+                yield file.related(file.path, *call.start, "checks values, and waits for the answer")
