@@ -51,7 +51,7 @@ step 150 "$out/summary.txt" "record the fixtures" "$python" tests/gpu/record_fix
 [[ -d $records/records ]] && tar -C "$records" -czf "$out/records.tar.gz" records
 step 30 "$out/differences.txt" "compare with the simulated device" \
     "$python" tests/gpu/against_simulated.py "$out/facts.json" "$records/records"
-step 100 "$out/overhead.txt" "overhead" "$python" tests/gpu/overhead.py 3
+step 110 "$out/overhead.txt" "overhead" "$python" tests/gpu/overhead.py 1
 TORCHPERF_GPU_FACTS=$out/facts.json step 120 "$out/tests.txt" "the suite" \
     "$python" -m pytest -q -p no:cacheprovider -rf --tb=short tests/gpu -k "not same_lines" -o addopts=
 step 90 "$out/tests.txt" "the probes' tests with this torch" \

@@ -132,6 +132,18 @@ def test_an_exercise_that_fails_leaves_torchs_own_table(played):
     assert played.state.value == real
 
 
+def test_an_interrupt_leaves_torchs_own_table_and_goes_on(played):
+    real = played.state.value
+
+    def exercise():
+        raise KeyboardInterrupt
+
+    played.exercise = exercise
+    with pytest.raises(KeyboardInterrupt):
+        played.quiet().begin()
+    assert played.state.value == real
+
+
 def test_the_registries_are_left_as_they_were(played):
     before = {name: registry.fire_callbacks for name, registry in played.registries.items()}
     played.quiet().begin()

@@ -125,12 +125,12 @@ def _hook(
     others = registry.fire_callbacks
 
     def fire_callbacks(*args: Any) -> None:  # noqa: ANN401
-        if first:
-            _do(first)
         if registry.callback_list:
             others(*args)
         # What is kept here dies with this frame, the last one before the wait, and acts once the interpreter goes on.
         try:
+            if first:
+                _do(first)
             _kept = about_to_wait(what, sys._getframe().f_back)
         except BaseException as error:  # noqa: BLE001 -- a signal's handler raised: it is the script's, and C++ drops it
             _kept = raising_on_resume(error)

@@ -53,11 +53,14 @@ class Quiet:
         """Silence what can be found, all of it or nothing; tells whether."""
         table, interpreter = _copy_of(self._real)
         self.state.value = ctypes.addressof(interpreter)
-        with suppress(Exception):  # the exercise may be beyond this torch
-            if self._silence(table):
-                return True
-        self.end()
-        return False
+        silent = False
+        try:
+            with suppress(Exception):  # the exercise may be beyond this torch
+                silent = self._silence(table)
+        finally:
+            if not silent:
+                self.end()
+        return silent
 
     def end(self) -> None:
         """torch's own table again: somebody else wants to be called."""
