@@ -46,6 +46,17 @@ def test_once_every_hundred_steps_is_refuted():
     )
 
 
+@pytest.mark.parametrize(
+    ("train", "over", "outcome"),
+    [(20, 20, "confirmed"), (20, 40, "confirmed"), (20, 41, "refuted"), (9, 9, "refuted"), (20, 0, "refuted")],
+)
+def test_a_loop_that_is_one_of_several_is_confirmed_by_its_own_steps(train, over, outcome):
+    verdict = judge(evidence(event(count=train, train=train, over_steps=over)))
+    assert verdict.outcome.value == outcome
+    row = f"20 synchronisations in 20 of 500 steps, which lie within {over} in a row: a loop of its own"
+    assert outcome == "refuted" or verdict.reason == row
+
+
 def test_one_event_in_one_step_is_said_in_the_singular():
     run = evidence(event(count=1, train=1), steps=1, train_batches=1)
     assert told(judge(run)) == ("confirmed", "1 synchronisation in 1 of 1 step")

@@ -55,6 +55,9 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
         return _priced(run, events, reason)
     if count >= OFTEN_ENOUGH * max(train, evaluation, 1):
         return _priced(run, events, f"{reason}: many at a time, in a loop of its own")
+    row = run.in_a_row(events)
+    if row is not None:
+        return _priced(run, events, f"{reason}, which lie within {row} in a row: a loop of its own")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
 
 

@@ -17,7 +17,8 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 the `reason`, with the `explanation` that Dynamo gives; of the kind "collective" the `group` (where
                 somebody named it), its `processes`, and whether it was `asynchronous`; of the kind "warning" the
                 category and, where torch gave it, the `text` (its first line)
-    count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes
+    count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes; the first and
+                the last optimizer step that it came in, counted from 1
     steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
                 histogram of step times, and of a process that trains with others one for each phase that it goes
                 through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole
@@ -252,7 +253,8 @@ def _judged(run: RawRun, record: Record) -> None:
     run.findings = run.findings or []
 
 
-_NOT_COUNTED: Record = {"steady": 0, "train_turns": 0, "eval_turns": 0, "ms": None, "steady_ms": None, "bytes": 0}
+_ZERO = ("steady", "train_turns", "eval_turns", "bytes", "first", "last")
+_NOT_COUNTED: Record = {**dict.fromkeys(_ZERO, 0), "ms": None, "steady_ms": None}
 """What a count that says nothing of these means."""
 _TAKERS: dict[str, Callable[[RawRun, Record], None]] = {
     "source": lambda run, r: run.sources.__setitem__(r["path"], r["sha256"]),

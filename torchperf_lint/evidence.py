@@ -21,6 +21,8 @@ HOT_SHARE = 0.5
 """An event happens "every step" when at least half of the steps (or batches) have it."""
 OFTEN_ENOUGH = 3
 """A line that ran so often without an event does not cause it."""
+FEWEST_IN_A_ROW = 10
+"""So many steps with an event, close together, are a loop of their own and no beginning."""
 _NOT_EACH_TIME = ("compile", "graph-break", "warning")
 """Events whose count says nothing of how often their line ran."""
 
@@ -50,6 +52,8 @@ class Event:
     train_turns: int = 0
     """In how many training steps (batches, where a loader feeds them) it happened."""
     eval_turns: int = 0
+    over_steps: int = 0
+    """How many optimizer steps lie between the first and the last that it happened in, both counted; 0: unknown."""
     blocked_ms: float | None = None
     """Host time blocked after the warm-up, summed."""
     total_ms: float | None = None
@@ -305,6 +309,11 @@ class Evidence:
         train, evaluation = self.turns(events)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
         return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.eval_total) >= HOT_SHARE
+
+    def in_a_row(self, events: Iterable[Event]) -> int | None:
+        """Over how many steps one of the events happened in at least half of them: a loop that is one of several."""
+        often = (e for e in events if e.over_steps and e.train_turns >= FEWEST_IN_A_ROW)
+        return max((e.over_steps for e in often if e.train_turns / e.over_steps >= HOT_SHARE), default=None)
 
     def loader_at(self, location: Location) -> tuple[LoaderRun, ...]:
         """DataLoaders that were constructed within a span."""

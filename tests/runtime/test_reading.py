@@ -23,6 +23,7 @@ def event(number, site_id, kind="sync", what="item", **attributes):
 
 def count(number, n, **more):
     figures = {"steady": n, "train_turns": n, "eval_turns": 0, "ms": None, "steady_ms": None, "bytes": 0}
+    figures |= {"first": 0, "last": 0}
     return {"record": "count", "id": number, "n": n, **figures, **more}
 
 

@@ -478,6 +478,15 @@ def test_two_hundred_places_are_told_apart_the_rest_is_summed(loop):
     assert sum(row[3] for row in rows) == pytest.approx(75_000)
 
 
+def test_an_event_knows_the_first_and_the_last_step_that_it_came_in(loop):
+    iterator = loop.begin()
+    loop.train(iterator, 5)
+    loop.train(iterator, 6, event="item")
+    loop.train(iterator, 9)
+    (count,) = loop.record().counts.values()
+    assert (count["n"], count["train_turns"], count["first"], count["last"]) == (6, 6, 6, 11)
+
+
 def test_steps_before_a_window_are_kept_apart(warm):
     iterator = warm.begin()
     warm.train(iterator, 15)

@@ -12,7 +12,9 @@ class Counter:
     __slots__ = (
         "dirty",
         "eval_turns",
+        "first",
         "id",
+        "last",
         "ms",
         "n",
         "nbytes",
@@ -30,6 +32,8 @@ class Counter:
         self.steady_ms: float | None = None
         self.scope: Scope | None = None
         self.turn = -1
+        self.first = self.last = 0
+        """In which optimizer steps it came first and last, counted from 1."""
         self.dirty = False
 
     def record(self) -> Record:
@@ -42,6 +46,8 @@ class Counter:
             "ms": _rounded(self.ms),
             "steady_ms": _rounded(self.steady_ms),
             "bytes": self.nbytes,
+            "first": self.first,
+            "last": self.last,
         }
         kept = {name: value for name, value in figures.items() if value is not None and (value or "ms" in name)}
         return {"record": "count", "id": self.id, **kept}

@@ -164,6 +164,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             steady=count["steady"],
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
+            over_steps=count["last"] - count["first"] + 1 if count["first"] else 0,
             blocked_ms=count["steady_ms"],
             total_ms=count["ms"] if definition["kind"] == "compile" else None,
             bubble_ms=bubble,

@@ -151,6 +151,8 @@ class Recorder:
         if counter.turn != scope.turn or counter.scope is not scope:
             counter.scope, counter.turn = scope, scope.turn
             scope.touched[counter] = scope.touched.get(counter, 0) + 1
+            counter.last = self.scopes.steps + 1
+            counter.first = counter.first or counter.last
         self._touch(counter)
 
     def _touch(self, counter: Counter) -> None:

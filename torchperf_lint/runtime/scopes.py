@@ -84,6 +84,8 @@ class Scopes:
     def restart(self) -> None:
         """Forget everything: a forked child starts afresh."""
         self.steady = False
+        self.steps = 0
+        """Optimizer steps that have closed, whatever the scope."""
         self.root = Scope(lambda: True)
         self.current = self.root
         self.train, self.evaluation, self.outside = Totals(), Totals(), Totals()
@@ -180,6 +182,7 @@ class Scopes:
 
     def stepped(self) -> None:
         """An optimizer step has closed."""
+        self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
         elif self.current.ended:
