@@ -515,6 +515,12 @@ def test_what_is_missing_is_said(evidence, title):
     assert only(evidence, NOT_DECIDED).title == title
 
 
+def test_updates_by_hand_are_named():
+    said = only(Evidence(backwards=180), NOT_DECIDED)
+    assert said.evidence == "0 steps, 0 batches, 180 backward passes"
+    assert "updated by hand" in said.advice
+
+
 def test_the_numbers_that_were_there_are_said():
     evidence = run(shares={"waiting_for_the_device": 0.5}, **on_gpu())
     assert only(evidence, NOT_DECIDED).evidence == (

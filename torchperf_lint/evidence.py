@@ -240,6 +240,8 @@ class Evidence:
     """Median time of the steps after that window over that of those before it; None where either are too few."""
     train_batches: int = 0
     eval_batches: int = 0
+    backwards: int = 0
+    """Backward passes that the script has called."""
     requests: Requests | None = None
     """None where something trained or a loader was read: steps, or batches, are the turns then."""
     step_ms: Spread | None = None

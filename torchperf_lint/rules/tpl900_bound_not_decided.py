@@ -57,7 +57,8 @@ class BoundNotDecided(RunRule):
                 f"the run is shorter than its warm-up of {_counted(run.warmup, _unit(run))}", _seen(run), _LONGER
             )
         else:
-            yield self._said("no training step and no batch was seen", _seen(run), _NO_STEP)
+            advice = _BY_HAND if run.backwards else _NO_STEP
+            yield self._said("no training step and no batch was seen", _seen(run), advice)
 
     def _said(self, why: str, evidence: str, advice: str) -> Bound:
         return Bound(self.code, self.name, f"not decided: {why}", evidence, advice, actionable=False)
@@ -71,6 +72,12 @@ _NO_STEP = (
 )
 
 
+_BY_HAND = (
+    "a step is a call of an optimizer's `step()`: where parameters are updated by hand, `torch.optim` shows the steps, "
+    "and updates all parameters at once"
+)
+
+
 def _unit(run: Evidence) -> str:
     return run.requests.unit if run.requests is not None else "step"
 
@@ -80,7 +87,9 @@ def _seen(run: Evidence) -> str:
         return _counted(run.requests.count, run.requests.unit)
     steps, batches = run.steps, run.train_batches + run.eval_batches
     parts = [_counted(steps, "step")] if steps or not batches else []
-    return ", ".join([*parts, _counted(batches, "batch")] if batches or not steps else parts)
+    parts += [_counted(batches, "batch")] if batches or not steps else []
+    by_hand = [_counted(run.backwards, "backward pass")] if run.backwards and not steps else []
+    return ", ".join([*parts, *by_hand])
 
 
 def _counts(run: Evidence) -> str:
@@ -120,5 +129,5 @@ def _deeper(run: Evidence) -> str:
 
 
 def _counted(number: int, noun: str) -> str:
-    plural = {"copy": "copies", "batch": "batches"}.get(noun, f"{noun}s")
+    plural = {"copy": "copies", "batch": "batches", "backward pass": "backward passes"}.get(noun, f"{noun}s")
     return f"{number} {noun if number == 1 else plural}"

@@ -31,6 +31,7 @@ def merged(singles: Sequence[Evidence]) -> Evidence:
         events=tuple(_merged_events(singles)),
         steps=max(e.steps for e in singles),
         train_batches=max(e.train_batches for e in singles),
+        backwards=max(e.backwards for e in singles),
         eval_batches=max(e.eval_batches for e in singles),
         requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
         step_ms=slowest.step_ms,

@@ -70,6 +70,7 @@ def _single(run: RawRun) -> Evidence:
         left_out=steps.get("left_out", 0),
         slowed=_slowed(steps),
         train_batches=steps.get("train_batches", 0),
+        backwards=steps.get("backwards", 0),
         eval_batches=steps.get("eval_batches", 0),
         requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),

@@ -66,12 +66,23 @@ class _Looker:
 
     def records(self) -> Iterator[Record]:
         """What has changed since it was last written."""
-        if not self._now and self.session.timeline.batches:
+        if self._has_begun():
             self._now = facts(self.torch, self.session.simulated)
         for key, value in self._now.items():
             if self._shown.get(key, self) != value:
                 self._shown[key] = value
                 yield {"record": "state", "key": key, "value": value}
+
+    def _has_begun(self) -> bool:
+        """Whether what nothing has been noted of has begun by now: the run, or its use of a device.
+
+        A server takes no step and reads no loader, and a script may update its parameters by itself.
+        """
+        timeline = self.session.timeline
+        opened = not self.session.simulated and bool(self.torch.cuda.is_initialized())
+        if not self._now:
+            return bool(timeline.batches or timeline.backwards or opened)
+        return opened and "gpus" not in self._now
 
 
 def facts(torch: Any, simulated: bool = False) -> dict[str, Any]:  # noqa: ANN401
