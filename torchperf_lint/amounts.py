@@ -17,6 +17,11 @@ def number(value: float) -> str:
     return "<0.001" if 0 < value < 0.001 else _digits(value)
 
 
+def us(value_ms: float) -> str:
+    """A time in ms, in microseconds up to a thousand of them: `5.2 us`, `120 us`, `1.33 ms`."""
+    return f"{value_ms * 1000:.3g} us" if value_ms < 0.9995 else ms(value_ms)
+
+
 def percent(share: float) -> str:
     """`37 %`; `under 1 %` for what would read as 0."""
     if 0 < share < 0.01:

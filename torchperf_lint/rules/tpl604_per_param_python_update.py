@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.amounts import ms
+from torchperf_lint.amounts import ms, us
 from torchperf_lint.confirming import priced
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, Update, updates
@@ -141,7 +141,7 @@ def _verdict(run: Evidence, optimizer: Optimizer, *, alone: bool) -> Verdict:
     reason = f"{optimizer.name} updated {optimizer.tensors} tensors one by one"
     if run.simulated or not alone or not calls:
         return Verdict(Outcome.CONFIRMED, reason)
-    each = f"{ms(spent / calls)} each time, {spent / calls / optimizer.tensors * 1000:.3g} us a tensor"
+    each = f"{ms(spent / calls)} each time, {us(spent / calls / optimizer.tensors)} a tensor"
     return priced(run, Outcome.CONFIRMED, f"{reason}: {each}", spent)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchperf_lint.amounts import line, ms, percent
+from torchperf_lint.amounts import line, ms, percent, us
 from torchperf_lint.bounds import BACKWARD, DEFAULT, FORWARD, OPTIMIZER, Bound, Loop, loop_of
 from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Evidence
@@ -99,7 +99,7 @@ def _each(run: Evidence, known: tuple[Optimizer, ...]) -> str:
     spent, times = step_of(run)
     if len(known) != 1 or not known[0].tensors or not times:
         return ""
-    return f", {spent / times / known[0].tensors * 1000:.3g} us a tensor"
+    return f", {us(spent / times / known[0].tensors)} a tensor"
 
 
 def _said(one: Optimizer) -> str:
