@@ -12,7 +12,7 @@ from torchperf_lint.facts.asynchronous import Pinned, pinned_and_moved
 from torchperf_lint.facts.copy_fixes import without_pinning
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.model import Confidence, Finding, Fix, Location, Severity, Verdict
+from torchperf_lint.model import Confidence, Finding, Fix, Location, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -22,7 +22,8 @@ class PinMemoryInline(SourceRule):
     ## What it does
     Flags `x.pin_memory().to(device)` and `.pin_memory().cuda()`, chained or over two statements, on a loader's batch in
     code that runs every training step or forward pass. Functions that work ahead of the step (threads, workers,
-    prefetchers, `collate_fn`) are left alone, and so is what no loader makes: it has to be pinned somewhere.
+    prefetchers, `collate_fn`) are left alone, and so is what no loader makes: it has to be pinned somewhere. Where the
+    loader has pinned the batch, the call gives it back and costs next to nothing: the finding is info.
 
     ## Why it is slow
     `pin_memory()` copies the batch into pinned memory, in the training process, while nothing else is done there. A
@@ -105,18 +106,24 @@ class PinMemoryInline(SourceRule):
         site, hot = pinned.move, pinned.move.hot
         assert hot is not None
         start, end = file.span(pinned.pin)
+        fix = _fix(file, pinned)
+        in_vain = fix is not None and fix.safety is Safety.SAFE
         found = self.found(
             site,
-            message=f"`{file.brief(pinned.pin)}` copies the batch into pinned memory while the host waits {hot.when}",
-            instead="drop it, and pass `pin_memory=True` to the loader, which pins in a thread",
+            message=f"`{file.brief(pinned.pin)}` gives back what its loader has pinned, {hot.when}"
+            if in_vain
+            else f"`{file.brief(pinned.pin)}` copies the batch into pinned memory while the host waits {hot.when}",
+            instead="drop it"
+            if in_vain
+            else "drop it, and pass `pin_memory=True` to the loader, which pins in a thread",
             hot=hot,
             confidence=Confidence.POSSIBLE if hot.optional else None,
-            severity=None if hot.kind != "eval" and not hot.optional else Severity.INFO,
+            severity=Severity.INFO if in_vain or hot.kind == "eval" or hot.optional else None,
             related=[file.related(file.path, *site.start, "moves what was pinned")]
             if site.start[0] != start[0]
             else (),
             root_cause=f"{self.code} on line {start[0]} of function {site.function}",
-            fix=_fix(file, pinned),
+            fix=fix,
         )
         return replace(found, location=Location(file.shown, *start, *end))
 
