@@ -218,7 +218,8 @@ def _profiled(run: Evidence) -> list[str]:
     if run.slowed is not None and run.slowed >= _SLOWED:
         notes.append(
             f"steps after the profiled ones take {run.slowed:.1f} times as long as those before: CUPTI stays attached, "
-            "and each call of CUDA costs more; `--window 0` gives times without it"
+            "and each call of CUDA costs more; `--window 0` gives times without it, and TEARDOWN_CUPTI=1 in the "
+            "environment has Kineto detach it"
         )
     return notes
 
