@@ -496,6 +496,19 @@ def test_blocked_time_is_called_an_upper_bound():
     assert said.advice.endswith("begin with train.py:25")
 
 
+def test_waits_of_copies_to_the_device_are_told_to_be_copied_ahead():
+    wait = sync(160, "stream", blocked_ms=8.0, path="/site-packages/accelerate/operations.py", via=("train.py", 18))
+    copy = replace(wait, kind="copy", what="h2d", blocked_ms=None, attributes={"blocking": True})
+    said = only(run(shares={"waiting_for_the_device": 0.5}, events=(wait, copy), **on_gpu(0.4)), "TPL903")
+    assert said.evidence.endswith("longest: train.py:18, in a package (stream) 8.00 ms")
+    assert said.advice == (
+        "copy from pinned memory with `non_blocking=True` (where a package copies, by its settings); "
+        "begin with train.py:18, in a package"
+    )
+    read = only(run(shares={"waiting_for_the_device": 0.5}, events=(wait,), **on_gpu(0.4)), "TPL903")
+    assert read.advice.startswith("keep values on the device")
+
+
 def test_the_strongest_comes_first():
     evidence = waiting(0.2, shares={"after_the_step": 0.6}, utilisation=MANY_CORES)
     assert [d.code for d in diagnose(evidence).diagnoses] == ["TPL904", "TPL901"]

@@ -11,6 +11,9 @@ from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.rule import RunRule
 from torchperf_lint.window import Kernels, kernels_of
 
+_READ_RARELY = "keep values on the device and read them rarely"
+_COPY_AHEAD = "copy from pinned memory with `non_blocking=True` (where a package copies, by its settings)"
+
 
 class SynchronisationBound(RunRule):
     """The host stands still for the device in every step, and the device is not busy.
@@ -75,7 +78,7 @@ class SynchronisationBound(RunRule):
             f"the host is blocked by the device {percent(share)} of the {loop.unit}'s time, and the device is not busy",
             f"blocked {ms(loop.ms(WAITING) / loop.turns)} a {loop.unit} (upper bound of what removing it saves); "
             f"the device ran some kernel {percent(use.share)} of the time{_lines(worst, loop)}",
-            f"keep values on the device and read them rarely{_first(worst)}",
+            _advice(run, worst),
             share,
         )
 
@@ -84,7 +87,7 @@ class SynchronisationBound(RunRule):
             return
         behind = [e for e in run.events if e.kind == "sync" and e.bubble_ms]
         worst = sorted(behind, key=lambda e: (-(e.bubble_ms or 0.0), e.path, e.line))[:3]
-        parts = [f"{line(e.path, e.line)} ({e.what}) {ms((e.bubble_ms or 0.0) / kernels.steps)}" for e in worst]
+        parts = [f"{_place(e)} ({e.what}) {ms((e.bubble_ms or 0.0) / kernels.steps)}" for e in worst]
         yield Bound(
             self.code,
             self.name,
@@ -92,7 +95,7 @@ class SynchronisationBound(RunRule):
             f"{ms((kernels.bubble_ms or 0.0) / kernels.steps)} a step (upper bound of what removing them saves); in "
             f"{kernels.steps} profiled steps some kernel ran {percent(kernels.busy)} of the time; longest: "
             f"{', '.join(parts) or 'at lines that are not known'}",
-            f"keep values on the device and read them rarely{_first(worst)}",
+            _advice(run, worst),
             share,
         )
 
@@ -106,9 +109,23 @@ def _worst(run: Evidence) -> list[Event]:
 def _lines(worst: list[Event], loop: Loop) -> str:
     if not worst:
         return "; which lines block longest was not measured"
-    parts = [f"{line(e.path, e.line)} ({e.what}) {ms((e.blocked_ms or 0.0) / loop.turns)}" for e in worst]
+    parts = [f"{_place(e)} ({e.what}) {ms((e.blocked_ms or 0.0) / loop.turns)}" for e in worst]
     return f"; longest: {', '.join(parts)}"
 
 
-def _first(worst: list[Event]) -> str:
-    return f"; begin with {line(worst[0].path, worst[0].line)}" if worst else ""
+def _place(event: Event) -> str:
+    """The line, or that of the project which led into a package: nobody changes a package's."""
+    return f"{line(*event.via)}, in a package" if event.via is not None else line(event.path, event.line)
+
+
+def _advice(run: Evidence, worst: list[Event]) -> str:
+    if not worst:
+        return _READ_RARELY
+    return f"{_COPY_AHEAD if _uploads(run, worst[0]) else _READ_RARELY}; begin with {_place(worst[0])}"
+
+
+def _uploads(run: Evidence, wait: Event) -> bool:
+    """Whether most of the waits of a place are those of copies to the device."""
+    here = [e for e in run.events if e.kind == "copy" and (e.path, e.line, e.via) == (wait.path, wait.line, wait.via)]
+    copies = sum(e.count for e in here if e.what == "h2d" and e.attributes.get("blocking"))
+    return copies >= wait.count / 2 and copies > 0
