@@ -285,3 +285,14 @@ def test_nothing_divides_by_zero():
         assert verdict.reason
         assert verdict.share_of_step is None or verdict.share_of_step >= 0
     assert outcomes == set(Outcome)
+
+
+def test_where_nothing_trains_a_price_is_one_of_a_batch():
+    segments = (
+        Segment("data", ("eval.py", 10), ("eval.py", 10), 30.0, 60),
+        Segment("forward", ("eval.py", 10), ("eval.py", 20), 90.0, 60),
+    )
+    seen = event(count=70, train=0, evaluation=70, blocked_ms=12.0)
+    run = evidence(seen, steps=0, train_batches=0, eval_batches=70, eval_segments=segments)
+    verdict = judge(run)
+    assert (verdict.blocked_ms_per_step, verdict.share_of_step) == pytest.approx((0.2, 0.1))

@@ -167,14 +167,16 @@ def priced(
 ) -> Verdict:
     """A verdict with its price: `blocked_ms` is the sum after the warm-up, `bubble_ms` that of one step of the window.
 
-    Null where no step came after the warm-up, and on a simulated device, where times mean nothing. The share of the
-    step is the bubble's where there is one: a host that waits for a busy device loses nothing by it.
+    Null where no step came after the warm-up (no batch, where nothing trains), and on a simulated device, where times
+    mean nothing. The share of the step is the bubble's where there is one: a host that waits for a busy device loses
+    nothing by it.
     """
-    if not run.steady_steps or run.simulated:
+    turns, total_ms = run.paid_by
+    if not turns or run.simulated:
         return Verdict(outcome, reason)
-    blocked = None if blocked_ms is None else blocked_ms / run.steady_steps
+    blocked = None if blocked_ms is None else blocked_ms / turns
     price = bubble_ms if bubble_ms is not None else blocked
-    step = run.step_total_ms / run.steady_steps
+    step = total_ms / turns
     share = min(price / step, 1.0) if step and price is not None else None
     return Verdict(outcome, reason, blocked_ms_per_step=blocked, bubble_ms_per_step=bubble_ms, share_of_step=share)
 

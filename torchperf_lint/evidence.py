@@ -23,6 +23,8 @@ OFTEN_ENOUGH = 3
 """A line that ran so often without an event does not cause it."""
 FEWEST_IN_A_ROW = 10
 """So many steps with an event, close together, are a loop of their own and no beginning."""
+_DATA = "data"
+"""The phase in which a loader is waited for, once a batch."""
 _NOT_EACH_TIME = ("compile", "graph-break", "warning")
 """Events whose count says nothing of how often their line ran."""
 
@@ -358,6 +360,14 @@ class Evidence:
     def steady_steps(self) -> int:
         """Steps after the warm-up, without those of a profiler's window."""
         return max(self.steps - self.warmup - self.left_out, 0)
+
+    @property
+    def paid_by(self) -> tuple[int, float]:
+        """What a price is divided by: steps after the warm-up, else batches if nothing trains; and their time in ms."""
+        if self.steady_steps or self.steps or self.requests is not None:
+            return self.steady_steps, self.step_total_ms if self.steady_steps else 0.0
+        batches = sum(segment.times for segment in self.eval_segments if segment.phase == _DATA)
+        return batches, sum(segment.ms for segment in self.eval_segments)
 
     def bubble_per_step(self, events: Iterable[Event]) -> float | None:
         """Time a step, ms, that the device idled for these: an upper bound; None where no window saw any of them."""

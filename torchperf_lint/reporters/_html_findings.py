@@ -13,13 +13,12 @@ from torchperf_lint.reporters._run_findings import (
     said_at,
     site_of,
     summary_of,
-    turn,
     unnamed,
     unnamed_heading,
 )
 from torchperf_lint.reporters._run_first import price
 from torchperf_lint.reporters._sources import Sources
-from torchperf_lint.reporters._verdicts import confirmed, why_not_measured, word
+from torchperf_lint.reporters._verdicts import confirmed, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, place
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.verdict import digest_of

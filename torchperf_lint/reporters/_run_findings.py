@@ -12,7 +12,7 @@ from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, times_of
 from torchperf_lint.reporters._page import INDENT, Page
-from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured, word
+from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
 from torchperf_lint.run_report import RunReport
 
@@ -135,13 +135,6 @@ def _named(column: str, run: Evidence) -> str:
     return f"N/{turn(run)}" if column == "N" else column
 
 
-def turn(run: Evidence) -> str:
-    """What is counted in: a step, a batch where nothing trains, a call where no loader is read either."""
-    if run.steps:
-        return STEP
-    return "batch" if run.eval_unit == EVALUATION else "call"
-
-
 def _times(finding: Finding, run: Evidence) -> str:
     times, unit = times_of(finding, run) or (None, STEP)
     if times is None:
@@ -161,9 +154,9 @@ def _footnotes(sheet: Page, findings: Sequence[Finding], run: Evidence) -> None:
     judged = [finding.verdict for finding in findings if finding.verdict is not None]
     measured = [v for v in judged if v.blocked_ms_per_step is not None or v.bubble_ms_per_step is not None]
     if measured:
-        sheet.paragraph("", f"blocked, bubble in ms per step; {upper_bound(measured)}", "dim")
+        sheet.paragraph("", f"blocked, bubble in ms per {turn(run)}; {upper_bound(measured)}", "dim")
     if any(negligible(verdict) for verdict in measured):
-        sheet.paragraph("", "negligible: under 1 % of the step", "dim")
+        sheet.paragraph("", f"negligible: under 1 % of the {turn(run)}", "dim")
     if any(_times(finding, run).endswith(" ev") for finding in findings):
         sheet.paragraph("", f"ev: per {run.eval_unit}", "dim")
     if any(NOT_MEASURED in figures(finding, run)[1:] for finding in findings):
@@ -219,8 +212,9 @@ def said_at(events: Sequence[Event], run: Evidence) -> str:
     what = said_of(events)
     parts = [what, *_rate(events, run)]
     blocked = sum(event.blocked_ms or 0.0 for event in events if event.kind == "sync")
-    if blocked and run.steady_steps and not run.simulated:
-        parts.append(f"blocked {ms(blocked / run.steady_steps)} a step")
+    turns, _ = run.paid_by
+    if blocked and turns and not run.simulated:
+        parts.append(f"blocked {ms(blocked / turns)} a {turn(run)}")
     bubble = run.bubble_per_step(event for event in events if event.kind == "sync")
     if bubble is not None:
         parts.append(f"the device idles {ms(bubble)} a step for it")

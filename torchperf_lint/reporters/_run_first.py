@@ -11,7 +11,7 @@ from torchperf_lint.amounts import ms, percent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Diagnosis, Finding, Verdict
 from torchperf_lint.reporters._page import INDENT, STYLES, Page
-from torchperf_lint.reporters._verdicts import confirmed, negligible, why_not_measured
+from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured
 from torchperf_lint.reporters._words import place
 from torchperf_lint.run_report import RunReport
 
@@ -84,12 +84,12 @@ def _finding(sheet: Page, label: str, finding: Finding, run: Evidence) -> None:
 
 def price(verdict: Verdict, run: Evidence) -> str:
     """What a confirmed finding costs, as far as it was measured."""
-    parts = []
+    parts, unit = [], turn(run)
     if verdict.bubble_ms_per_step is not None:
-        parts.append(f"the device idles {ms(verdict.bubble_ms_per_step)} a step for it (upper bound)")
+        parts.append(f"the device idles {ms(verdict.bubble_ms_per_step)} a {unit} for it (upper bound)")
     if verdict.blocked_ms_per_step is not None:
         bound = " (upper bound of what removing it saves)" if verdict.bubble_ms_per_step is None else ""
-        parts.append(f"blocked {ms(verdict.blocked_ms_per_step)} a step{bound}")
+        parts.append(f"blocked {ms(verdict.blocked_ms_per_step)} a {unit}{bound}")
     if verdict.share_of_step is not None:
-        parts.append(f"{percent(verdict.share_of_step)} of the step")
+        parts.append(f"{percent(verdict.share_of_step)} of the {unit}")
     return ", ".join(parts) or f"not measured: {why_not_measured(run)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
-from torchperf_lint.rates import EVALUATION, times_of
+from torchperf_lint.rates import EVALUATION, STEP, times_of
 from torchperf_lint.reporters._words import counted
 from torchperf_lint.verdict import NEGLIGIBLE
 
@@ -38,14 +38,23 @@ def _price(finding: Finding, run: Evidence) -> tuple[bool, float, float, bool, f
     return negligible(verdict), -(bubble or 0.0), -(blocked or 0.0), unit == EVALUATION, -times
 
 
+def turn(run: Evidence) -> str:
+    """What is counted in: a step, a batch where nothing trains, a call where no loader is read either."""
+    if run.steps:
+        return STEP
+    return "batch" if run.eval_unit == EVALUATION else "call"
+
+
 def why_not_measured(run: Evidence) -> str:
     """What a price would have needed."""
     if run.simulated:
         return "the device is simulated"
     if run.device is None:
         return "no device"
-    if not run.steady_steps:
-        return f"the run is shorter than its warm-up of {counted(run.warmup, 'step')}"
+    if not run.paid_by[0]:
+        if run.requests is not None:
+            return "of what a server answers, prices are not divided by request"
+        return f"the run is shorter than its warm-up of {counted(run.warmup, 'step' if run.steps else 'batch')}"
     if run.window is None:
         return f"a bubble needs a profiler's window: {run.unwatched.get(WINDOW, 'this record has none')}"
     return "the wait was in none of the profiled steps"

@@ -25,8 +25,9 @@ def place(at: Location) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """`1 file`, `2 files`, `2 batches`."""
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{number} {noun}{'' if number == 1 else ending}"
 
 
 def signal_name(number: int) -> str:
