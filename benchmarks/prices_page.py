@@ -27,9 +27,9 @@ milliseconds. Three steps, of plain `nn.Linear` layers in float32:
 - **large kernels** (4 layers of 4096, batches of 2048): the device sets the pace, and the host has time to spare.
 
 A number is how many times as long the flagged step took, its range over the blocks that were measured in brackets;
-`-` where it could not be told from the noise of that step. So a single read of a number each step costs a few per cent
-at most, and often nothing: count your own with `--runtime`. A line that stands there many times, moves data, or makes
-the device do work twice costs what it costs.
+`-` where it could not be told from the noise of that step. So a single wait each step costs 5 to 9 % where host and
+device need equally long, and next to nothing where either sets the pace: count your own with `--runtime`. A line that
+stands there many times, moves data, or makes the device do work twice costs what it costs.
 """
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torchperf_lint.evidence import Evidence, Requests, Segment
+from torchperf_lint.evidence import LOADING, Evidence, Requests, Segment
 from torchperf_lint.model import Diagnosis
 
-DATA, FORWARD, BACKWARD, OPTIMIZER = "data", "forward", "backward", "optimizer"
+DATA, FORWARD, BACKWARD, OPTIMIZER = LOADING, "forward", "backward", "optimizer"
 COMPILING = "compiling"
 WAITING = "waiting for the device"
 AFTER = "after the step"

@@ -23,7 +23,7 @@ OFTEN_ENOUGH = 3
 """A line that ran so often without an event does not cause it."""
 FEWEST_IN_A_ROW = 10
 """So many steps with an event, close together, are a loop of their own and no beginning."""
-_DATA = "data"
+LOADING = "data"
 """The phase in which a loader is waited for, once a batch."""
 _NOT_EACH_TIME = ("compile", "graph-break", "warning")
 """Events whose count says nothing of how often their line ran."""
@@ -366,7 +366,7 @@ class Evidence:
         """What a price is divided by: steps after the warm-up, else batches if nothing trains; and their time in ms."""
         if self.steady_steps or self.steps or self.requests is not None:
             return self.steady_steps, self.step_total_ms if self.steady_steps else 0.0
-        batches = sum(segment.times for segment in self.eval_segments if segment.phase == _DATA)
+        batches = sum(segment.times for segment in self.eval_segments if segment.phase == LOADING)
         return batches, sum(segment.ms for segment in self.eval_segments)
 
     def bubble_per_step(self, events: Iterable[Event]) -> float | None:

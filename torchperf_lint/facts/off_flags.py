@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_none, is_true
 from torchperf_lint.facts.passed import argument_for, call_at
@@ -87,15 +88,4 @@ class OffFlags:
             makers = [n for n, f in enumerate(outline.functions) if f.class_index == own and f.name == "__init__"]
             nodes = [self.file.enclosing(n).top for n in makers]
         last = name.rpartition(".")[2].lstrip("_")
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and last in (found := _defaults(node)):
-                return found[last]
-        return None
-
-
-def _defaults(node: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
-    arguments = node.args
-    plain = [*arguments.posonlyargs, *arguments.args]
-    found = {a.arg: d for a, d in zip(reversed(plain), reversed(arguments.defaults), strict=False)}
-    found |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
-    return found
+        return next((found for node in nodes if (found := default_of(node, last)) is not None), None)

@@ -33,8 +33,6 @@ _ROOM = 10
 _SLOWED = 1.15
 """What a median of few steps may differ from the next one's by itself."""
 _FULL, _LITTLE = 0.9, 0.5
-_SLOWED = 1.15
-"""Steps that take that much longer are no noise."""
 """From this share of the machine's time on it is busy, and up to this share of the cores that is not the script."""
 _EXACT = "simulated device: counts are exact, times are not measured"
 _PARTIAL = "simulated device: counts may lack something (see below), times are not measured"

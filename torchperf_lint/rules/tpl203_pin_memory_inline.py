@@ -29,9 +29,9 @@ class PinMemoryInline(SourceRule):
     `pin_memory()` copies the batch into pinned memory, in the training process, while nothing else is done there. A
     loader does that in a thread, ahead of the step. torch keeps pinned blocks and uses them again, so pages are locked
     in the first steps only: pinning by hand beats a blocking copy from pageable memory where the device sets the pace,
-    and one buffer that is filled again is no faster. An H200 with torch 2.11 took 7 to 13 % longer for a step that
-    pinned its batch than for one whose loader had, and 14 to 18 % less than for one that copied it unpinned; steps of
-    small kernels showed no difference (`benchmarks/prices.py`).
+    and one buffer that is filled again is no faster. An H200 with torch 2.11 took 1.07 and 1.13 times as long
+    for a step of larger kernels that pinned its batch as for one whose loader had, and, where the device set the pace,
+    0.85 times as long as for one that copied it unpinned (docs/prices.md).
 
     ## Example
     ```python

@@ -26,9 +26,10 @@ _SHORT_US = 10.0
 """A kernel shorter than that is over before the host has launched the next one (nsys calls it launch-bound)."""
 _FEWEST_A_STEP = 100
 _LAUNCH_MS = 0.08
-"""Host time for each kernel up to which launching, in eager Python, explains it; beyond it the host does more. Eager
-training steps took 0.02 to 0.03 ms a kernel on a virtual machine with an H200, and 0.04 to 0.06 once a profiler had
-been attached, as it is where kernels are counted."""
+"""Host time for each kernel up to which launching, in eager Python, explains it; beyond it the host does more.
+
+With 0.05, reports of eager training beside an H200 said nothing of runs whose device idled nine tenths of the time
+between short kernels: a profiler, without which none are counted, makes launching dearer."""
 
 
 class SmallOpSoupLaunchBound(RunRule):

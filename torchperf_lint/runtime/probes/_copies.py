@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torchperf_lint.runtime.probes import _waits
-from torchperf_lint.runtime.staging import is_straight
+from torchperf_lint.runtime.staging import is_straight, keeps_the_host
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
@@ -133,8 +133,8 @@ class Copies:
             if way is None or not nbytes:
                 return
             pinned = self._from_pinned(source, target, way, not non_blocking) if way != "d2d" else None
-        # CUDA comes back from a copy to pageable memory when it is complete, whatever it was asked.
-        blocking = way != "d2d" and (not non_blocking or (way == "d2h" and pinned is False))
+        waits = keeps_the_host(asked_to_block=not non_blocking, to_device=way == "h2d", pinned=pinned)
+        blocking = way != "d2d" and waits
         self._count(way, nbytes, pinned, blocking, told, (started, ended))
 
     def _are_real(self, *tensors: object) -> bool:

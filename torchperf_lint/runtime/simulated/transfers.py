@@ -6,7 +6,7 @@ import torch
 
 from torchperf_lint.runtime.simulated.memory import as_host, is_pinned, on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
-from torchperf_lint.runtime.staging import is_straight
+from torchperf_lint.runtime.staging import is_straight, keeps_the_host
 
 
 def copy_from(source: torch.Tensor, target: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
@@ -37,7 +37,6 @@ def report(source: torch.Tensor, target: torch.Tensor, non_blocking: bool) -> No
     )
     converted_first = source.dtype if to_device == non_blocking else target.dtype
     nbytes = target.numel() * converted_first.itemsize
-    # CUDA comes back from a copy to pageable memory when it is complete, whatever it was asked.
-    blocking = not non_blocking or not (to_device or pinned)
+    blocking = keeps_the_host(asked_to_block=not non_blocking, to_device=to_device, pinned=pinned)
     REPORTS.copy("h2d" if to_device else "d2h", nbytes, pinned=pinned, blocking=blocking)
 
