@@ -51,7 +51,8 @@ step 150 "$out/summary.txt" "record the fixtures" "$python" tests/gpu/record_fix
 [[ -d $records/records ]] && tar -C "$records" -czf "$out/records.tar.gz" records
 step 30 "$out/differences.txt" "compare with the simulated device" \
     "$python" tests/gpu/against_simulated.py "$out/facts.json" "$records/records"
-step 110 "$out/overhead.txt" "overhead" "$python" tests/gpu/overhead.py 1
+step 60 "$out/overhead.txt" "overhead" "$python" benchmarks/overhead.py 4 cuda
+step 110 "$out/overhead.txt" "after the window" "$python" tests/gpu/after_window.py 2
 TORCHPERF_GPU_FACTS=$out/facts.json step 120 "$out/tests.txt" "the suite" \
     "$python" -m pytest -q -p no:cacheprovider -rf --tb=short tests/gpu -k "not same_lines" -o addopts=
 step 90 "$out/tests.txt" "the probes' tests with this torch" \

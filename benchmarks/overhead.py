@@ -1,6 +1,8 @@
 """What watching costs a step, and how large the record of a long run is.
 
-    python benchmarks/overhead.py [SECONDS]
+    python benchmarks/overhead.py [SECONDS [DEVICE]]
+
+DEVICE (cpu) can be cuda: one length of step, which launches bound, with two copies and a wait in each.
 
 steps_of.py runs under --runtime, with the sampler beside it, and takes the probes out for every second short block of
 steps, in the order watched, plain, plain, watched. SECONDS (40): about how long it trains for each length of step.
@@ -27,6 +29,9 @@ SCRIPT = Path(__file__).with_name("steps_of.py")
 AIMS_MS = (0.5, 5.0)
 WIDTHS = (16, 64, 128, 192, 256, 384, 512, 768, 1024, 1280, 1536, 2048)
 LIMITS = {0.5: 1.08, 5.0: 1.03}
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cpu"
+ON_DEVICE = (0.5, 64)
+"""On a card, whatever the width, as long as launches bound the step."""
 STEPS = {0.5: 16, 5.0: 4}
 """In a block: some 10 to 20 ms."""
 SAMPLES = 1000
@@ -38,7 +43,7 @@ def run(width, quads, steps, events=None):
     """Rows of (watched wall, plain wall, watched CPU, plain CPU) in us a step, ms of a write, and the last loss."""
     ours = ["-m", "torchperf_lint", "--runtime", "--isolated", "--events", events] if events else []
     done = subprocess.run(
-        [sys.executable, *ours, str(SCRIPT), str(width), str(quads), str(steps)],
+        [sys.executable, *ours, str(SCRIPT), str(width), str(quads), str(steps), DEVICE],
         capture_output=True,
         text=True,
         check=True,
@@ -68,8 +73,8 @@ def interval(ratios):
     return medians[round(0.025 * SAMPLES)], medians[round(0.975 * SAMPLES) - 1]
 
 
-def compare(aim_ms, seconds, folder):
-    width, steps = width_for(aim_ms), STEPS[aim_ms]
+def compare(aim_ms, width, seconds, folder):
+    steps = STEPS[aim_ms]
     quads = math.ceil(seconds / (4 * steps * aim_ms / 1000))
     rows, written_ms, loss = run(width, quads, steps, str(folder / f"{aim_ms}.events.jsonl"))
     if run(width, quads, steps)[2] != loss:
@@ -98,8 +103,11 @@ def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 40.0
     print("  aim  step ms  wall x (95 % interval)   CPU x  + us wall  + us CPU   writing   limit           pairs")
     with tempfile.TemporaryDirectory() as name:
+        if DEVICE != "cpu":
+            compare(*ON_DEVICE, seconds, Path(name))
+            return
         for aim_ms in AIMS_MS:
-            compare(aim_ms, seconds, Path(name))
+            compare(aim_ms, width_for(aim_ms), seconds, Path(name))
         sizes(Path(name))
 
 

@@ -1,6 +1,7 @@
-"""A training script for overhead.py: steps_on_device.py LAYERS STEPS [DEVICE] prints the median step in ms.
+"""A training script for after_window.py: steps_on_device.py LAYERS STEPS AT [DEVICE] prints the median step in ms.
 
-Each step copies its batch to the device and reads the loss, as beginners' loops do: one blocking copy, one wait.
+Of the steps before step AT, then of those well after it, and last the loss. Each step copies its batch to the device
+and reads the loss, as beginners' loops do: one blocking copy, one wait.
 """
 
 import statistics
@@ -10,9 +11,9 @@ import time
 import torch
 from torch import nn
 
-LAYERS, STEPS = int(sys.argv[1]), int(sys.argv[2])
-DEVICE = sys.argv[3] if len(sys.argv) > 3 else "cuda"
-WARMUP = 20
+LAYERS, STEPS, AT = map(int, sys.argv[1:4])
+DEVICE = sys.argv[4] if len(sys.argv) > 4 else "cuda"
+WARMUP = 50
 
 torch.manual_seed(0)
 model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(LAYERS)]).to(DEVICE)
@@ -28,4 +29,5 @@ for _ in range(STEPS):
     optimizer.step()
     value = loss.item()
     times.append(time.perf_counter() - started)
-print(f"{statistics.median(times[WARMUP:]) * 1000:.6f} {value:.6f}")
+before, after = (statistics.median(part) * 1000 for part in (times[WARMUP : AT - 1], times[AT + WARMUP :]))
+print(f"{before:.6f} {after:.6f} {value:.6f}")

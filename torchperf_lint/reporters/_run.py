@@ -215,9 +215,9 @@ def _profiled(run: Evidence) -> list[str]:
     notes = [f"profiled: {counted(window.left_out, 'step')}, which count in no time{own}"]
     if run.slowed is not None and run.slowed >= _SLOWED:
         notes.append(
-            f"steps after the profiled ones take {run.slowed:.1f} times as long as those before: CUPTI stays attached, "
-            "and each call of CUDA costs more; `--window 0` gives times without it, and TEARDOWN_CUPTI=1 in the "
-            "environment has Kineto detach it"
+            f"steps after the profiled ones take {run.slowed:.1f} times as long as those before: where CUPTI, which "
+            "profiles, stays attached (before CUDA 12.6), each call of CUDA costs more; `--window 0` gives times "
+            "without it"
         )
     return notes
 

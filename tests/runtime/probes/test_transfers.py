@@ -225,6 +225,7 @@ def test_the_methods_are_in_place_before_the_device_is_opened(watched):
     built = SimpleNamespace(
         Tensor=Tensor,
         device=torch.device,
+        strided=torch.strided,
         nn=torch.nn,
         _C=SimpleNamespace(_cuda_getDeviceCount=None, DisableTorchFunction=None),
         cuda=SimpleNamespace(_lazy_call=queued.append),

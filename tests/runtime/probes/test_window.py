@@ -98,8 +98,8 @@ def test_what_ran_on_the_device_is_joined_to_lines(trained, monkeypatch):
     """The marks are torch's own; a launch, a kernel and a wait for each stand in for what CUPTI would add."""
     end = _kineto.Kineto.end
 
-    def with_device(kineto):
-        made = end(kineto)
+    def with_device(kineto, *, detach):
+        made = end(kineto, detach=detach)
         for number, mark in enumerate([a for a in made if a.kind == MARK], 1):
             at = mark.start
             made.append(Activity(CALL, "cudaLaunchKernel", at - 3, at - 2, mark.track, number))

@@ -22,6 +22,12 @@ _TRACED = (
 )
 """Stand-ins for tensors while a compiler traces: nothing moves."""
 _PLACES = {"cuda": 1, "copy_": 1}
+_ATTRIBUTES = {
+    (pinned, blocking): (("pinned", pinned), ("blocking", blocking))
+    for pinned in (True, False, None)
+    for blocking in (True, False)
+}
+"""What is told of a copy, made once."""
 
 
 class Device(Protocol):
@@ -34,10 +40,12 @@ class Device(Protocol):
 
 def direction(source: Device, target: Device, accelerator: str) -> str | None:
     """`h2d`, `d2h` or `d2d`; None where nothing goes from one device to another."""
-    if source == target:
-        return None
-    ways = {("cpu", accelerator): "h2d", (accelerator, "cpu"): "d2h", (accelerator, accelerator): "d2d"}
-    return ways.get((source.type, target.type))
+    of, to = source.type, target.type
+    if to == accelerator:
+        if of == "cpu":
+            return "h2d"
+        return "d2d" if of == accelerator and source != target else None
+    return "d2h" if of == accelerator and to == "cpu" else None
 
 
 def asks_not_to_block(
@@ -53,9 +61,10 @@ def asks_not_to_block(
     return place is not None and len(args) > place and bool(args[place])
 
 
-def size(tensor: Any) -> int:  # noqa: ANN401
-    """Bytes of a tensor's elements; of a sparse one, of its indices and values."""
-    if "sparse" not in str(tensor.layout):
+def size(tensor: Any, strided: object = None) -> int:  # noqa: ANN401
+    """Bytes of a tensor's elements; of a sparse one, of its indices and values. `strided`: the layout of most."""
+    layout = tensor.layout
+    if layout is strided or "sparse" not in str(layout):
         return int(tensor.numel() * tensor.element_size())
     for names in _PARTS:
         with contextlib.suppress(RuntimeError):
@@ -74,6 +83,7 @@ class Copies:
         self.waits = _waits.of(session)
         self._plain = (torch.Tensor, torch.nn.Parameter)
         self._devices = (str, int, torch.device)
+        self._strided = torch.strided
         self._counted = threading.local()
         self._as_plain = torch._C.DisableTorchFunction
         self._modes = getattr(torch._C, "_len_torch_function_stack", lambda: 1)
@@ -81,10 +91,12 @@ class Copies:
 
     def may_have_moved(self, source: Any, target: Any) -> bool:  # noqa: ANN401
         """False where both are on one device; in doubt True: attributes of subclasses and under modes run user code."""
+        return not self._are_plain(source, target) or bool(source.device != target.device)
+
+    def _are_plain(self, source: object, target: object) -> bool:
+        """Whether none of the script's own code runs when these are asked."""
         plain = self._plain
-        if type(source) in plain and type(target) in plain and not self._modes():
-            return bool(source.device != target.device)
-        return True
+        return type(source) in plain and type(target) in plain and not self._modes()
 
     def may_be_there(self, tensor: Any) -> bool:  # noqa: ANN401
         """False where a tensor is not on the accelerator; in doubt True."""
@@ -124,18 +136,26 @@ class Copies:
 
     def _seen(self, source: Any, target: Any, non_blocking: bool, told: int, started: float) -> None:  # noqa: ANN401
         ended = perf_counter()
-        with self._as_plain():
-            if not self._are_real(source, target):
-                return
-            way = direction(source.device, target.device, self.accelerator)
-            # An empty tensor has nothing to wait for: torch returns before it copies.
-            nbytes = size(target) if way is not None else 0
-            if way is None or not nbytes:
-                return
-            pinned = self._from_pinned(source, target, way, not non_blocking) if way != "d2d" else None
-        waits = keeps_the_host(asked_to_block=not non_blocking, to_device=way == "h2d", pinned=pinned)
-        blocking = way != "d2d" and waits
-        self._count(way, nbytes, pinned, blocking, told, (started, ended))
+        if self._are_plain(source, target):
+            seen = self._look(source, target, non_blocking)
+        else:
+            with self._as_plain():
+                seen = self._look(source, target, non_blocking) if self._are_real(source, target) else None
+        if seen is not None:
+            way, nbytes, pinned = seen
+            waits = keeps_the_host(asked_to_block=not non_blocking, to_device=way == "h2d", pinned=pinned)
+            self._count(way, nbytes, pinned, waits and way != "d2d", told, (started, ended))
+
+    def _look(self, source: Any, target: Any, non_blocking: bool) -> tuple[str, int, bool | None] | None:  # noqa: ANN401
+        """(direction, bytes, whether pinned) of a copy; None where nothing was copied."""
+        way = direction(source.device, target.device, self.accelerator)
+        if way is None:
+            return None
+        # An empty tensor has nothing to wait for: torch returns before it copies.
+        nbytes = size(target, self._strided)
+        if not nbytes:
+            return None
+        return way, nbytes, self._from_pinned(source, target, way, not non_blocking) if way != "d2d" else None
 
     def _are_real(self, *tensors: object) -> bool:
         traced = [getattr(sys.modules.get(module), name, None) for module, name in _TRACED]
@@ -146,8 +166,10 @@ class Copies:
         """Whether the host's side of a copy is pinned memory, with no temporary before it."""
         to_device = way == "h2d"
         pinned = self._is_pinned(source if to_device else target)
-        dense = self.torch.ops.aten.is_non_overlapping_and_dense.default
-        return pinned and is_straight(source, target, to_device=to_device, blocking=blocking, is_dense=dense)
+        return pinned and is_straight(source, target, to_device=to_device, blocking=blocking, is_dense=self._is_dense)
+
+    def _is_dense(self, tensor: Any) -> bool:  # noqa: ANN401
+        return bool(self.torch.ops.aten.is_non_overlapping_and_dense.default(tensor))
 
     def _is_pinned(self, host: Any) -> bool | None:  # noqa: ANN401
         """None where it cannot be told, or not without the script's noticing."""
@@ -170,7 +192,6 @@ class Copies:
         if self.session.mark is not None:
             site = self.session.recorder.site(self.session.sites.key()) or 0
             self.session.mark(f"copy:{site}:{way}:{int((ended - started) * 1e6) + 1}:{nbytes}")
-        attributes = (("pinned", pinned), ("blocking", blocking))
-        self.session.recorder.event("copy", way, ms=ms, nbytes=nbytes, attributes=attributes)
+        self.session.recorder.event("copy", way, ms=ms, nbytes=nbytes, attributes=_ATTRIBUTES[pinned, blocking])
         if ms is not None and self.waits.told == told:
             self.waits.waited(ms)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import time_ns
 from typing import Any
 
 from torchperf_lint.activities import ON_DEVICE, PREFIX, Activity, kind_of
+from torchperf_lint.runtime.probes._detaching import detaching
 
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 _QUIET = "6"
@@ -79,9 +80,10 @@ class Kineto:
         if self._on_device:
             self.torch.cuda.synchronize()
 
-    def end(self) -> list[Activity]:
-        """Stop, and what was recorded, by start."""
-        with _quiet():
+    def end(self, *, detach: bool = False) -> list[Activity]:
+        """Stop, and what was recorded, by start. `detach`: the run goes on, and should at its usual speed."""
+        leaving = detaching(self.torch) if detach and self._on_device else nullcontext()
+        with _quiet(), leaving:
             found = self.torch.autograd._disable_profiler()
         if found is None:
             return []

@@ -85,7 +85,7 @@ class Window:
         elif threading.get_ident() == self._thread:
             self._boundaries.append(time_ns())
             if len(self._boundaries) > _BEFORE + self.steps + 1:
-                self._close()
+                self._close(detach=True)
 
     def run_ends(self) -> None:
         """The interpreter ends: what steps there were are better than none."""
@@ -141,8 +141,8 @@ class Window:
             return THEIRS
         return in_the_way(self.torch)
 
-    def _close(self) -> None:
-        """Stop, and note what was seen; the boundaries are those of the steps that count."""
+    def _close(self, *, detach: bool = False) -> None:
+        """Stop, and note what was seen; the boundaries are those of the steps that count. `detach`: the run goes on."""
         kineto, self._kineto = self._kineto, None
         assert kineto is not None
         self.session.mark = None
@@ -152,7 +152,7 @@ class Window:
                 self._finish(THEIRS)
                 return
             kineto.wait()
-            activities = kineto.end()
+            activities = kineto.end(detach=detach)
             if self._rivals.started:  # on another thread
                 self._finish(THEIRS)
                 return
