@@ -23,6 +23,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.suppression_edits import removed
 from torchperf_lint.facts.text_files import TextFile, TextKind, kind_of
+from torchperf_lint.facts.unmentioned import NO_PROGRAM
 from torchperf_lint.model import Confidence, Finding, Fix, Location, Problem, Related, Report, Safety
 from torchperf_lint.opening import Opened, open_project, relative, shown_path
 from torchperf_lint.rule import Rule, SourceRule, TextRule
@@ -250,8 +251,11 @@ class _Runner:
 
 
 def _weighed(finding: Finding, file: SourceFile) -> Finding:
-    """A finding, only `possible` where it says how often a line runs that no program of the project gets to."""
-    if not finding.why_hot or finding.confidence is Confidence.POSSIBLE:
+    """A finding, only `possible` where it says how often a line runs that no program of the project gets to.
+
+    Where the reason says that of a module that is left over, the rule has weighed it.
+    """
+    if not finding.why_hot or finding.confidence is Confidence.POSSIBLE or NO_PROGRAM in finding.why_hot:
         return finding
     project, line, column = file.project, finding.location.line, finding.location.column
     left = project.hotness.is_left(file.path, (line, column)) or project.is_left_off(file.path, line, column)

@@ -9,6 +9,8 @@ from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
+from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.unmentioned import NO_PROGRAM, whoever_runs_it
 from torchperf_lint.model import Confidence
 from torchperf_lint.naming import is_packaged, settings_of
 from torchperf_lint.settings import Settings
@@ -148,3 +150,17 @@ def test_what_settings_name_is_used(tmp_path):
 def test_which_projects_are_packages(tmp_path, name, text, packaged):
     (tmp_path / name).write_text(text)
     assert is_packaged(tmp_path) is packaged
+
+
+def test_what_a_pass_does_for_nothing_is_as_slow_for_whoever_runs_it():
+    made = "        x + torch.zeros(len(x)).to(x.device)"
+    body = LAYERS.format("", "").replace("        return x\n", f"{made}\n        return x\n")
+    texts = files() | {"layers.py": f"import torch\n{body}"}
+    layers = SourceFile(Project.of_texts(texts), "layers.py", texts["layers.py"])
+    by_function = {layers.outline.functions[site.function].qualname: site.hot for site in layers.hot_calls("to")}
+    assert by_function["Used.forward"].confidence is not Confidence.POSSIBLE
+    left = by_function["Left.forward"]
+    assert left.confidence is Confidence.POSSIBLE
+    assert NO_PROGRAM in left.because
+    assert whoever_runs_it(left).confidence is Confidence.LIKELY
+    assert whoever_runs_it(by_function["Used.forward"]) == by_function["Used.forward"]

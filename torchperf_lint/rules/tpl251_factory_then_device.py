@@ -19,6 +19,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tables_given_back import MENTIONED as TABLES
 from torchperf_lint.facts.tables_given_back import tables_given_back
+from torchperf_lint.facts.unmentioned import whoever_runs_it
 from torchperf_lint.facts.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Outcome, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -119,7 +120,7 @@ class FactoryThenDevice(SourceRule):
                 message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
                 instead=_instead(fresh),
                 value=fresh.value,
-                hot=site.hot,
+                hot=whoever_runs_it(site.hot),
                 related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )

@@ -6,6 +6,7 @@ No card is needed: what waits for one is told by torch's callbacks, fired by han
 import os
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from torchperf_lint.runtime import session as sessions
@@ -20,6 +21,10 @@ from torchperf_lint.runtime.probes import _callbacks, host_sync  # noqa: E402
 
 SYNCS = host_sync.Syncs(SESSION, torch.__path__[0])
 _callbacks.Trace(_gpu_trace, "", lambda: None).watch(SYNCS.about_to_wait)
+
+
+# Python 3.12 and later warn of forks beside torch's own threads, whoever watches.
+warnings.filterwarnings("ignore", "This process", DeprecationWarning)
 
 
 def fork():
