@@ -1,9 +1,11 @@
-"""Values that are computed, element by element, from what one mask picks: `torch.where` computes them for all."""
+"""Values that are computed, element by element or row by row, from what one mask picks: `torch.where` computes them for
+all."""
 
 from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import row_wise
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
@@ -36,7 +38,7 @@ def is_by_mask(selection: Selection, target: ast.expr) -> bool:
 
 
 def fits(selection: Selection, value: ast.expr, hops: int = _HOPS) -> bool:
-    """Whether a value is computed, element by element, from what the same mask picks, and from numbers."""
+    """Whether a value is computed, each element or row for itself, from what the same mask picks, and from numbers."""
     if isinstance(value, ast.BinOp):
         return fits(selection, value.left, hops) and fits(selection, value.right, hops)
     if isinstance(value, ast.UnaryOp):
@@ -85,6 +87,9 @@ def _call_fits(selection: Selection, call: ast.Call, hops: int) -> bool:
         and any(k.arg == "reduction" and is_literal(k.value, "none") for k in call.keywords)
     ):
         return all(fits(selection, operand, hops) for operand in call.args)
+    rows = row_wise.operands(call, name, of_torch)
+    if rows is not None:
+        return all(fits(selection, row, hops) for row in rows)
     if name not in ELEMENTWISE or not isinstance(call.func, ast.Attribute):
         return False
     operands = arguments(call)
