@@ -321,3 +321,14 @@ class Apart:
         pass
 """
     assert left(project("from nets.n import Outer, Apart", "Outer(), Apart()", nets__n=nested)) == REST
+
+
+def test_each_branch_may_import_something_else_by_one_name():
+    head = """
+if DataLoader.kind:
+    from nets.used import blur as smooth
+else:
+    from nets.used import sharper as smooth
+"""
+    assert left(project(head, "smooth(x)")) == REST - {"blur", "sharper"}
+    assert left(project(head, "pass")) == REST, "what is imported and not used"

@@ -183,7 +183,8 @@ class Reached:
         self._mention(names.texts)
         for name in names.plain:
             if not self._is_plain(unit, written, name):
-                self._mention([name, last_part(written.outline.imports.get(name, name))])
+                named = last_part(written.outline.imports.get(name, name))
+                self._mention([name, named, *written.imported_as.get(name, ())])
         for owner, name in names.attributes:
             if owner in _ITSELF and self._reach_of_kin(unit, name):
                 continue

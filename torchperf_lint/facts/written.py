@@ -26,6 +26,7 @@ _WRITTEN = pattern(
     r"|([^\W\d]\w*)"
 )
 """A string; an attribute, with its owner where that is a name; a name."""
+_AS = pattern(r"(\w+)\s+as\s+(\w+)")
 
 
 class Names(NamedTuple):
@@ -50,6 +51,10 @@ class Written:
         found = _IMPORT.findall(code)
         self.imported = frozenset(name for statement in found for name in _NAME.findall(statement))
         """The names in its imports, wherever they stand: of packages, modules and what they hold."""
+        self.imported_as: dict[str, set[str]] = {}
+        """New name -> what imports bind to it, of which branches may each have one: `train_dense as train`."""
+        for name, new in (pair for statement in found for pair in _AS.findall(statement)):
+            self.imported_as.setdefault(new, set()).add(name)
         self.offered = frozenset(name for names in _OFFERED.findall(code) for name in _NAME.findall(names))
         """The names in its `__all__`."""
         self._bound = Counter(name for statement in found for name in _NAME.findall(statement))
