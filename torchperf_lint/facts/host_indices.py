@@ -28,7 +28,7 @@ _MAKES_INDEX = (
     ".tolist()", ".numpy()", "append([",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
-_MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.")
+_MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.", "_indices(", "_inds(", "_idx(", "_index(", "atcher(")
 _LISTED = (
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()"),
     pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
@@ -38,7 +38,7 @@ _LISTED = (
         r"(?<=order = )|(?<=mask = )|(?<=keep = )|(?<=kept = )|(?<=rows = )|(?<=columns = )|(?<=selected = ))"
         r".*(?:ensor\(|\[)"
     ),
-    pattern(r"[\w.]*(?:_indices|_inds|_idx|_index|atcher|assign\w*)\("),
+    pattern(r"assign\w*\("),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
 )
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""
