@@ -69,3 +69,34 @@ def test_a_branch_is_told_of_the_caller_that_takes_it():
     hot = hot_at(INSIDE)
     assert hot is not None
     assert "by `Second.forward`" in hot.because
+
+
+BY_DEFAULT = """
+class Measure(nn.Module):
+    def __init__(self, dim{default}):
+        super().__init__()
+        self.dim = {kept}
+
+    def forward(self, x):
+        return count(x, self.dim)
+
+
+def count(x, dim):
+    if dim is None:
+        return x.sum().item()  # <-
+    return x.sum(dim)
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "kept", "taken"),
+    [
+        ("=None", "dim", True),
+        ("=None", "tuple(dim) if isinstance(dim, list) else dim", True),
+        ("=0", "dim", False),
+        ("", "dim", False),
+        ("=None", "len(dim)", False),
+    ],
+)
+def test_a_branch_for_none_is_taken_by_what_an_object_holds_by_default(default, kept, taken):
+    assert (hot_at(BY_DEFAULT.format(default=default, kept=kept)) is not None) is taken

@@ -16,6 +16,7 @@ from torchperf_lint.facts.argument_kinds import kind_of
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
+from torchperf_lint.facts.left_none import left_none
 from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, may_hold, named_freely, parameter_of
 from torchperf_lint.facts.syntax import nodes_of
 
@@ -119,13 +120,16 @@ class Given:
             yield value.value
         elif value is None or _is_parameter(self.index, site, value):
             yield from self._handed_on(site, value, hops)
-        elif isinstance(value, ast.IfExp | ast.BoolOp):
+        elif isinstance(value, ast.IfExp | ast.BoolOp) or self._left_none(site, value):
             yield ANYTHING
         else:
             body = self.body_of(site.path)
             at = (site.call.line, site.call.column)
             kind = kind_of(body, site.call.function, value, at) if body is not None else None
             yield UNKNOWN if kind is None else kind
+
+    def _left_none(self, site: CallSite, value: ast.expr) -> bool:
+        return left_none(self.index, self.body_of, FunctionKey(site.path, site.call.function), value)
 
     def _handed_on(self, site: CallSite, value: ast.expr | None, hops: int) -> Iterator[object]:
         caller = FunctionKey(site.path, site.call.function)
