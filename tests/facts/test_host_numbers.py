@@ -12,9 +12,20 @@ import math
 import random
 
 
+def weight(step) -> float:
+    return schedule[step]
+
+
 def f(x: torch.Tensor, n: int, eps: float | None, lengths: list[int], kind="a", gain=2.0, other=None):
     count = len(lengths)
     either = x if n else 3
+    found, grown = 0, 0
+    for row in lengths:
+        if row > n:
+            found += 1
+        grown = grown + x
+    portion = found
+    portion = portion / max(n, 1)
     for group in optimizer.param_groups:
         pass
     for i in range(n):
@@ -35,6 +46,8 @@ def number(expression):
         *("len(lengths)", "max(lengths)", "int(n)", "math.sqrt(n)", "x.shape[0]", "x.size(0)", "x.numel()", "x.item()"),
         *("random.random()", "np.random.beta(1.0, 1.0)", "np.random.rand()", "np.random.choice(n)", "group['lr']"),
         *("torch.finfo(x.dtype).min", "np.finfo(np.float32).eps"),
+        *("found", "portion", "n or 1", "n > 1", "not n", "other is None", "kind in ('a', 'b')"),
+        *("np.mean(lengths)", "weight(n)", "np.exp(-2j * np.pi / n)", "np.sqrt(count)", "tokenizer.pad_token_id"),
     ],
 )
 def test_one_number(expression):
@@ -56,6 +69,12 @@ def test_one_number(expression):
         "x.size()",
         "[1, 2]",
         "f(n)",
+        "grown",
+        "x > 1",
+        "other or 1",
+        "np.sqrt(lengths)",
+        "tokenizer.token_ids",
+        "np.mean(lengths, axis=0)",
         "np.random.choice(n, (3,))",
         "random.sample(range(n), 3)",
     ],
@@ -89,3 +108,58 @@ def test_a_part_of_what_a_helper_gives(returned, known):
         "torch.tensor(count, device=x.device)",
     )
     assert is_host_number(site.file.project.values, site.call.args[0], site.frame) is known
+
+
+@pytest.mark.parametrize(
+    ("test", "known"),
+    [
+        ("isinstance(angle, (int, float))", True),
+        ("isinstance(angle, float) or isinstance(angle, int)", True),
+        ("isinstance(angle, numbers.Number)", True),
+        ("isinstance(angle, (float, list))", False),
+        ("isinstance(angle, float) or x is None", False),
+        ("not isinstance(angle, float)", False),
+    ],
+)
+def test_a_number_by_a_test(test, known):
+    code = f"""
+    def rotate(x: torch.Tensor, angle):
+        if {test}:
+            angle = torch.tensor(angle, device=x.device)
+        return x * angle
+    """
+    site = site_of(code, "torch.tensor(angle, device=x.device)")
+    assert is_host_number(site.file.project.values, site.call.args[0], site.frame) is known
+
+
+@pytest.mark.parametrize(("given", "known"), [("self.angle", True), ("torch.rand(1)", False)])
+def test_what_every_caller_gives_as_a_tensor_is_no_number(given, known):
+    code = f"""
+    class Rotate(nn.Module):
+        def __init__(self, angle):
+            super().__init__()
+            self.angle = angle
+
+        def forward(self, x: torch.Tensor):
+            return rotate(x, {given})
+
+
+    def rotate(x: torch.Tensor, angle):
+        if isinstance(angle, float):
+            angle = torch.tensor(angle, device=x.device)
+        return x * angle
+    """
+    site = site_of(code, "torch.tensor(angle, device=x.device)")
+    assert is_host_number(site.file.project.values, site.call.args[0], site.frame) is known
+
+
+def test_a_name_that_is_bound_anew_is_what_it_was_tested_for_no_more():
+    code = """
+    def rotate(x: torch.Tensor, angle):
+        if isinstance(angle, float):
+            angle = x * angle
+            angle = torch.tensor(angle, device=x.device)
+        return x * angle
+    """
+    site = site_of(code, "torch.tensor(angle, device=x.device)")
+    assert not is_host_number(site.file.project.values, site.call.args[0], site.frame)

@@ -245,8 +245,13 @@ class Collector:
                 # What is left where one of two tests fails is told of elements only: those are a hint, no proof.
                 if holds or _of_all(part)[1]:
                     self._narrow(part, first, last, holds)
-        test, elements = _of_all(test)
         span = (self.at(first), self.at(last, end=True))
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            name, either = _either_asked(test)
+            if name:
+                self.narrowed.append(Narrowing(name, either, holds, *span, test.lineno))
+            return
+        test, elements = _of_all(test)
         exactly = _exact_class_asked(test)
         if exactly is not None and not elements:
             name, asked_for, equal = exactly
@@ -291,6 +296,14 @@ class Collector:
 
 _OF_TENSORS = frozenset({"item", "detach", "cpu", "is_cuda", "requires_grad"})
 """What code asks for that takes tensors and plain numbers: `value.item() if hasattr(value, "item") else value`."""
+
+
+def _either_asked(test: ast.BoolOp) -> tuple[str, str]:
+    """The name and all classes of `isinstance(x, float) or isinstance(x, int)`; empty where it asks something else."""
+    asked = [_classes_asked(part) for part in test.values]
+    names = {chain(part.args[0]) for part in test.values if isinstance(part, ast.Call) and part.args}
+    classes = [each for each in asked if each is not None]
+    return (names.pop(), f"({', '.join(classes)})") if len(names) == 1 and len(classes) == len(asked) else ("", "")
 
 
 def _of_all(test: ast.expr) -> tuple[ast.expr, str]:

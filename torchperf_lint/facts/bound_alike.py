@@ -34,6 +34,17 @@ def bound_alike(reaching: list[Definition], around: BlockPath) -> bool:
     return True
 
 
+def chosen_among(reaching: list[Definition]) -> bool:
+    """Whether branches, in no loop, choose among bindings: whichever was taken, its numbers could be kept."""
+    return all(d.how == "assign" and all(part[1] != "loop" for part in d.block) for d in reaching)
+
+
+def branches_of_all(reaching: list[Definition]) -> BlockPath:
+    """The branches that all bindings of a name lie in: what stands there as well is as sure to have run."""
+    first = reaching[0].block if reaching else ()
+    return tuple(part for part in first if part[1] != "loop" and all(part in d.block for d in reaching))
+
+
 def written_out(reaching: list[Definition]) -> bool:
     """Whether a name is bound to lists of numbers that are written out, in one branch or another."""
     lists = (isinstance(d.value, ast.List | ast.Tuple) and are_numbers(d.value) for d in reaching)
@@ -53,7 +64,7 @@ def counts_turns(definition: Definition) -> bool:
 
 def sources(reaching: Iterable[Definition]) -> list[ast.expr]:
     """What bindings take the values of a name from; a list that starts empty brings none."""
-    return [_element(d) for d in reaching if d.value is not None and not is_empty_list(d.value)]
+    return [part for d in reaching if d.value is not None and not is_empty_list(d.value) for part in _elements(d)]
 
 
 def bound_on_every_way(body: Body, reaching: list[Definition], scope: int, at: Position) -> bool:
@@ -62,8 +73,11 @@ def bound_on_every_way(body: Body, reaching: list[Definition], scope: int, at: P
     return any(around[: len(definition.block)] == definition.block for definition in reaching)
 
 
-def _element(definition: Definition) -> ast.expr:
-    """What a name is bound to, or takes its values from: the one list of several that a loop takes together."""
+def _elements(definition: Definition) -> list[ast.expr]:
+    """What a name is bound to, or takes its values from: the one list of several that a loop takes together.
+
+    Of tuples that are written out, `for name, low, high in [("snr", 3, 30), ...]`, the part that is its own.
+    """
     over, index = definition.value, definition.index
     assert over is not None
     while definition.how == "loop" and isinstance(over, ast.Call) and index:
@@ -74,4 +88,6 @@ def _element(definition: Definition) -> ast.expr:
             over, index = arguments[0], index[1:]
         else:
             break
-    return over
+    rows = over.elts if definition.how == "loop" and len(index) == 1 and isinstance(over, ast.List | ast.Tuple) else []
+    own = [row.elts[index[0]] for row in rows if isinstance(row, ast.Tuple) and index[0] < len(row.elts)]
+    return own if own and len(own) == len(rows) else [over]

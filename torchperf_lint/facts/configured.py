@@ -37,7 +37,7 @@ _SIDES = pattern(r"(?:^|_)(?:height|width|[hw])$")
 """Parameters that hand on one side of an input, where they are annotated as one number."""
 _SETTINGS = pattern(
     r"(?:^|_)(?:weights?|weightings?|sigmas?|alphas?|betas?|gammas?|deltas?|lambdas?|means?|stds?|variances?|scales?|"
-    r"(?:scale|scaling|interpolation)_factors?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
+    r"scalings?|factors?|thresholds?|tolerances?|quantiles?|ratios?|temperatures?|margins?|strides?|"
     r"anchors?|eps(?:ilons?)?|colou?rs?|fill|fill_value|padding_value|bins?|bin_edges|edges|"
     r"freqs?|frequencies|ranges?|limits?|bounds|momentum|dim|channels?|heads|radius|max_period|theta|sample_rate|wavelengths?|bandwidths?|"
     r"n_fft)$",

@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary
 
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.bound_alike import BINDS
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class, is_field, is_property_of_numbers
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, is_configuration, loosest
 from torchperf_lint.facts.held import LIST_CHANGES, builds, changed_in, held_since_construction, is_made_in_steps
+from torchperf_lint.facts.host_numbers import CONSTANTS, LIMITS
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.value import Frame
@@ -21,10 +22,6 @@ from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.constants import Look
-
-_CONSTANTS = frozenset(
-    f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
-)
 
 _CONSTANTS_MODULE = pattern(r"(?:^|[._])(?:const|consts|constants?)$", re.IGNORECASE)
 
@@ -36,7 +33,9 @@ def of_attribute(look: Look, node: ast.Attribute, depth: int) -> str | None:
     if node.attr in ("shape", "ndim") and chain(node.value) != "self":
         return SHAPE if look.is_tensor(node.value, node.attr == "shape") else None
     thing = look.values.thing(node, look.frame)
-    if thing is not None and thing.kind == "external" and thing.dotted in _CONSTANTS:
+    if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
+        return LITERAL
+    if node.attr in LIMITS and last_part(chain(node.value).removesuffix("()")) in ("finfo", "iinfo"):
         return LITERAL
     if is_configuration(node.value):
         return CONFIGURED if look.values.of(node, look.frame).kind not in ("tensor", "batch", "array") else None

@@ -12,6 +12,8 @@ from torchperf_lint.facts.bound_alike import (
     BINDS,
     bound_alike,
     bound_on_every_way,
+    branches_of_all,
+    chosen_among,
     counts_turns,
     sources,
     turns_with,
@@ -44,6 +46,8 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _TENSOR = "tensor"
+_LISTS = frozenset({"sequence", "array"})
+"""What values that hold several numbers are."""
 _MAX_DEPTH = 20
 _MAX_CALLERS = 16
 _MAX_HOPS = 6
@@ -323,10 +327,13 @@ class Look:
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:
             return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
-        if not bound_alike(reaching, around) or (stored and not self.places_alike(body, scope, name, reaching, depth)):
+        if not bound_alike(reaching, around) and not self.chooses(reaching, scope):
+            return None
+        if stored and not self.places_alike(body, scope, name, reaching, depth):
             return None
         filled = [*(body.at(value) for value in (*stored, *removed)), *(d.at for d in reaching if d.how == "augmented")]
-        if not all(self.fills_alike(body, scope, at, around, depth) for at in filled):
+        within = (*around, *branches_of_all(reaching))
+        if not all(self.fills_alike(body, scope, at, within, depth) for at in filled):
             return SHAPE if filled_with_sides(self, body, scope, reaching, tuple(stored)) else None
         if all(counts_turns(d) for d in reaching):
             return LITERAL
@@ -335,6 +342,14 @@ class Look:
         found += [inner.inside(tests=True, at=body.at(value)).of(value, depth + 1) for value in removed]
         kinds = [kind for kind in found if kind is not None]
         return loosest(kinds) if kinds and len(kinds) == len(found) else None
+
+    def chooses(self, reaching: list[Definition], scope: int) -> bool:
+        """Whether branches choose among lists: whichever was taken, it could be kept; how many or which may vary."""
+        if self.tests or not chosen_among(reaching):
+            return False
+        frame = self.within(scope).frame
+        told = {self.values.of(d.value, frame.back(d.at)).kind for d in reaching if d.value is not None}
+        return bool(told & _LISTS) and told <= _LISTS | {"unknown"}
 
     def around(self, body: Body, scope: int) -> BlockPath:
         """The blocks around the place of use that may be entered, or turned, otherwise at another step."""

@@ -25,6 +25,7 @@ from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.own_factories import torch_name
+from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -50,6 +51,10 @@ _ONE_NUMBER = frozenset(
     "random uniform gauss randint randrange choice".split()
 )
 """Functions of Python, `math` and `random` that give one number."""
+
+
+_SURELY_NUMBERS = frozenset({"int", "float", "bool", "len", "item", "numel"})
+"""Of those, the ones that give no tensor whatever they are given."""
 
 
 class Made(NamedTuple):
@@ -256,15 +261,21 @@ def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -
         number = number.elts[0]
     # `as_tensor` takes tensors as well, which is what it is for; but a list is none.
     # What the function worked out as a number is none either; what it was given only says so.
-    as_is = factory.endswith("as_tensor") and (not isinstance(data, ast.Name) or _is_parameter(values, data.id, frame))
+    as_is = factory.endswith("as_tensor") and _may_be_one(values, data, frame)
     makes = number is not data or (factory.endswith("tensor") and not as_is)
     if not makes or not is_host_number(values, number, frame):
         return None
     return Upload(made, factory, NUMBER, number is data, device)
 
 
-def _is_parameter(values: Values, name: str, frame: Frame) -> bool:
-    return any(p.name == name for p in values.index.outlines[frame.path].functions[frame.function].parameters)
+def _may_be_one(values: Values, node: ast.expr, frame: Frame) -> bool:
+    """Whether what is said to be a number may be a tensor for all that is seen: a parameter, `max(a, b)`."""
+    if isinstance(node, ast.Call):
+        return last_part(chain(node.func)) not in _SURELY_NUMBERS
+    if not isinstance(node, ast.Name):
+        return True
+    parameters = values.index.outlines[frame.path].functions[frame.function].parameters
+    return any(p.name == node.id for p in parameters) and not tested_number(values, node.id, frame)
 
 
 def _is_listed(values: Values, data: ast.expr, frame: Frame) -> bool:

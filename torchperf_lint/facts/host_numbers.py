@@ -7,10 +7,12 @@ import re
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.hints import scalar_parameter
+from torchperf_lint.facts.hints import NUMBERS, scalar_parameter
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.patterns import pattern
@@ -24,9 +26,19 @@ _ONE_NUMBER = {
     "exponential": 1,
 }  # fmt: skip
 """Functions of `numpy.random` that draw one number -> the position of the argument that asks for more of them."""
+_REDUCE = frozenset("mean sum max min median std var prod nanmean".split())
+"""Functions of numpy's that give one number of an array, unless they are given an axis."""
+_OF_NUMBERS = frozenset("exp log log2 log10 sqrt square power abs floor ceil sin cos tan deg2rad radians sign".split())
+"""Functions of numpy's that give a number of numbers."""
+_SPECIAL = pattern(r"^(?:eos|bos|pad|sep|cls|mask|unk)_(?:token_)?id$|^(?:decoder_start|image|audio)_token_id$")
+"""Ids of a tokenizer's special tokens, which it and its model's configuration hold."""
 _SEVERAL = frozenset({"random.sample", "random.choices"})
-_LIMITS = frozenset({"min", "max", "eps", "tiny"})
+LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
+CONSTANTS = frozenset(
+    f"{module}.{name}" for module in ("math", "numpy", "torch") for name in ("pi", "e", "inf", "nan", "tau")
+)
+"""Numbers that a module has under a name."""
 _OF_LAYERS = frozenset(
     "ignore_index padding_idx num_embeddings embedding_dim in_features out_features num_heads eps".split()
 )
@@ -36,32 +48,49 @@ _SAME_TURNS = pattern(r"^(?:reversed|list|tuple)$|tqdm|progress_?bar|^pbar$|^tra
 """Give what they are given, one after the other."""
 
 
-def is_host_number(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> bool:
+_Asked = frozenset[tuple[str, Position]]
+"""Where the bindings stand that are being looked at: what they are made of themselves adds nothing."""
+
+
+def is_host_number(
+    values: Values, node: ast.expr, frame: Frame, depth: int = 0, asked: _Asked = frozenset()
+) -> bool:
     """Whether an expression is evidently a single number on the host, the same at every step or not."""
     if depth > _MAX_DEPTH:
         return False
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float)
-    if isinstance(node, ast.UnaryOp | ast.BinOp | ast.IfExp):
-        return all(is_host_number(values, part, frame, depth + 1) for part in _operands(node))
+        return isinstance(node.value, int | float | complex)
+    if isinstance(node, ast.Compare) and all(isinstance(o, ast.Is | ast.IsNot | ast.In | ast.NotIn) for o in node.ops):
+        return True
+    if isinstance(node, ast.UnaryOp | ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare):
+        return all(is_host_number(values, part, frame, depth + 1, asked) for part in _operands(node))
     if isinstance(node, ast.Call):
-        return _gives_a_number(values, node, frame)
+        return _gives_a_number(values, node, frame, depth, asked)
     if isinstance(node, ast.Subscript):
         return _of_a_shape(values, node, frame)
     if isinstance(node, ast.Attribute):
+        if _SPECIAL.search(node.attr) and values.of(node, frame).kind in ("plain", "unknown"):
+            return True
+        thing = values.thing(node, frame)
+        if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
+            return True
         if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
             return True
-        return node.attr in _LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")
-    return _named(values, node, frame, depth) if isinstance(node, ast.Name) else False
+        return node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")
+    return _named(values, node, frame, depth, asked) if isinstance(node, ast.Name) else False
 
 
-def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp) -> list[ast.expr]:
+def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) -> list[ast.expr]:
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
     return [node.operand] if isinstance(node, ast.UnaryOp) else [node.body, node.orelse]
 
 
-def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
+def _gives_a_number(values: Values, node: ast.Call, frame: Frame, depth: int, asked: _Asked) -> bool:
     thing = values.thing(node.func, frame)
     dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
     if (dotted.startswith("random.") and dotted not in _SEVERAL) or (
@@ -70,10 +99,25 @@ def _gives_a_number(values: Values, node: ast.Call, frame: Frame) -> bool:
         return True
     if dotted.startswith("math.") or dotted in _GIVE_NUMBERS:
         return values.of(node, frame).kind in ("plain", "unknown")  # `sum` and `abs` of tensors are tensors
+    if dotted.startswith("numpy.") and last_part(dotted) in _REDUCE and len(node.args) == 1 and not node.keywords:
+        return True
+    if dotted.startswith("numpy.") and last_part(dotted) in _OF_NUMBERS and node.args and not node.keywords:
+        return all(is_host_number(values, part, frame, depth + 1, asked) for part in node.args)
+    if not dotted and _is_promised(values, node, frame):
+        return True
     if not isinstance(node.func, ast.Attribute):
         return False
     counts = node.func.attr in _OF_TENSORS or (node.func.attr == "size" and bool(node.args))
     return counts and values.of(node.func.value, frame).kind == "tensor"
+
+
+def _is_promised(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether the function of the project that is called says to give a number, `-> float`, and nothing shows more."""
+    targets = values.types.targets(frame.path, frame.function, chain(node.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    function = body.functions.get(targets[0].index) if body is not None else None
+    hint = function.returns if isinstance(function, ast.FunctionDef) else None
+    return isinstance(hint, ast.Name) and hint.id in NUMBERS and values.of(node, frame).kind == "plain"
 
 
 def _draws_one(node: ast.Call) -> bool:
@@ -157,11 +201,13 @@ def _only_value(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None
     return body.assigned_once(frame.function, node.id, frame.at) if body is not None else None
 
 
-def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
+def _named(values: Values, node: ast.Name, frame: Frame, depth: int, asked: _Asked) -> bool:
     """A parameter that is promised to be a number, what counts the turns of a loop, or a local number."""
     body = values.body(frame.path)
     if body is None:
         return False
+    if tested_number(values, node.id, frame):
+        return True
     reaching = body.reaching(frame.function, node.id, frame.at)
     parameters = values.index.outlines[frame.path].functions[frame.function].parameters
     if any(parameter.name == node.id for parameter in parameters):
@@ -169,15 +215,17 @@ def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> bool:
         return not reaching and promised
     if not reaching:
         return False
-    for d in reaching:
+    new = [d for d in reaching if (frame.path, d.at) not in asked]
+    asked |= {(frame.path, d.at) for d in new}
+    for d in new:
         if d.how == "item" and _part_given_back(values, d, frame, depth):
             continue
-        if d.value is None or d.how not in ("assign", "loop"):
+        if d.value is None or d.how not in ("assign", "augmented", "loop"):
             return False
         if d.how == "loop":
             if not _counts_turns(values, d.value, d.index, frame):
                 return False
-        elif not is_host_number(values, d.value, frame.back(body.at(d.value), d.end), depth + 1):
+        elif not is_host_number(values, d.value, frame.back(body.at(d.value), d.end), depth + 1, asked):
             return False
     return True
 

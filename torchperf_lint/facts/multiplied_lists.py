@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -49,7 +50,9 @@ def _is_one(values: Values, node: ast.expr, frame: Frame) -> bool:
             and isinstance(node.slice.value, str)
         )
     )
-    return kind == "plain" or (kind == "unknown" and named)
+    if kind == "plain" or (kind == "unknown" and named):
+        return True
+    return isinstance(node, ast.Name) and tested_number(values, node.id, frame)
 
 
 def repeats_one_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
