@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import json
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
@@ -21,6 +22,8 @@ FIXTURES = ROOT / "fixtures"
 SCRIPTS = ("train", "simulate")
 NOT_ONE_PROCESS = ("two_ranks.py", "reads_argv.py")
 TIMEOUT_S = 60
+_UUID = re.compile(rb"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CARD = b"GPU-%08d-0000-0000-0000-000000000000"
 DRIVE = ROOT / "tests" / "runtime" / "drive.py"
 
 
@@ -52,8 +55,13 @@ def driver() -> str | None:
 
 
 def tidied(record: bytes, root: str, packages: str) -> bytes:
-    """A record without the folders of the machine that made it: this repository's, and that of installed packages."""
-    return record.replace(packages.encode(), b"/site-packages").replace(root.encode(), b"/repo")
+    """A record without the folders of the machine that made it, this repository's and that of installed packages.
+
+    Its cards are numbered from 0 in place of their own numbers.
+    """
+    cards: dict[bytes, int] = {}
+    numbered = _UUID.sub(lambda found: _CARD % cards.setdefault(found.group(), len(cards)), record)
+    return numbered.replace(packages.encode(), b"/site-packages").replace(root.encode(), b"/repo")
 
 
 def stamp(record: Path, script: Path, where: dict[str, str | None]) -> None:

@@ -32,6 +32,12 @@ def test_a_record_says_where_it_is_from_and_reads_as_before(tmp_path):
     assert (run.header["pid"], run.state, run.torn) == (7, {"torch": "0"}, False)
 
 
+def test_cards_are_numbered_in_place_of_named():
+    one, other = (b"GPU-b2f37a34-7067-b98b-e08e-%012x" % number for number in (7, 9))
+    said = record_fixtures.tidied(b"%s %s %s" % (one, other, one), "/here", "/packages").split()
+    assert said == [b"GPU-%08d-0000-0000-0000-000000000000" % number for number in (0, 1, 0)]
+
+
 def test_nothing_is_recorded_without_a_card(tmp_path):
     pytest.importorskip("torch")
     if has_device():

@@ -22,12 +22,16 @@ FACTS = json.loads((RECORDED / "facts.json").read_text(encoding="utf-8"))
 KERNEL_MS = 10.0
 RECORDS = sorted(RECORDED.glob("*.jsonl"))
 BOUND_BY = {
-    "accumulation": "TPL903",
-    "compile_breaks": "TPL913",
-    "inference": "TPL903",
-    "loader_bound": "TPL901",
-    "logging_bound": "TPL904",
-    "storage_bound": "TPL309",
+    "frameworks-dqn_loop": "TPL916",
+    "frameworks-generate_loop": "TPL900",
+    "frameworks-inference_server": "TPL919",
+    "frameworks-queue_server": "TPL919",
+    "train-accumulation": "TPL903",
+    "train-compile_breaks": "TPL913",
+    "train-inference": "TPL903",
+    "train-loader_bound": "TPL901",
+    "train-logging_bound": "TPL904",
+    "train-storage_bound": "TPL309",
 }
 """What each of these scripts is bound by on that card, by what it was written for."""
 
@@ -75,8 +79,14 @@ def test_a_script_waited_on_the_card_where_its_comments_say(script):
 
 
 @pytest.mark.parametrize("name", BOUND_BY)
+def test_a_run_says_which_card_it_used_whether_or_not_it_trains(name):
+    run = evidence_of([events.read(str(RECORDED / f"{name}{events.SUFFIX}"))])
+    assert [device["name"] for device in run.state["gpus"]] == ["NVIDIA H200"]
+
+
+@pytest.mark.parametrize("name", BOUND_BY)
 def test_a_run_is_bound_by_what_bound_it_on_the_card(name):
-    evidence = evidence_of([events.read(str(RECORDED / f"train-{name}{events.SUFFIX}"))])
+    evidence = evidence_of([events.read(str(RECORDED / f"{name}{events.SUFFIX}"))])
     bounds, problems = diagnose(evidence)
     assert problems == ()
     assert bounds[0].code == BOUND_BY[name]
