@@ -15,6 +15,21 @@ def f(seen, valid: torch.Tensor, net):
 """
 
 
+def test_what_was_copied_in_a_line_above():
+    code = """
+        def f(data, gamma: torch.Tensor):
+            reward = data.get("reward")
+            reward = reward.to("cpu")
+            aim = reward + gamma
+            low = aim.floor() > gamma
+            return aim, low
+        """
+    assert value_of(code, "aim").device == HOST
+    assert value_of(code, "low").device == HOST
+    made = code.replace('data.get("reward")', "torch.ones(3)").replace('reward.to("cpu")', "reward + 1")
+    assert value_of(made, "aim").device == ANYWHERE
+
+
 @pytest.mark.parametrize(
     ("expression", "device"),
     [

@@ -1477,9 +1477,9 @@ def test_what_tests_pass_says_nothing_of_where_a_parameter_is():
 
 
 def test_a_batch_that_tests_write_out_is_none_of_a_step():
-    loss = "class T(transformers.Trainer):\n    def compute_loss(self, model, inputs):\n        found = {}\n"
+    loss = "class T(other.Trainer):\n    def compute_loss(self, model, inputs):\n        found = {}\n"
     test = "import torch\nfrom loss import T\nT().compute_loss(None, {'labels': torch.ones(3)})\n"
-    used = "import transformers\n" + loss.format(
+    used = "import other\n" + loss.format(
         "(inputs['labels'] != -100).sum()\n        inputs['labels'].numel()\n        print(found)"
     )
     assert shown(value_of({"loss.py": used, "tests/test_loss.py": test}, "found")) == ("tensor", ANYWHERE)

@@ -16,6 +16,7 @@ from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.results import returned
 from torchperf_lint.facts.schedules import TIMESTEPS, timesteps_of
 from torchperf_lint.facts.signatures import annotation_chain
+from torchperf_lint.facts.step_batches import one_tensor
 from torchperf_lint.facts.usage import value_by_uses
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -50,7 +51,9 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
         if found.kind != "unknown":
             return found
     if base.kind in ("tensor", "batch"):
-        return _of_tensor(base, name)
+        found = _of_tensor(base, name)
+        used = found.kind == "batch" and found.device == DEVICE and _of_unknown(values, node, frame).kind == "tensor"
+        return one_tensor(found) if used else found
     if base.kind in ("module", "object") and base.thing is not None:
         found = assigned_before(values, node, frame)
         return found if found.kind != "unknown" else _of_class(values, node, base, frame)
@@ -112,7 +115,7 @@ def _of_tensor(base: Value, name: str) -> Value:
     if name in api.PLAIN_ATTRIBUTES:
         return PLAIN
     if name == "device":
-        return Value("torch_device", base.device if base.kind == "tensor" else HOST, borrowed=base.borrowed)
+        return Value("torch_device", base.device if base.on_device else HOST, borrowed=base.borrowed)
     if name == "dtype":
         return Value("dtype", HOST)
     if name == api.BATCH_SIZES:

@@ -109,13 +109,18 @@ def hook_role(bases: Collection[str], name: str) -> Role | None:
     return None
 
 
+def is_trainer(bases: Collection[str]) -> bool:
+    """Whether a class with these external bases is one of transformers' Trainers."""
+    return any(map(_TRAINER_BASE.search, bases))
+
+
 def trainer_role(index: Index, cls: Thing, name: str) -> Role | None:
     """What the Trainer of transformers calls a method of its subclass for, by names that mean nothing elsewhere.
 
     One that does something else in evaluations prepares many steps at once in training, as trainers do that generate.
     """
     key = index.method(cls, name) if name in _TRAINER_HOOKS else None
-    if key is None or not any(map(_TRAINER_BASE.search, index.external_bases(cls))):
+    if key is None or not is_trainer(index.external_bases(cls)):
         return None
     regions = index.outlines[key.path].regions
     apart = (call for call in index.calls_in(key) if regions[call.region].kind == "evaluation")

@@ -16,6 +16,7 @@ from torchperf_lint.facts.nominal import from_thing
 from torchperf_lint.facts.results import MODULE_NAME, as_a_module_would, called, module_output
 from torchperf_lint.facts.signatures import ACCELERATOR_NAME
 from torchperf_lint.facts.spread_devices import spreads
+from torchperf_lint.facts.step_batches import one_tensor, prepared_inputs, shows_a_tensor
 from torchperf_lint.facts.value import (
     ANYWHERE,
     DEVICE,
@@ -55,7 +56,11 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     handed_back = prepared(values, node, frame)
     if handed_back is not None:
         return handed_back
+    inputs = prepared_inputs(values, base, name)
+    if inputs is not None:
+        return inputs
     if base.kind in ("tensor", "batch"):
+        base = one_tensor(base) if shows_a_tensor(name) else base
         return _tensor_method(values, node, base, name, frame)
     if base.kind == "module":
         return _module_method(values, node, base, name, frame)

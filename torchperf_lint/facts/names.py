@@ -29,6 +29,7 @@ from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
+from torchperf_lint.facts.step_batches import batch_of_step, says_no_more
 from torchperf_lint.facts.tested_classes import OPEN, known_around, of_tested_class
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
@@ -247,7 +248,7 @@ def _parameter(values: Values, name: str, frame: Frame, body: Body) -> Value:
         if parameter.annotation
         else promised_to_override(values, function, name, frame)
     )
-    if value.kind == "tensor" or (value.kind == "unknown" and not parameter.annotation):
+    if value.kind == "tensor" or (value.kind == "unknown" and says_no_more(parameter.annotation)):
         told_by_role = _by_role(values, function, parameter, frame)
         if told_by_role is not None:
             return told_by_role
@@ -294,11 +295,9 @@ def _by_role(values: Values, function: Function, parameter: Parameter, frame: Fr
     if function.name in FEEDS and is_fed(values.index, FunctionKey(frame.path, frame.function), parameter.name):
         return Value("batch", HOST, f"the batch of a step, which `{function.name}` is for", Confidence.LIKELY)
     hot = values.hotness.functions.get(FunctionKey(frame.path, frame.function))
-    if hot is None or hot.depth or function.class_index < 0 or parameter.name != "batch":
+    if hot is None or hot.depth or function.class_index < 0:
         return None
-    if function.name in ("training_step", "validation_step", "test_step", "predict_step"):
-        return Value("batch", DEVICE, "the batch, which the framework has moved to the device")
-    return None
+    return batch_of_step(values.index, FunctionKey(frame.path, frame.function), function, parameter)
 
 
 def _from_callers(values: Values, function: Function, parameter: Parameter, frame: Frame) -> Value:

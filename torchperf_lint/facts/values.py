@@ -20,6 +20,7 @@ from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
 from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.step_batches import compared, one_tensor, takes_ranges
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.value import (
     ANYWHERE,
@@ -189,6 +190,9 @@ class Values:
         if base.kind == "sequence":
             found = _element(base, node.slice)
             return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)
+        if base.kind == "batch" and base.device == DEVICE:
+            used = takes_ranges(node) or usage.value_by_uses(self, node, frame).kind == "tensor"
+            return one_tensor(base) if used else base
         if base.kind in ("tensor", "batch", "array", "module", "plain"):
             return base
         if base.kind == "loader":
@@ -213,7 +217,8 @@ class Values:
             operands.append(spine.right)
             spine = spine.left
         operands.append(spine)
-        return on_host_beside(combined([self.of(operand, frame) for operand in reversed(operands[-12:])]), operands)
+        told = [self.of(operand, frame) for operand in reversed(operands[-12:])]
+        return on_host_beside(combined(told), operands, told)
 
     def unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         """`-x`, `~x`; `not x` is a bool."""
@@ -224,7 +229,8 @@ class Values:
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return PLAIN
         sides = (node.left, *node.comparators[:2])
-        found = on_host_beside(combined([self.of(side, frame) for side in sides]), sides)
+        told = [self.of(side, frame) for side in sides]
+        found = compared(on_host_beside(combined(told), sides, told))
         return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
 
     def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
@@ -292,6 +298,7 @@ def _combined(values: list[Value]) -> Value:
         hosts = all(value.device == HOST for value in tensors)
         if best.kind == "batch" and best.device == HOST:
             return best
+        best = one_tensor(best) if any(value.kind == "tensor" for value in tensors) else best
         return best if hosts or best.device != HOST else best._replace(device=ANYWHERE)
     if all(value.kind == "plain" for value in values):
         return PLAIN
