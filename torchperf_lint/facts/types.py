@@ -412,6 +412,7 @@ _MODULES = pattern(
     r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
     r"|^diffusers\.[\w.]*[A-Z]\w*(?<!SchedulerMixin)(?<!ConfigMixin)(?<!LoaderMixin)(?<!Scheduler)(?<!Output)$"
     r"|^(?:timm|kornia|segmentation_models_pytorch|monai|torchvision\.models)\.[\w.]*[A-Z]\w*$|^torch_geometric\.nn\.[\w.]+$"
+    r"|^tensordict\.nn\.(?:\w+\.)?\w*TensorDict(?:Module|Sequential)\w*(?<!Config)$"
     r"|^(?:composer\.models|mmengine\.model|mmcv\.(?:runner|cnn)|mm(?:det|seg|cls|pretrain|pose|action|det3d)\.models|"
     r"detectron2\.modeling|fairseq\.(?:models|modules|criterions)|speechbrain\.(?:nnet|lobes)|torchtune\.modules|"
     r"nerfstudio\.(?:models|fields|field_components|model_components))\.[\w.]*[A-Z]\w*(?<!Config)(?<!Outputs)(?<!Output)$"
