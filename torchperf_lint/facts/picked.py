@@ -43,7 +43,7 @@ def fits(selection: Selection, value: ast.expr, hops: int = _HOPS) -> bool:
         return fits(selection, value.left, hops) and fits(selection, value.right, hops)
     if isinstance(value, ast.UnaryOp):
         return fits(selection, value.operand, hops)
-    if isinstance(value, ast.Subscript) and is_by_mask(selection, value):
+    if (isinstance(value, ast.Subscript) and is_by_mask(selection, value)) or _selects_by_mask(selection, value):
         return True
     if isinstance(value, ast.Call):
         return _call_fits(selection, value, hops)
@@ -55,6 +55,15 @@ def fits(selection: Selection, value: ast.expr, hops: int = _HOPS) -> bool:
     if isinstance(value, ast.Name) and hops > 0:
         return _name_fits(selection, value, hops)
     return False
+
+
+def _selects_by_mask(selection: Selection, value: ast.expr) -> bool:
+    """`x.masked_select(mask)`, `torch.masked_select(x, mask)`: what `x[mask]` is."""
+    if not isinstance(value, ast.Call) or last_part(chain(value.func)) != "masked_select" or not value.args:
+        return False
+    mask = value.args[-1]
+    same = ast.unparse(mask) == ast.unparse(selection.mask)
+    return same and key_of(selection.spot, mask) == selection.key
 
 
 def _name_fits(selection: Selection, value: ast.Name, hops: int) -> bool:

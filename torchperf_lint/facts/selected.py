@@ -194,7 +194,7 @@ class _Uses:
             return None
         written = chain(call.func)
         name = last_part(written)
-        if name in ("len", "int", "float", "bool"):
+        if name in ("len", "int", "float", "bool") or (counts and written in ("max", "min")):
             return call
         if name == "print":
             return CHECKED
