@@ -43,6 +43,12 @@ from torchperf_lint.facts.deciding import decisive_names
         ("y = '%.3f' % x if x > 1e-3 else '%.1e' % x", False),
         ("y = f(x) if x > 1e-3 else f'{x:.1e}'", True),
         ("y = 'big' if x > 3 else 'small'", True),
+        ("y = w / x if x > 0 else 0.0", False),
+        ("if x > 0:\n  y = w / x\nelse:\n  y = 0.0", False),
+        ("y = w / x if x > 3 else 0.0", True),
+        ("y = f(w) / x if x > 0 else 0.0", True),
+        ("y = w if x > 0 else 0.0", True),
+        ("if x > 0:\n  y = w / x\n  f(y)", True),
     ],
 )
 def test_decisive_names(body, expected):

@@ -19,6 +19,7 @@ from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.emptiness import asks_emptiness
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.masking import Known, asks_if_empty
+from torchperf_lint.facts.named_divisors import is_named_divisor
 from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
@@ -100,7 +101,9 @@ def consequence(place: Place) -> str:
         return SAMPLES
     then = _consequence(place)
     if then not in EXCUSED:
-        return DECIDES if then == RECORDS and is_answer(place) else then
+        if then != RECORDS:
+            return then
+        return DECIDES if is_answer(place) else DIVIDES if is_named_divisor(place) else RECORDS
     return _spared(place) or then
 
 

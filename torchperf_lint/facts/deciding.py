@@ -11,7 +11,9 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import only_complains
 from torchperf_lint.facts.literals import is_none, is_text
+from torchperf_lint.facts.masking import Known
 from torchperf_lint.facts.syntax import LEAVES, children_of
+from torchperf_lint.facts.zero_divisors import asks_a_divisor
 
 _ROUNDS = 3
 """How many names may stand between a value and what it decides."""
@@ -23,6 +25,8 @@ _METHODS = frozenset("view reshape expand repeat split chunk narrow unflatten ti
 """Methods whose arguments are; of `torch.split(x, n)` all but the first."""
 _OF_DATA = frozenset("pad interpolate resize crop bincount one_hot pack_padded_sequence".split())
 """Functions whose arguments are, but for the first, which is data."""
+_UNBOUND = Known(lambda name: name, lambda node: False)
+"""A branch as it stands there, whatever its names are bound to."""
 _ABOUT = api.PLAIN_ATTRIBUTES | {"device", "dtype"}
 _ASKS_ABOUT = frozenset(
     "len isinstance hasattr callable type is_tensor size dim ndim shape ndimension numel nelement stride is_contiguous "
@@ -164,6 +168,11 @@ def _values_in(*nodes: ast.AST) -> Iterator[str]:
             stack += children_of(node)
 
 
+def guards_a_division(node: ast.If | ast.IfExp) -> bool:
+    """`correct / n if n > 0 else 0.0`: `n.clamp(min=1)` divides as well, and nothing else hangs on the branch."""
+    return asks_a_divisor(node, _UNBOUND)
+
+
 def asks_about(node: ast.AST) -> bool:
     """Whether no element is asked for: `len(x)`, `x.size(0)`, `isinstance(x, T)`, `x is None`."""
     if isinstance(node, ast.Compare):
@@ -179,6 +188,8 @@ def _deciding_parts(node: ast.AST, indices: bool = True) -> list[ast.AST]:
         return []  # a safety check, not the algorithm
     if isinstance(node, ast.If) and (keeps_extreme(node) or (not node.orelse and only_complains(node.body))):
         return []
+    if isinstance(node, ast.If | ast.IfExp) and guards_a_division(node):
+        return []  # how a ratio is told: `correct / n if n > 0 else 0.0`
     if isinstance(node, ast.IfExp) and _is_text(node.body) and _is_text(node.orelse):
         return []  # how something is shown: `"{:.3f}".format(x) if x > 1e-3 else "{:.1e}".format(x)`
     if isinstance(node, ast.If | ast.While | ast.IfExp):
