@@ -21,13 +21,13 @@ def test_what_was_copied_in_a_line_above():
             reward = data.get("reward")
             reward = reward.to("cpu")
             aim = reward + gamma
-            low = aim.floor() > gamma
-            return aim, low
+            return aim
         """
     assert value_of(code, "aim").device == HOST
-    assert value_of(code, "low").device == HOST
     made = code.replace('data.get("reward")', "torch.ones(3)").replace('reward.to("cpu")', "reward + 1")
     assert value_of(made, "aim").device == ANYWHERE
+    asked = code.replace('reward = reward.to("cpu")', 'if data.on_host:\n                reward = reward.to("cpu")')
+    assert value_of(asked, "aim").device == ANYWHERE
 
 
 @pytest.mark.parametrize(

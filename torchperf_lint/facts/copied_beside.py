@@ -7,25 +7,16 @@ from collections.abc import Iterable
 
 from torchperf_lint.facts.value import ANYWHERE, HOST, Value
 
-_MOVES = ("moved by `.to('cpu')`", "moved by `.cpu()`")
-"""In the reason why a tensor is on the host."""
 
-
-def on_host_beside(value: Value, operands: Iterable[ast.expr], told: Iterable[Value] = ()) -> Value:
+def on_host_beside(value: Value, operands: Iterable[ast.expr]) -> Value:
     """What an operation gives, on the host where one of its operands is copied there: `seen & ~valid.cpu()`.
 
-    `told`: what is known of the operands, where one may have been copied in a line above, `reward = reward.cpu()`.
+    `operands`: with what names among them are bound to, where that is sure.
     Where another operand is known to be on the device, the copy is a single number, which torch takes from the host.
     """
-    if value.kind != "tensor" or value.device != ANYWHERE:
+    if value.kind != "tensor" or value.device != ANYWHERE or not any(map(_is_copied, operands)):
         return value
-    copied = any(map(_is_copied, operands)) or any(map(_was_copied, told))
-    return value.moved(HOST) if copied else value
-
-
-def _was_copied(value: Value) -> bool:
-    """Whether the code says that a tensor was moved to the host, and not that it was made there, as numbers are."""
-    return value.kind == "tensor" and value.device == HOST and any(move in value.because for move in _MOVES)
+    return value.moved(HOST)
 
 
 def _is_copied(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ assignments, attributes, what functions return and what callers pass, up to fixe
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torchperf_lint.facts import attributes, calls, iteration, names, results, usage
@@ -217,8 +217,19 @@ class Values:
             operands.append(spine.right)
             spine = spine.left
         operands.append(spine)
-        told = [self.of(operand, frame) for operand in reversed(operands[-12:])]
-        return on_host_beside(combined(told), operands, told)
+        found = combined([self.of(operand, frame) for operand in reversed(operands[-12:])])
+        return on_host_beside(found, self._with_bound(operands, frame))
+
+    def _with_bound(self, operands: Iterable[ast.expr], frame: Frame) -> Iterator[ast.expr]:
+        """Operands, and what the names among them are bound to by one line above: `reward = reward.cpu()`."""
+        body = self.body(frame.path)
+        for operand in operands:
+            yield operand
+            if body is None or not isinstance(operand, ast.Name):
+                continue
+            found = body.reaching(frame.function, operand.id, frame.at) or ()
+            if len(found) == 1 and found[0].how == "assign" and found[0].value is not None:
+                yield found[0].value
 
     def unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         """`-x`, `~x`; `not x` is a bool."""
@@ -229,8 +240,8 @@ class Values:
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
             return PLAIN
         sides = (node.left, *node.comparators[:2])
-        told = [self.of(side, frame) for side in sides]
-        found = compared(on_host_beside(combined(told), sides, told))
+        found = combined([self.of(side, frame) for side in sides])
+        found = compared(on_host_beside(found, self._with_bound(sides, frame)))
         return found if found.kind in ("tensor", "batch", "array") else PLAIN if found.kind == "plain" else UNKNOWN
 
     def boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
