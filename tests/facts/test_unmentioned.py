@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.programs import Beside
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.unmentioned import NO_PROGRAM, whoever_runs_it
+from torchperf_lint.facts.unmentioned import NO_PROGRAM
 from torchperf_lint.model import Confidence
 from torchperf_lint.naming import is_packaged, settings_of
 from torchperf_lint.settings import Settings
@@ -152,15 +153,31 @@ def test_which_projects_are_packages(tmp_path, name, text, packaged):
     assert is_packaged(tmp_path) is packaged
 
 
-def test_what_a_pass_does_for_nothing_is_as_slow_for_whoever_runs_it():
-    made = "        x + torch.zeros(len(x)).to(x.device)"
-    body = LAYERS.format("", "").replace("        return x\n", f"{made}\n        return x\n")
-    texts = files() | {"layers.py": f"import torch\n{body}"}
+def passes(more: dict[str, str]) -> tuple[Hot, Hot, Hot, Hot]:
+    """Why `Used.forward` and `Left.forward` of layers.py run, each with how that is weighed for whoever runs it."""
+    body = LAYERS.format("", "").replace(
+        "        return x\n", "        x + torch.zeros(len(x)).to(x.device)\n        return x\n"
+    )
+    texts = {**files(), "layers.py": f"import torch\n{body}", **more}
     layers = SourceFile(Project.of_texts(texts), "layers.py", texts["layers.py"])
-    by_function = {layers.outline.functions[site.function].qualname: site.hot for site in layers.hot_calls("to")}
-    assert by_function["Used.forward"].confidence is not Confidence.POSSIBLE
-    left = by_function["Left.forward"]
+    found = {layers.outline.functions[s.function].qualname: (s.hot, s.function) for s in layers.hot_calls("to")}
+    (used, first), (left, second) = found["Used.forward"], found["Left.forward"]
+    weighed = layers.project.hotness.unmentioned.whoever_runs_it
+    return used, weighed(used, FunctionKey("layers.py", first)), left, weighed(left, FunctionKey("layers.py", second))
+
+
+def test_what_a_pass_does_for_nothing_is_as_slow_for_whoever_runs_it():
+    used, weighed_used, left, weighed_left = passes({})
+    assert used.confidence is not Confidence.POSSIBLE
+    assert weighed_used == used
     assert left.confidence is Confidence.POSSIBLE
     assert NO_PROGRAM in left.because
-    assert whoever_runs_it(left).confidence is Confidence.LIKELY
-    assert whoever_runs_it(by_function["Used.forward"]) == by_function["Used.forward"]
+    assert weighed_left.confidence is Confidence.LIKELY
+
+
+def test_a_copy_of_what_runs_elsewhere_is_told_there():
+    copied = "from torch import nn\nclass Left(nn.Module):\n    def forward(self, x):\n        return x\n"
+    program = TRAIN.format("from other.layers import Left as Last").replace("Used()(x)", "Last()(Used()(x))")
+    *_, left, weighed = passes({"other/layers.py": copied, "train.py": program})
+    assert left.confidence is Confidence.POSSIBLE
+    assert weighed == left

@@ -30,15 +30,6 @@ NO_PROGRAM = " (no program of this project gets to it)"
 """How the reason ends of a module that is left over."""
 
 
-def whoever_runs_it(hot: Hot) -> Hot:
-    """Of what a module left over does for nothing in its pass: as slow for whoever takes the module up.
-
-    Readers who label whole files, and do not ask who uses what is in them, found 13 of 14 such places worth a change
-    where a factory fills host memory first, and the other one a matter of taste.
-    """
-    return replace(hot, confidence=Confidence.LIKELY) if NO_PROGRAM in hot.because else hot
-
-
 class Unmentioned:
     """Answers for one project."""
 
@@ -58,6 +49,26 @@ class Unmentioned:
             return role
         told = NO_PROGRAM if role.because.endswith(_EACH_STEP) else ""
         return role._replace(confidence=Confidence.POSSIBLE, because=role.because + told)
+
+    def whoever_runs_it(self, hot: Hot, key: FunctionKey) -> Hot:
+        """Of what a module left over does for nothing in its pass: as slow for whoever takes the module up.
+
+        Readers who label whole files, and do not ask who uses what is in them, found 13 of 14 such places worth a
+        change where a factory fills host memory first, and the other one a matter of taste. A copy of what runs in
+        another file is told there.
+        """
+        left = NO_PROGRAM in hot.because and not self._is_copied(key)
+        return replace(hot, confidence=Confidence.LIKELY) if left else hot
+
+    def _is_copied(self, key: FunctionKey) -> bool:
+        """Whether a file of the same name elsewhere has the same function, and that runs."""
+        name, own = self.index.function(key).qualname, key.path.rpartition("/")[2]
+        others = (path for path in self.index.outlines if path != key.path and path.rpartition("/")[2] == own)
+        return any(
+            function.qualname == name and FunctionKey(path, number) not in self.programs.left
+            for path in others
+            for number, function in enumerate(self.index.outlines[path].functions)
+        )
 
     def holds(self, key: FunctionKey, role: Role, called: bool = False) -> bool:
         """Whether no program reaches a function. Where that cannot be told: whether nothing names one that runs by a

@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
 from torchperf_lint.facts.moves import made_each_turn
@@ -19,7 +20,6 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.tables_given_back import MENTIONED as TABLES
 from torchperf_lint.facts.tables_given_back import tables_given_back
-from torchperf_lint.facts.unmentioned import whoever_runs_it
 from torchperf_lint.facts.value import HOST, tensor
 from torchperf_lint.model import Confidence, Finding, Outcome, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -120,7 +120,7 @@ class FactoryThenDevice(SourceRule):
                 message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
                 instead=_instead(fresh),
                 value=fresh.value,
-                hot=whoever_runs_it(site.hot),
+                hot=project.hotness.unmentioned.whoever_runs_it(site.hot, FunctionKey(file.path, site.function)),
                 related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
                 fix=onto_device(site, fresh) if _is_method(site) and last_part(site.record.callee) != "type" else None,
             )
