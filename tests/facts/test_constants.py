@@ -35,6 +35,12 @@ class M(nn.Module):
         self.seen.append(n)
         self.ratio = n
 
+    def resized(self, x: torch.Tensor, n):
+        h, w = x.shape[-2:]
+        if h > 8:
+            return x, h / 8, 1.0, n
+        return x, w / 8, 2.0, n
+
     def forward(self, x: torch.Tensor, n, rows: list):
 {body}
         return answer
@@ -124,6 +130,11 @@ def test_of_an_expression(expression, kind):
         ("if n:\n    k = [3]\nelse:\n    k = [n]\nanswer = k", None),
         ("k = [3]\nfor r in rows:\n    if r:\n        k = k + [4]\nanswer = k", None),
         ("k = [3]\nif n:\n    k.append(4)\nanswer = k", None),
+        ("x, ratio, two, n = self.resized(x, n)\nanswer = [ratio, two]", SHAPE),
+        ("x, ratio, two, n = self.resized(x, n)\nanswer = two", LITERAL),
+        ("x, ratio, two, n = self.resized(x, n)\nanswer = n", None),
+        ("x, *others = self.resized(x, n)\nanswer = others", None),
+        ("x, ratio = unknown(x)\nanswer = ratio", None),
         ("for name, low in [('a', 1), ('b', self.prior)]:\n    answer = low", CONFIGURED),
         ("for name, low in [('a', 1), ('b', n)]:\n    answer = low", None),
         ("for name, low in [('a', 1), n]:\n    answer = low", None),

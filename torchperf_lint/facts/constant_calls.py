@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.arguments import arguments
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL, SHAPE, loosest
 from torchperf_lint.facts.constant_attributes import is_of_constants
@@ -132,6 +133,34 @@ def _helped(look: Look, node: ast.Call, depth: int) -> str | None:
 def keeps_what_it_gave(function: Function) -> bool:
     """Whether a function gives the same object to who asks for the same again: under `functools.lru_cache`."""
     return any(last_part(decorator.removesuffix("()")) in _CACHES for decorator in function.decorators)
+
+
+def part_given_back(look: Look, reaching: Sequence[Definition], depth: int) -> str | None:
+    """What a name is of several values that a function of the project gives back: `x, ratio = self._resized(x)`.
+
+    The function is looked into with the names that it has: what it makes of the shape of a tensor follows from shapes.
+    """
+    bound = reaching[0] if len(reaching) == 1 else None
+    call = bound.value if bound is not None and bound.how == "item" and len(bound.index) == 1 else None
+    if bound is None or not isinstance(call, ast.Call) or not look.may_go_into(depth):
+        return None
+    targets = look.values.types.targets(look.frame.path, look.frame.function, chain(call.func))
+    body = look.values.body(targets[0].path) if len(targets) == 1 else None
+    if body is None:
+        return None
+    path, function = targets[0]
+    parts = [_part(returned, bound.index[0]) for returned in body.returns(function)]
+    kinds = [
+        look.elsewhere(look.frame.hop(path, function, body.at(part))).of(part, depth + 1) for part in parts if part
+    ]
+    return loosest([kind for kind in kinds if kind]) if parts and all(parts) and all(kinds) else None
+
+
+def _part(node: ast.expr, index: int) -> ast.expr | None:
+    """One of the values that are written out: `return x, height / width`."""
+    several = node.elts if isinstance(node, ast.Tuple) else []
+    spread = any(isinstance(part, ast.Starred) for part in several)
+    return several[index] if index < len(several) and not spread else None
 
 
 def _given_back(look: Look, targets: Sequence[FunctionKey], depth: int) -> str | None:

@@ -32,7 +32,7 @@ from torchperf_lint.facts.configured import (
     unpacks_settings,
 )
 from torchperf_lint.facts.constant_attributes import of_attribute
-from torchperf_lint.facts.constant_calls import of_call
+from torchperf_lint.facts.constant_calls import of_call, part_given_back
 from torchperf_lint.facts.gathered import given_to
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
@@ -325,8 +325,9 @@ class Look:
         if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
-        if written_out(reaching) and not stored and not changes:
-            return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
+        part = None if stored or changes else part_given_back(self, reaching, depth)
+        if part is not None or (written_out(reaching) and not stored and not changes):
+            return part or LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
         if not bound_alike(reaching, around) and not self.chooses(reaching, scope):
             return None
         if stored and not self.places_alike(body, scope, name, reaching, depth):
