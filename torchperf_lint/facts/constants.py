@@ -325,9 +325,8 @@ class Look:
         if not changes <= _KEEP_NUMBERS or any(d.how not in BINDS for d in reaching):
             return None
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
-        part = None if stored or changes else part_given_back(self, reaching, depth)
-        if part is not None or (written_out(reaching) and not stored and not changes):
-            return part or LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
+        if written_out(reaching) and not stored and not changes:
+            return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
         if not bound_alike(reaching, around) and not self.chooses(reaching, scope):
             return None
         if stored and not self.places_alike(body, scope, name, reaching, depth):
@@ -342,7 +341,9 @@ class Look:
         found = [inner.inside(at=body.at(value)).of(value, depth + 1) for value in (*sources(reaching), *stored)]
         found += [inner.inside(tests=True, at=body.at(value)).of(value, depth + 1) for value in removed]
         kinds = [kind for kind in found if kind is not None]
-        return loosest(kinds) if kinds and len(kinds) == len(found) else None
+        if kinds and len(kinds) == len(found):
+            return loosest(kinds)
+        return None if stored or changes else part_given_back(self, reaching, depth)
 
     def chooses(self, reaching: list[Definition], scope: int) -> bool:
         """Whether branches choose among lists: whichever was taken, it could be kept; how many or which may vary."""
