@@ -39,15 +39,18 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     seen: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
     losses = set()
+    print("window     before ms   after ms  after / before")
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             for way, environment in WAYS.items():
                 before, after, loss = run(2, str(Path(folder) / "run.events.jsonl"), environment)
                 seen[way].append((before, after))
                 losses.add(loss)
+                # At once: a lease may end before the rounds do.
+                print(f"{way:9} {before:10.3f} {after:10.3f}  {after / before:.3f}", flush=True)
     if len(losses) > 1:
         sys.exit(f"watched and plain runs do not compute the same: {losses}")
-    print("window     before ms   after ms  after / before, by round")
+    print("\nwindow     before ms   after ms  after / before, medians (by round)")
     for way, pairs in seen.items():
         ratios = [after / before for before, after in pairs]
         medians = [statistics.median(pair[i] for pair in pairs) for i in (0, 1)]
