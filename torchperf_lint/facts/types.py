@@ -407,7 +407,7 @@ _BUILTINS = frozenset(
     "float int bool str len print list dict tuple set range enumerate zip map sum max min abs round open".split()
 )
 _MODULES = pattern(
-    r"^torch\.nn\.(?:modules\.\w+\.)?[A-Z_]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
+    r"^torch\.nn\.(?:modules\.\w+\.)?_?[A-Z]\w*$|^lightning\.LightningModule$|^transformers\.\w*(?:PreTrainedModel|Model|For\w+)$"
     r"|^transformers\.modeling_utils\.PreTrainedModel$|^peft\.Peft\w*Model\w*$"
     r"|^transformers\.models\.(?:\w+\.)*modeling_\w+\.[A-Z]\w*(?<!Output)(?<!Outputs)(?<!Config)(?<!Cache)(?<!Kwargs)$"
     r"|^diffusers\.[\w.]*[A-Z]\w*(?<!SchedulerMixin)(?<!ConfigMixin)(?<!LoaderMixin)(?<!Scheduler)(?<!Output)$"

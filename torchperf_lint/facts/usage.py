@@ -85,11 +85,11 @@ def from_uses(values: Values, name: str, frame: Frame, body: Body, returned: boo
 
 def _tensor_or_loader(values: Values, name: str, frame: Frame, body: Body) -> Value:
     uses = body.uses(frame.function, name)
-    trained = _trained_on(name, uses)
+    trained = _trained_on(name, uses, frame, body)
     if trained is not None:
         return trained
     part_of = body.backward_operands(frame.function).get(name)
-    if part_of is not None:
+    if part_of is not None and is_same(body, frame.function, name, frame.at, part_of):
         return tensor(ANYWHERE, f"`{name}` is part of what `backward` runs on (line {part_of})")
     for attribute, line in uses if not _SETTINGS.search(name) else ():
         if attribute in api.TENSOR_ONLY_METHODS and is_same(body, frame.function, name, frame.at, line):
@@ -224,13 +224,13 @@ def _given_to_hook(values: Values, name: str, frame: Frame) -> Value | None:
     return tensor(ANYWHERE, f"`{name}` is what the hook is given: a tensor", Confidence.LIKELY)
 
 
-def _trained_on(name: str, uses: list[tuple[str, int]]) -> Value | None:
-    """What has gradients, or is a loss by its name and read by `.item()`."""
+def _trained_on(name: str, uses: list[tuple[str, int]], frame: Frame, body: Body) -> Value | None:
+    """What has gradients, or is a loss by its name and read by `.item()`, while it is bound to the same."""
     for attribute, line in uses:
-        if attribute == "backward":
+        if attribute == "backward" and is_same(body, frame.function, name, frame.at, line):
             return tensor(ANYWHERE, f"`{name}` has gradients: `{name}.backward()` (line {line})")
     for attribute, line in uses if _LOSS.search(name) else ():
-        if attribute == "item":
+        if attribute == "item" and is_same(body, frame.function, name, frame.at, line):
             because = f"`{name}`, a loss by its name: `{name}.item()` (line {line})"
             return tensor(ANYWHERE, because, Confidence.LIKELY)
     return None

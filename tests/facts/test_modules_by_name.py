@@ -1,4 +1,4 @@
-"""Classes of tensordict's modules have a `forward` that every step runs."""
+"""Classes of other packages that are modules by their names: their `forward` runs every step."""
 
 from __future__ import annotations
 
@@ -18,3 +18,15 @@ def test_a_module_of_tensordicts():
         assert hot is not None, base
         assert hot.kind == "forward"
     assert hot_at(code.format(base="TensorDictParams")) is None
+
+
+def test_what_torch_keeps_for_itself_is_a_module_where_it_is_a_class():
+    code = """
+        from torch.nn.modules.{place} import {name}
+
+        class Own({name}):
+            def forward(self, data):
+                return data  # <-
+        """
+    assert hot_at(code.format(place="batchnorm", name="_BatchNorm")) is not None
+    assert hot_at(code.format(place="utils", name="_ntuple")) is None
