@@ -13,12 +13,12 @@ from torchperf_lint.facts.bound_alike import (
     bound_alike,
     bound_on_every_way,
     branches_of_all,
-    chosen_among,
     counts_turns,
     sources,
     turns_with,
     written_out,
 )
+from torchperf_lint.facts.chosen_lists import chooses_lists
 from torchperf_lint.facts.configured import (
     CONFIGURED,
     GIVEN,
@@ -46,8 +46,6 @@ from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
 _TENSOR = "tensor"
-_LISTS = frozenset({"sequence", "array"})
-"""What values that hold several numbers are."""
 _MAX_DEPTH = 20
 _MAX_CALLERS = 16
 _MAX_HOPS = 6
@@ -327,7 +325,9 @@ class Look:
         removed = given_to(body, scope, name, "remove") if "remove" in changes else ()
         if written_out(reaching) and not stored and not changes:
             return LITERAL  # whichever branch was taken, numbers that stand there: each could be kept
-        if not bound_alike(reaching, around) and not self.chooses(reaching, scope):
+        if not bound_alike(reaching, around) and (
+            self.tests or not chooses_lists(self.values, reaching, self.within(scope).frame)
+        ):
             return None
         if stored and not self.places_alike(body, scope, name, reaching, depth):
             return None
@@ -344,14 +344,6 @@ class Look:
         if kinds and len(kinds) == len(found):
             return loosest(kinds)
         return None if stored or changes else part_given_back(self, reaching, depth)
-
-    def chooses(self, reaching: list[Definition], scope: int) -> bool:
-        """Whether branches choose among lists: whichever was taken, it could be kept; how many or which may vary."""
-        if self.tests or not chosen_among(reaching):
-            return False
-        frame = self.within(scope).frame
-        told = {self.values.of(d.value, frame.back(d.at)).kind for d in reaching if d.value is not None}
-        return bool(told & _LISTS) and told <= _LISTS | {"unknown"}
 
     def around(self, body: Body, scope: int) -> BlockPath:
         """The blocks around the place of use that may be entered, or turned, otherwise at another step."""

@@ -109,6 +109,11 @@ def hook_role(bases: Collection[str], name: str) -> Role | None:
     return None
 
 
+def is_lightning(bases: Collection[str]) -> bool:
+    """Whether a class with these external bases is a LightningModule."""
+    return "lightning.LightningModule" in bases
+
+
 def is_trainer(bases: Collection[str]) -> bool:
     """Whether a class with these external bases is one of transformers' Trainers."""
     return any(map(_TRAINER_BASE.search, bases))

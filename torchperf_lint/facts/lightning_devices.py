@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.arguments import keyword, literal
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.framework_hooks import is_lightning
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
@@ -38,7 +39,7 @@ def several_devices(project: Project) -> bool | None:
 
 def _is_lightning(file: SourceFile, owner: int) -> bool:
     bases = file.project.index.external_bases(Thing("class", file.path, owner))
-    return "lightning.LightningModule" in bases
+    return is_lightning(bases)
 
 
 def _named(file: SourceFile, site: Site) -> str | None:

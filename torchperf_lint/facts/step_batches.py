@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.framework_hooks import is_trainer
+from torchperf_lint.facts.framework_hooks import is_lightning, is_trainer
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.records import Function, Parameter
 from torchperf_lint.facts.value import DEVICE, Value
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 _LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "predict_step"})
-_LIGHTNING = "lightning.LightningModule"
 _ANY_CONTAINER = pattern(r"^(?:typing\.)?(?:Any|dict|Dict|Mapping|tuple|Tuple)\b(?!.*\bstr\])")
 """Annotations that say no more than that it is a batch: `dict[str, Any]`; of `dict[str, str]` it is none of tensors."""
 _INPUTS = 2
@@ -41,7 +40,7 @@ def batch_of_step(index: Index, key: FunctionKey, function: Function, parameter:
     """The batch, where a parameter of a method that a framework calls is it."""
     bases = index.external_bases(Thing("class", key.path, function.class_index))
     place = next(n for n, each in enumerate(function.parameters) if each.name == parameter.name)
-    if function.name in _LIGHTNING_STEPS and (parameter.name == "batch" or (place == 1 and _LIGHTNING in bases)):
+    if function.name in _LIGHTNING_STEPS and (parameter.name == "batch" or (place == 1 and is_lightning(bases))):
         return Value("batch", DEVICE, _IN_A_STEP)
     if function.name == "compute_loss" and place == _INPUTS and is_trainer(bases):
         return Value("batch", DEVICE, _IN_A_STEP)
