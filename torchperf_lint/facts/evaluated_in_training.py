@@ -92,12 +92,12 @@ def _after_the_step(file: SourceFile, ended: Site, statement: ast.stmt, model: s
 
 
 def _calls_of(file: SourceFile, function: int, model: str) -> Iterator[Site]:
-    """The calls of a model in a function, and those that are given it first and whose result is taken."""
+    """The calls of a model or its `forward` in a function, and those that get it first and whose result is taken."""
     for site in file.calls_among([call for call in file.outline.calls if call.function == function]):
         given = bool(site.call.args) and chain(site.call.args[0]) == model
         helper = given and bool(file.project.types.targets(file.path, function, site.record.callee))
         taken = isinstance(file.enclosing(function).parents.get(site.call), ast.Assign)
-        if (site.record.callee == model and site.call.args) or (helper and taken):
+        if (site.record.callee in (model, f"{model}.forward") and site.call.args) or (helper and taken):
             yield site
 
 

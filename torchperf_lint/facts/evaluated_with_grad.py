@@ -152,7 +152,7 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
 def _runs(file: SourceFile, site: Site, model: str) -> bool:
     """Whether a call runs a model: itself, by a method of the project, or by a helper that calls it."""
     callee = site.record.callee
-    if callee == model or _is_wrapped(file, site, model):
+    if callee in (model, f"{model}.forward") or _is_wrapped(file, site, model):
         return bool(site.call.args or site.call.keywords)
     owner, _, method = callee.rpartition(".")
     targets = file.project.types.targets(file.path, site.function, callee)
