@@ -287,10 +287,12 @@ class Index:
         return Counter(name for cls in classes for name in cls.methods)
 
     def set_from_outside(self, path: str) -> frozenset[str]:
-        """The attributes that a file sets of anything but `self`."""
+        """The attributes that a file sets of anything but `self`; a class that annotates a field sets it of none."""
         if path not in self._set_from_outside:
-            targets = (binding.target.rpartition(".") for binding in self.outlines[path].bindings)
-            outside = (name for owner, dot, name in targets if dot and not f"{owner}.".startswith("self."))
+            classes = {cls.qualname for cls in self.outlines[path].classes}
+            bound = ((*b.target.rpartition("."), b.value.startswith(":")) for b in self.outlines[path].bindings)
+            others = (part for part in bound if part[1] and not f"{part[0]}.".startswith("self."))
+            outside = (name for owner, _, name, annotated in others if not (annotated and owner in classes))
             self._set_from_outside[path] = frozenset(outside)
         return self._set_from_outside[path]
 
