@@ -9,6 +9,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.distributions import drawn_on_host, draws_a_share
+from torchperf_lint.facts.graph_data import graph_data
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import loader_method, prepared
 from torchperf_lint.facts.legacy import of_type
@@ -59,6 +60,9 @@ def value_of_method(values: Values, node: ast.Call, function: ast.Attribute, fra
     inputs = prepared_inputs(values, base, name)
     if inputs is not None:
         return inputs
+    of_graph = graph_data(values.index.outlines[frame.path], node, base)
+    if of_graph is not None:
+        return of_graph
     if base.kind in ("tensor", "batch"):
         base = one_tensor(base) if shows_a_tensor(name) else base
         return _tensor_method(values, node, base, name, frame)

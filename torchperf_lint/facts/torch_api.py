@@ -130,7 +130,7 @@ MODULE_USES = frozenset(
 ARRAY_MODULES = tuple(
     "numpy pandas scipy sklearn cv2 PIL xarray cupy jax tensorflow pyarrow polars skimage matplotlib datasets "
     "evaluate seaborn librosa soundfile nibabel SimpleITK h5py gym gymnasium mlx paddle mindspore onnxruntime "
-    "shapely zarr imageio dgl networkx tokenizers sentencepiece spacy nltk gensim lmdb".split()
+    "shapely zarr imageio networkx tokenizers sentencepiece spacy nltk gensim lmdb".split()
 )
 PLAIN_BUILTINS = frozenset(
     "len int float bool str repr format hash id ord chr isinstance issubclass hasattr callable print type "

@@ -15,6 +15,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.entries import entry_of, named_entries
+from torchperf_lint.facts.graph_data import graph_data
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
@@ -202,6 +203,9 @@ class Values:
             return _element(whole, node.slice)
         if base.kind == "object" and base.thing is not None and base.thing.kind == "instance":
             return results.returned(self, self.index.method(base.thing, "__getitem__"), frame)
+        of_graph = graph_data(self.index.outlines[frame.path], node, base)
+        if of_graph is not None:
+            return of_graph
         return usage.value_by_uses(self, node, frame) if base.kind == "unknown" else UNKNOWN
 
     def binary(self, node: ast.BinOp, frame: Frame) -> Value:
