@@ -76,6 +76,11 @@ def shown(expression):
         "chosen",
         "chosen[0]",
         "torch.repeat_interleave(chosen[0], index)",
+        "low + both",
+        "torch.logical_not(option(index))",
+        "option.train_mask",
+        "option.ndata['val_mask'].bool()",
+        "option.train_mask[:, 0] * option.test_mask[:, 0]",
     ],
 )
 def test_a_boolean_tensor_is_a_mask(expression):
@@ -99,6 +104,10 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "x is None",
         "{'mask': low}['mask']",
         "torch.zeros_like(low, dtype=torch.long)",
+        "low + index",
+        "option.train_idx",
+        "option.mask",
+        "option['low_mask']",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

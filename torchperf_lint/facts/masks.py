@@ -17,6 +17,7 @@ from torchperf_lint.facts.literals import is_none, is_text
 from torchperf_lint.facts.mask_uses import asked_as_masks
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.split_masks import is_split_mask
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -39,6 +40,8 @@ _JOINING = frozenset({"cat", "stack", "concat", "hstack", "vstack"})
 _BOOL = pattern(r"\bBoolTensor\b|\bBool\[")
 _FACTORIES = api.FILL_FACTORIES | api.LIKE_FACTORIES | {"tensor", "as_tensor", "new_ones", "new_zeros", "new_full"}
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_LIKE_BITS = (ast.Mult, ast.Add)
+"""Of two masks `a * b` is `a & b`, and `a + b` is `a | b`."""
 _CALLED_MASK = pattern(r"(?:^|_)masks?$")
 """Parameters that say what they are where nothing else does: places are called `mask_indices`, or `masked`."""
 _NO_TENSOR = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -49,7 +52,7 @@ def may_be_mask(node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert)
     if isinstance(node, ast.BinOp):
-        return isinstance(node.op, _BITS)
+        return isinstance(node.op, _BITS + _LIKE_BITS)
     return isinstance(node, ast.Compare | ast.Call | ast.Name | ast.Attribute | ast.Subscript)
 
 
@@ -63,12 +66,14 @@ def is_mask(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -> bool
         return isinstance(node.op, ast.Invert) and is_mask(values, node.operand, frame, hops)
     if isinstance(node, ast.BinOp):
         both = (node.left, node.right)
-        mult = isinstance(node.op, ast.Mult) and all(is_mask(values, side, frame, hops) for side in both)
-        return mult or (isinstance(node.op, _BITS) and any(is_mask(values, side, frame, hops) for side in both))
+        alike = isinstance(node.op, _LIKE_BITS) and all(is_mask(values, side, frame, hops) for side in both)
+        return alike or (isinstance(node.op, _BITS) and any(is_mask(values, side, frame, hops) for side in both))
     if isinstance(node, ast.Call):
         return _call(values, node, frame, hops)
     if isinstance(node, ast.Subscript):
-        return not _picks_one(node.slice) and is_mask(values, node.value, frame, hops)
+        if _picks_one(node.slice):
+            return is_split_mask(node)
+        return is_mask(values, node.value, frame, hops)
     if isinstance(node, ast.Name):
         return _name(values, node, frame, hops)
     if isinstance(node, ast.Attribute):
@@ -98,7 +103,8 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
     if subject is None:
         return _helper(values, node, frame, hops, ())
     if name in _PREDICATES:
-        return values.of(subject, frame).kind == "tensor"
+        kept = name == "bool" and is_mask(values, subject, frame, hops)
+        return of_torch or kept or values.of(subject, frame).kind == "tensor"
     if name in _REDUCING:
         dims = node.args[1:] if of_torch else node.args
         return bool(dims or node.keywords) and values.of(subject, frame).kind == "tensor"
@@ -215,7 +221,7 @@ def _attribute(values: Values, node: ast.Attribute, frame: Frame, hops: int) -> 
         return is_mask(values, node.value, frame, hops)
     own = values.index.class_of(frame.path, frame.function)
     if own is None or not isinstance(node.value, ast.Name) or values.thing(node.value, frame) != own:
-        return False
+        return is_split_mask(node)
     body = values.body(own.path)
     found = [(f, v) for f, v, _ in setters(values, own, node.attr) if not is_none(v)]
     if body is None or not found:

@@ -8,6 +8,7 @@ import re
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.complaints import leaves, only_complains
+from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.group_masks import is_by_group, is_full
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
 from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back
@@ -25,8 +26,9 @@ only fill in a number; it only raises or is told; only how many there are is com
 SCATTERED, STEADY, BY_ROW, ONE_A_ROW = "scattered", "steady", "by row", "one a row"
 """Values that lie one after the other already are laid out by the mask; no data decide over the mask; a loop selects
 from one row after the other; of what is selected of each row one is taken, `x[ends].view(n, -1, d)[:, -1]`."""
-BY_GROUP, FULL = "by group", "full"
-"""A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out."""
+BY_GROUP, FULL, FIXED = "by group", "full", "fixed"
+"""A loop over the samples of a batch selects the rows of one after the other; the mask cannot leave anything out; it is
+the same in every turn of the loop around."""
 _GUARD, _UNREDUCED, _OTHER = "guard", "unreduced", "other"
 _STEPS = 12
 _HOPS = 3
@@ -55,9 +57,13 @@ def purpose(selection: Selection) -> str | None:
     """What a selection is for, where that needs no size; None where it does, or where nobody knows."""
     node = selection.spot.expression
     assert isinstance(node, ast.expr)
+    loop = fixed_in(selection)
+    if loop is not None and loop.hot:
+        return FIXED
     found = _by_its_uses(selection, node)
     if found is None and selection.form != DISTINCT:
-        return next((what for what, holds in _BY_THE_MASK.items() if holds(selection)), None)
+        by_the_mask = (what for what, holds in _BY_THE_MASK.items() if holds(selection))
+        return next(by_the_mask, None if loop is None else FIXED)
     return found
 
 

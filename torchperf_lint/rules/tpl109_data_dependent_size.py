@@ -9,6 +9,8 @@ from dataclasses import replace
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.fixed_masks import fixed_in
+from torchperf_lint.facts.hot import place
 from torchperf_lint.facts.masks import is_mask
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.selected import (
@@ -17,6 +19,7 @@ from torchperf_lint.facts.selected import (
     CHECKED,
     COUNTED,
     FILLED,
+    FIXED,
     FULL,
     LOST,
     ONE_A_ROW,
@@ -50,8 +53,8 @@ class DataDependentSize(SourceRule):
     argument, `unique`; where that runs every training step or forward pass, and the same can be written without the
     size: a sum, mean or loss of what is selected, elements that are computed and written back by the same mask,
     values that lie one after the other already and take their places in another tensor, a check that only raises; a
-    mask that is the same whatever the data, or that can only be full; a loop that selects from one row of a batch
-    after the other, or the rows of one sample after the other.
+    mask that is the same whatever the data, or in every turn of a loop, or that can only be full; a loop that selects
+    from one row of a batch after the other, or the rows of one sample after the other.
 
     ## Why it is slow
     The result can be allocated only when its size is known: the device counts, and the host waits for the count and
@@ -155,13 +158,19 @@ class DataDependentSize(SourceRule):
         if value is None:
             return
         mask = short(words(_as_mask(selection, what)))
+        loop = fixed_in(selection) if what == FIXED else None
+        within_a_step = loop is not None and not loop.hot
         yield self.found(
             spot,
             message=f"{_told(file, selection, mask)}, and the host waits for that {spot.hot.when}",
-            instead=_INSTEAD[what].format(mask=mask, whole=_whole(_as_mask(selection, what), mask)),
+            instead=_INSTEAD[what].format(
+                mask=mask,
+                whole=_whole(_as_mask(selection, what), mask),
+                loop=place(loop.path, loop.head, file.path) if loop is not None else "",
+            ),
             value=value,
             hot=spot.hot,
-            severity=Severity.INFO if disputable or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
+            severity=Severity.INFO if disputable or within_a_step or what in (_AGAIN, BY_ROW, BY_GROUP) else None,
             confidence=Confidence.POSSIBLE if disputable else None,
         )
 
@@ -228,6 +237,8 @@ _INSTEAD: dict[str | None, str] = {
     COUNTED: "count on the device: `{whole}.sum()`",
     STEADY: "no data decide over the mask: take a diagonal with `diagonal()`, other parts by slices, or by indices "
     "that are found once and kept, `rows = {whole}.nonzero(as_tuple=True)`",
+    FIXED: "the mask is the same in every turn of the loop ({loop}): find its elements once before, and take them "
+    "by their indices, which wait no more: `rows = {whole}.nonzero(as_tuple=True)`, then `x[rows]`",
     ONE_A_ROW: "take each row's by its place, which has a size: `last = torch.where({mask}, positions, -1).amax(1)`, "
     "then `x[torch.arange(len(x), device=x.device), last]`",
     BY_ROW: "select from all rows at once, and cut the result apart: `x[masks].split(masks.sum(-1).tolist())` waits "

@@ -1,0 +1,216 @@
+"""Masks that are the same in every turn of a loop: their elements could be found once, before it.
+
+    train_mask = data.train_mask                            def train():
+    for epoch in range(epochs):                                 out = model(data)
+        loss = F.nll_loss(model(data)[train_mask], y)           return F.nll_loss(out[data.train_mask], y)
+
+On the right the loop stands in the caller, `for epoch in range(epochs): train()`. A mask takes no gradient, so no
+optimizer changes it: it is another one only where code binds it, or writes into it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.held import changed_in, in_place
+from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.loop import FEW_TURNS
+from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import Position, Region
+from torchperf_lint.facts.selections import DISTINCT, Selection
+from torchperf_lint.facts.split_masks import is_split_mask
+
+_HOPS = 3
+_CALLERS = 4
+_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Add, ast.Mult)
+_CHANGING_FORM = frozenset("bool to cuda type squeeze unsqueeze view reshape flatten".split())
+"""Methods that give the same mask as another type, in another shape or place."""
+
+
+class FixedIn(NamedTuple):
+    """A loop whose turns all select by the same mask."""
+
+    path: str
+    head: int
+    """The line of its `for` or `while`, 1-based."""
+    hot: bool
+    """Whether its turns are the steps themselves, and not parts of one."""
+
+
+def fixed_in(selection: Selection) -> FixedIn | None:
+    """The innermost loop with more than a few turns around a selection, where that leaves its mask as it is."""
+    if selection.form == DISTINCT:
+        return None
+    spot = selection.spot
+    key = FunctionKey(spot.file.path, spot.function)
+    region = spot.file.project.hotness.innermost(spot.file.path, spot.start)
+    look = _Look(spot.file.project)
+    fixed = look.fixed(selection.mask, key, region, spot.start, _HOPS)
+    return look.loops[0] if fixed and look.loops else None
+
+
+class _Look:
+    """One question."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.loops: list[FixedIn] = []
+
+    def fixed(self, node: ast.expr, key: FunctionKey, region: int, at: Position, hops: int) -> bool:
+        """Whether an expression in a region of a function is the same in all turns of the loop around that."""
+        body = self.project.body(key.path)
+        parts = _parts(node)
+        if hops <= 0 or body is None or not parts:
+            return False
+        loop = self._loop(key, region)
+        return all(self._part(part, key, loop, region, at, hops) for part in parts)
+
+    def _loop(self, key: FunctionKey, region: int) -> Region | None:
+        """The innermost loop of a function around a region that has more than a few turns."""
+        regions = self.project.index.outlines[key.path].regions
+        while region >= 0 and regions[region].function == key.index:
+            found = regions[region]
+            if found.kind == "loop" and (found.turns is None or found.turns > FEW_TURNS):
+                hot = self.project.hotness.loops.at(key.path, region) is not None
+                self.loops.append(FixedIn(key.path, found.head, hot))
+                return found
+            region = found.parent
+        return None
+
+    def _part(
+        self, node: ast.expr, key: FunctionKey, loop: Region | None, region: int, at: Position, hops: int
+    ) -> bool:
+        """Whether one name or attribute is."""
+        body = self.project.body(key.path)
+        root = chain(node).partition(".")[0].partition("[")[0]
+        if body is None or not root.isidentifier():
+            return False
+        if root == "self" and not self._is_kept(node, key):
+            return False
+        if loop is not None and _changes(body, key.index, loop, node):
+            return False
+        found = body.reaching(key.index, root, at)
+        if loop is not None:
+            return self._known(node) and not _binds(loop, found)
+        if found is None:
+            return self._from_callers(node, root, key, hops)
+        value = body.assigned_once(key.index, root, at)
+        same = value is not None and isinstance(node, ast.Name)
+        return same and value is not None and self.fixed(value, key, region, body.at(value), hops - 1)
+
+    def _known(self, node: ast.expr) -> bool:
+        """A name, an attribute of `self`, or what only a data set has: other objects change theirs as they like."""
+        return isinstance(node, ast.Name) or chain(node).startswith("self.") or is_split_mask(node)
+
+    def _is_kept(self, node: ast.expr, key: FunctionKey) -> bool:
+        """Whether no code that runs at every step sets the attribute of `self`; what the function sets is seen."""
+        values = self.project.values
+        own = values.index.class_of(key.path, key.index)
+        parts = chain(node).split(".")
+        if own is None or len(parts) < 2:
+            return False
+        setters = [k for cls in values.index.ancestry(own) for k in changed_in(values, cls, parts[1].partition("[")[0])]
+        return bool(setters) and all(k == key or k not in values.hotness.functions for k in setters)
+
+    def _from_callers(self, node: ast.expr, root: str, key: FunctionKey, hops: int) -> bool:
+        """Whether the loops that call a function leave what it is given, or what it sees of the module, as it is."""
+        sites = self.project.hotness.callers.get(key, ())
+        return 0 < len(sites) <= _CALLERS and all(self._from(node, root, key, site, hops) for site in sites)
+
+    def _from(self, node: ast.expr, root: str, key: FunctionKey, site: CallSite, hops: int) -> bool:
+        values, record = self.project.values, self.project.index.function(key)
+        call, body = call_at(values, site), self.project.body(site.path)
+        if call is None or body is None or not (isinstance(node, ast.Name) or is_split_mask(node)):
+            return False
+        there = FunctionKey(site.path, site.call.function)
+        at = body.at(call)
+        if root not in [p.name for p in record.parameters]:
+            seen = root in body.definitions(0) and site.path == key.path
+            return seen and self.fixed(node, there, site.call.region, at, hops - 1)
+        if root == "self":
+            same = site.path == key.path and chain(call.func).startswith("self.") and chain(call.func).count(".") == 1
+            return same and self.fixed(node, there, site.call.region, at, hops - 1)
+        given = argument_for(call, record, root)
+        if not isinstance(given, ast.Name | ast.Attribute):
+            return False
+        loop = self._loop(there, site.call.region)
+        if loop is None or isinstance(node, ast.Name):
+            return self.fixed(given, there, site.call.region, at, hops - 1)
+        return self._is_left(given, there, loop, at)
+
+    def _is_left(self, given: ast.expr, key: FunctionKey, loop: Region, at: Position) -> bool:
+        """Whether a loop leaves the data set as it is that it hands to a function."""
+        body = self.project.body(key.path)
+        root = chain(given).partition(".")[0]
+        if body is None or _changes(body, key.index, loop, given, handed=True):
+            return False
+        kept = root != "self" or self._is_kept(given, key)
+        return kept and not _binds(loop, body.reaching(key.index, root, at))
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """The masks that an expression puts together; none where anything else is in it."""
+    if isinstance(node, ast.Name):
+        return [node]
+    if isinstance(node, ast.Attribute) or is_split_mask(node):
+        return [node]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return _parts(node.operand)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, _BITS):
+        left, right = _parts(node.left), _parts(node.right)
+        return [*left, *right] if left and right else []
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING_FORM:
+        return _parts(node.func.value)
+    return []
+
+
+def _binds(loop: Region, found: list[Definition] | None) -> bool:
+    """Whether a loop makes one of the bindings of a name, in its head too."""
+    return any((loop.head, 0) <= d.at <= loop.end for d in found or ())
+
+
+def _changes(body: Body, function: int, loop: Region, node: ast.expr, handed: bool = False) -> bool:
+    """Whether statements of a loop set a mask or what it is taken from, write into it, or may do so.
+
+    `handed`: it is a data set, given to the function that is asked about, and to others.
+    """
+    whole = chain(node)
+    parts = whole.split(".")
+    above = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} - {"self"}
+    for statement in body.statements(function):
+        if loop.start <= body.at(statement) <= loop.end:
+            given = whole in _given_for_effect(statement)
+            if (given and not handed) or any(found in above for found in _set_by(statement)):
+                return True
+    return False
+
+
+def _set_by(statement: ast.stmt) -> Iterator[str]:
+    """The chains that one statement binds or writes into."""
+    if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+            for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                yield chain(_without_index(part))
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and in_place(call.func.attr):
+        yield chain(call.func.value)
+
+
+def _given_for_effect(statement: ast.stmt) -> list[str]:
+    """What a statement gives to a call whose result nobody takes: it may write into that."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    given = call.args if isinstance(call, ast.Call) else []
+    return [chain(argument) for argument in given if isinstance(argument, ast.Name | ast.Attribute)]
+
+
+def _without_index(target: ast.expr) -> ast.expr:
+    """`x` of `x[i][0]`: what is written into."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target
