@@ -20,7 +20,8 @@ def f(graph, h):
 )
 def test_the_data_of_a_graph_are_tensors(expression):
     assert value_of(CODE.format(library="dgl", expression=expression), expression).kind == "tensor"
-    assert value_of(CODE.format(library="graphs", expression=expression), expression).kind != "tensor"
+    counted = "batch_num_nodes" in expression
+    assert (value_of(CODE.format(library="graphs", expression=expression), expression).kind == "tensor") is counted
 
 
 @pytest.mark.parametrize("expression", ["batch", "parts", "parts[0]", "batch.edges()"])

@@ -21,7 +21,9 @@ def graph_data(outline: Outline, node: ast.Subscript | ast.Call, of: Value) -> V
         return None
     owner = node.value if isinstance(node, ast.Subscript) else node.func
     names = _STORES if isinstance(node, ast.Subscript) else _COUNTS
-    if not isinstance(owner, ast.Attribute) or owner.attr not in names or not outline.imports_from("dgl"):
+    if not isinstance(owner, ast.Attribute) or owner.attr not in names:
         return None
+    if isinstance(node, ast.Subscript) and not outline.imports_from("dgl"):
+        return None  # `ndata` may be a number of others
     because = f"`{ast.unparse(owner)}` of a graph of DGL gives a tensor (line {node.lineno})"
     return tensor(ANYWHERE, because, Confidence.LIKELY)

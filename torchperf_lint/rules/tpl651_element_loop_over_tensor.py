@@ -13,6 +13,7 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.nms_per_class import PerClass, nms_per_class
 from torchperf_lint.facts.per_sample import per_sample_calls
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.segment_loops import SegmentLoop, segment_loops
 from torchperf_lint.facts.shifted_slices import ShiftedSlices, shifted_slices
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes
@@ -32,7 +33,8 @@ class ElementLoopOverTensor(SourceRule):
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
     host has, in a loop over something the host has; and volumes that are filled slice by slice with shifted tensors,
-    `cost[:, :, i, :, i:] = x[..., i:]`; and loops over classes that suppress each one's overlapping boxes, as info.
+    `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
+    `x[start:end].mean(0)`; and loops over classes that suppress each one's overlapping boxes, as info.
 
     ## Why it is slow
     Each turn starts at least one kernel an operation, and each launch costs the host some microseconds, however
@@ -128,9 +130,16 @@ class ElementLoopOverTensor(SourceRule):
                 yield self._counted_up(file, found_up)
         for by_class in nms_per_class(file) if file.mentions(("nms",)) else ():
             yield self._suppressed(file, by_class)
+        yield from self._of_slices(file, told)
+
+    def _of_slices(self, file: SourceFile, told: set[ast.AST]) -> Iterator[Finding]:
+        """Loops over slices of a tensor, where no loop around is told."""
         for shifted in shifted_slices(file) if file.mentions((" in range(",)) else ():
             if not any(outer in told for outer in _around(file, shifted.spot)):
                 yield self._shifted(file, shifted)
+        for segments in segment_loops(file):
+            if not any(outer in told for outer in _around(file, segments.spot)):
+                yield self._by_segment(file, segments)
 
     def _found(self, file: SourceFile, spot: Spot, found: ElementLoop) -> Finding:
         doubtful = found.doubt is not None or spot.hot.optional
@@ -195,6 +204,21 @@ class ElementLoopOverTensor(SourceRule):
             f"the backward pass copies the gradient of all of `{whole}`, {hot.when}",
             instead="hold all shifts in one view, `F.pad(x, (n - 1, 0)).unfold(-1, x.size(-1), 1)` (the largest shift "
             "first); or gather the slices in a list and `torch.stack` them once",
+            value=found.value,
+            hot=hot,
+            severity=_severity(hot),
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
+
+    def _by_segment(self, file: SourceFile, found: SegmentLoop) -> Finding:
+        hot, whole = found.spot.hot, file.brief(found.whole)
+        divided = ", divided by their lengths for a mean" if found.reduction == "mean" else ""
+        return self.found(
+            found.spot,
+            message=f"each turn of the loop reduces some rows of `{whole}`, with kernels of its own, {hot.when}",
+            instead=f"add up all segments at once{divided}: `{whole}.new_zeros(n, {whole}.size(1)).index_add_(0, "
+            f"segment, {whole})`, with a number for each row in `segment`, which `repeat_interleave` of the lengths "
+            "makes beside the batch",
             value=found.value,
             hot=hot,
             severity=_severity(hot),
