@@ -104,3 +104,35 @@ def test_what_a_function_makes_of_a_copy_is_uploaded_by_all_that_call_it(made, u
     files = texts(HELPER.format(made=made, uses=uses))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert (round_trip(file, next(file.hot_calls("cpu"))) is not None) is returns
+
+
+REWORKED = """
+def flip_back(maps, pairs):
+    {worked}
+
+class Pose(nn.Module):
+    def forward(self, x: torch.Tensor, pairs: list):
+        x = flip_back(x.to("cuda").cpu().numpy(), pairs)
+        return torch.from_numpy(x.copy()).cuda()
+"""
+
+
+@pytest.mark.parametrize(
+    ("worked", "returns"),
+    [
+        ("return maps[:, :, :, ::-1]", True),
+        ("maps = np.flip(maps)\n    for a, b in pairs:\n        maps[[a, b]] = maps[[b, a]]\n    return maps", True),
+        ("mean = maps.mean(axis=1)\n    return maps - mean.reshape(-1, 1)", True),
+        ("return np.linalg.eig(maps)", False),
+        ("return solve(maps)", False),
+        ("return np.zeros(maps.shape)", False),
+        ("return maps.shape[0], maps", False),
+        ("for a in pairs:\n        for b in a:\n            maps[b] = maps[a, b]\n    return maps", False),
+        ("while maps.max() > 1:\n        maps = maps / 2\n    return maps", False),
+        ("return pairs", False),
+    ],
+)
+def test_a_function_that_only_slices_and_computes_may_stand_between(worked, returns):
+    files = texts(REWORKED.format(worked=worked))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    assert (round_trip(file, next(file.hot_calls("cpu"))) is not None) is returns

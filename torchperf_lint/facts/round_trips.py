@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.array_helpers import computes_as_torch_does
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
@@ -236,6 +237,8 @@ class _Trip:
         if isinstance(node.func, ast.Attribute) and self.holds(node.func.value):
             return node.func.attr not in _ENDS
         denoted = self.file.denotes(node.func, self.place) or ""
+        if any(self._reworked(node, given) for given in node.args if self.holds(given)):
+            return True
         known = denoted.startswith(("torch.", "numpy.")) or counterpart(denoted) is not None
         if not known or "()" in denoted or last_part(denoted) in api.SIZED_FACTORIES:
             return False
@@ -246,6 +249,12 @@ class _Trip:
         if not denoted.startswith("torch."):
             self.through[denoted] = None
         return True
+
+    def _reworked(self, node: ast.Call, given: ast.expr) -> bool:
+        """`flip_back(x, pairs)`: a function of the project that slices and computes as torch could have."""
+        project = self.file.project
+        targets = project.types.targets(self.file.path, self.place.function, chain(node.func))
+        return len(targets) == 1 and computes_as_torch_does(project, targets[0], node, given)
 
 
 def _asks(node: ast.expr) -> bool:

@@ -26,10 +26,11 @@ class NumpyRoundtripInModule(SourceRule):
 
     ## What it does
     Flags copies of a device tensor to the host where the same function uploads what comes of it, or returns it and all
-    of its callers do: after functions of numpy, scipy, OpenCV or PIL that torch has too, after torch's own operations
-    on the host, after tests of each element (`[i != 0 for i in ids.tolist()]`), or after nothing at all; and where it
-    comes back as the indices of a tensor on the device. The finding stands at the copy to the host, the
-    upload is named beside it, and no other rule reports that one. It names what torch has instead.
+    of its callers do: after functions of numpy, scipy, OpenCV or PIL that torch has too, after functions of the project
+    that call no others, after torch's own operations on the host, after tests of each element
+    (`[i != 0 for i in ids.tolist()]`), or after nothing at all; and where it comes back as the indices of a tensor on
+    the device. The finding stands at the copy to the host, the upload is named beside it, and no other rule reports
+    that one. It names what torch has instead.
 
     ## Why it is slow
     The copy to the host waits until everything queued on the device has run, one core does the work while the device

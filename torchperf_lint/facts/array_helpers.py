@@ -1,0 +1,79 @@
+"""Functions of a project that do to an array nothing but what torch does to a tensor as well.
+
+    def flip_back(heatmaps, pairs):
+        heatmaps = heatmaps[:, :, :, ::-1]
+        for left, right in pairs:
+            heatmaps[:, [left, right]] = heatmaps[:, [right, left]]
+        return heatmaps
+
+Slices, arithmetic, and functions of numpy that torch has too: what it is given need not have left the device.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.effects import statements
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.torch_counterparts import counterpart
+
+_LINES = 40
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp)
+_METHODS = api.ARRAY_METHODS - {"item", "tolist", "numpy"} | {"copy", "astype", "swapaxes", "repeat", "ravel"}
+_BUILTINS = frozenset({"range", "len", "enumerate", "zip", "reversed", "slice", "int", "float", "isinstance"})
+_LOOKS = frozenset({"shape", "ndim", "size", "dtype"})
+
+
+def computes_as_torch_does(project: Project, key: FunctionKey, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a function makes, of one argument of a call, an array that torch could have made on the device."""
+    function, body = project.index.function(key), project.body(key.path)
+    node = body.functions.get(key.index) if body is not None else None
+    if not isinstance(node, ast.FunctionDef) or function.end_line - function.line > _LINES:
+        return False
+    name = next((p.name for p in function.parameters if argument_for(call, function, p.name) is given), None)
+    within = [part for statement in node.body for part in nodes_of(statement)]
+    if name is None or any(isinstance(part, ast.While | ast.Try | ast.With | ast.Yield) for part in within):
+        return False
+    if not all(_is_of_torch(project, key, part) for part in within if isinstance(part, ast.Call)):
+        return False
+    if any(isinstance(part, _LOOPS) and _turns_inside(part) for part in within):
+        return False  # element by element
+    returned = [part.value for part in within if isinstance(part, ast.Return)]
+    made = _made_of(name, node)
+    return bool(returned) and all(value is not None and _computed_with(value, made) for value in returned)
+
+
+def _is_of_torch(project: Project, key: FunctionKey, call: ast.Call) -> bool:
+    """A method of arrays that tensors have, or a function of numpy that torch has."""
+    if isinstance(call.func, ast.Name) and call.func.id in _BUILTINS:
+        return True
+    thing = project.types.thing(key.path, key.index, chain(call.func))
+    if thing is not None and thing.kind == "external":
+        return counterpart(thing.dotted) is not None
+    return thing is None and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+
+
+def _turns_inside(loop: ast.AST) -> bool:
+    return any(isinstance(part, _LOOPS) for part in nodes_of(loop) if part is not loop)
+
+
+def _made_of(name: str, function: ast.FunctionDef) -> set[str]:
+    """The names that hold an array made of a parameter, itself among them."""
+    made = {name}
+    for statement in statements(function.body):
+        if isinstance(statement, ast.Assign) and _computed_with(statement.value, made):
+            made |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    return made
+
+
+def _computed_with(node: ast.expr, names: set[str]) -> bool:
+    """Whether one array is computed with what has one of these names; its shape alone is no array."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.Compare):
+        return False
+    looked_at = {part.value for part in nodes_of(node) if isinstance(part, ast.Attribute) and part.attr in _LOOKS}
+    return any(isinstance(p, ast.Name) and p.id in names and p not in looked_at for p in nodes_of(node))
