@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import is_cold
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.parallel_wrappers import REPLICATES, told_at_its_calls, wrappings_inside, wraps
 from torchperf_lint.facts.project import Project
@@ -16,6 +17,10 @@ from torchperf_lint.facts.wrapping import taken_off_again
 from torchperf_lint.model import Finding, Outcome, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
+_FUNCTION = "torch.nn.parallel.data_parallel"
+"""Wraps nothing: it spreads the model over the devices for one call."""
+_CALLERS = 2
+"""How many calls back it is asked who calls."""
 _DISTRIBUTED = ("DistributedDataParallel", "fully_shard", "FullyShardedDataParallel")
 
 
@@ -26,7 +31,8 @@ class DataParallel(SourceRule):
     Flags construction of `torch.nn.DataParallel`, and calls of `torch.nn.parallel.data_parallel` and
     `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
     from it or copy it, and functions named like it that give back nothing else. Beside an offered
-    `DistributedDataParallel`, or for one device, it is reported as info.
+    `DistributedDataParallel`, or for one device, it is reported as info. What `data_parallel` spreads only to save
+    samples once in a while is not reported.
 
     ## Why it is slow
     Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
@@ -86,10 +92,12 @@ class DataParallel(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each construction of DataParallel."""
         own = file.calls_among(call for call in file.outline.calls if wraps(project, file.path, call))
-        for site in (*file.calls_of("torch.nn.DataParallel", "torch.nn.parallel.data_parallel", *REPLICATES), *own):
+        for site in (*file.calls_of("torch.nn.DataParallel", _FUNCTION, *REPLICATES), *own):
             if taken_off_again(file.outline, site.record) or _overrides(file, site):
                 continue
             if told_at_its_calls(project, FunctionKey(file.path, site.function)):
+                continue
+            if file.denotes(site.call.func, site) == _FUNCTION and _runs_seldom(project, file, site):
                 continue
             if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
                 continue
@@ -133,6 +141,22 @@ def _overrides(file: SourceFile, site: Site) -> bool:
     """Whether it is `replicate` of a wrapper of one's own: what constructs that wrapper is the place to change."""
     record = file.outline.functions[site.function]
     return record.class_index >= 0 and record.name == last_part(site.record.callee) == "replicate"
+
+
+def _runs_seldom(project: Project, file: SourceFile, site: Site) -> bool:
+    """Whether one call spreads a model for samples that are saved once in a while, and for nothing else."""
+    return site.hot is None and _is_seldom(project, FunctionKey(file.path, site.function), _CALLERS)
+
+
+def _is_seldom(project: Project, key: FunctionKey, calls: int) -> bool:
+    if is_cold(project.index, key):
+        return True
+    callers = project.hotness.callers.get(key, ())
+    return calls > 0 and bool(callers) and all(
+        not project.hotness.unguarded(caller.path, caller.call.region)
+        or _is_seldom(project, FunctionKey(caller.path, caller.call.function), calls - 1)
+        for caller in callers
+    )
 
 
 def _one_device(site: Site) -> bool:
