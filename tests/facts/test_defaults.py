@@ -7,7 +7,9 @@ from textwrap import dedent, indent
 import pytest
 from snippets import value_of
 
-from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST
+from torchperf_lint.facts.defaults import device_by_default
+from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
 
 INSIDE = {
     "nothing": ("if steps:", HOST),
@@ -73,3 +75,27 @@ def test_what_has_a_place_of_its_own_keeps_it(expression, device):
                 x = {expression}
         """
     assert value_of(code, expression).device == device
+
+
+@pytest.mark.parametrize(
+    ("script", "path", "known"),
+    [
+        ("torch.set_default_tensor_type('torch.cuda.FloatTensor')", "app/net/render.py", True),
+        ("if __name__ == '__main__':\n    torch.set_default_device('cuda')", "app/net/render.py", True),
+        ("if torch.cuda.is_available():\n    torch.set_default_device('cuda')", "app/net/render.py", False),
+        ("def main():\n    torch.set_default_device('cuda')", "app/net/render.py", False),
+        ("torch.set_default_device('cpu')", "app/net/render.py", False),
+        ("torch.set_default_device('cuda')", "tools/render.py", False),
+    ],
+)
+def test_a_script_that_always_sets_the_device_decides_for_what_it_runs(script, path, known):
+    files = {"app/main.py": f"import torch\n{script}\n", path: ""}
+    project = Project.of_texts(files)
+    assert device_by_default(project.values, Frame(path, 0, (1, 1))) is known
+
+
+def test_a_block_makes_the_device_the_default():
+    text = "import torch\nwith torch.device('cuda'):\n    x = torch.tensor([1])\n"
+    project = Project.of_texts({"a.py": text})
+    assert device_by_default(project.values, Frame("a.py", 0, (3, 9)))
+    assert not device_by_default(project.values, Frame("a.py", 0, (1, 1)))

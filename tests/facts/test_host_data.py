@@ -86,3 +86,22 @@ def test_what_is_uploaded_again(body, call, kind, scalar):
     site = moved(body, call)
     found = upload_at(site.file.project.values, site.call, site.frame)
     assert (found and found.kind, found and found.scalar) == (kind, scalar)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("torch.tensor([1, 2])", LITERAL),
+        ("torch.tensor(0.5)", LITERAL),
+        ("torch.Tensor([float(n)])", NUMBER),
+        ("torch.Tensor(3)", None),
+        ("torch.FloatTensor([1, 2])", None),
+        ("torch.tensor(a)", None),
+        ("torch.tensor([1, 2], device='cpu')", None),
+    ],
+)
+def test_what_is_made_where_the_device_is_the_default_is_uploaded(call, kind):
+    for head in ("with torch.device('cuda'):", "if n:"):
+        site = site_of(f"def f(x: torch.Tensor, a, n, device):\n    {head}\n        {call}\n", call)
+        upload = upload_at(site.file.project.values, site.call, site.frame)
+        assert (upload.kind if upload is not None else None) == (kind if "with" in head else None)

@@ -163,3 +163,28 @@ def test_a_name_that_is_bound_anew_is_what_it_was_tested_for_no_more():
     """
     site = site_of(code, "torch.tensor(angle, device=x.device)")
     assert not is_host_number(site.file.project.values, site.call.args[0], site.frame)
+
+
+@pytest.mark.parametrize(("made", "known"), [("n", True), ("torch.ones(n)", False), ("nn.Linear(n, n)", False)])
+def test_what_an_object_counts_by_its_name(made, known):
+    code = f"""
+    class Ray(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.n_samples = {made}
+
+        def forward(self, x: torch.Tensor):
+            return x + torch.tensor([2.0 / self.n_samples], device=x.device)
+    """
+    site = site_of(code, "torch.tensor([2.0 / self.n_samples], device=x.device)")
+    assert is_host_number(site.file.project.values, site.call.args[0].elts[0], site.frame) is known
+
+
+def test_batches_tracked_are_no_count_of_the_host():
+    code = """
+    class Ray(nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x + torch.tensor([self.num_batches_tracked], device=x.device)
+    """
+    site = site_of(code, "torch.tensor([self.num_batches_tracked], device=x.device)")
+    assert not is_host_number(site.file.project.values, site.call.args[0].elts[0], site.frame)

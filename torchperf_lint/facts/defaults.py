@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain, last_part
@@ -61,6 +62,28 @@ def _folders_of_setters(values: Values) -> frozenset[str]:
                     found.add(f"{folder}/" if folder else "")
         values.default_setters = frozenset(found)
     return values.default_setters
+
+
+def device_by_default(values: Values, frame: Frame) -> bool:
+    """Whether factories surely make their tensors on the device: by the block around, or since the script begins so."""
+    if default_device(values, frame) == DEVICE:
+        return True
+    if values.default_scripts is None:
+        values.default_scripts = frozenset(_scripts_that_set(values))
+    return any(frame.path.startswith(folder) for folder in values.default_scripts)
+
+
+def _scripts_that_set(values: Values) -> Iterator[str]:
+    """The folders of scripts that set it wherever they run: under no test but that of `__name__`."""
+    for path, outline in values.index.outlines.items():
+        for call in outline.calls:
+            if last_part(call.callee) not in _SET or call.function or "cuda" not in _said(values, path, call):
+                continue
+            body = values.body(path)
+            lines = [line for line, _ in body.block_of(0, (call.line, call.column))] if body is not None else []
+            if body is not None and all("__name__" in body.lines[line - 1] for line in lines):
+                folder = path.rpartition("/")[0]
+                yield f"{folder}/" if folder else ""
 
 
 def _said(values: Values, path: str, call: Call) -> str:

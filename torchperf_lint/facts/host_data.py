@@ -12,7 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
-from torchperf_lint.facts.defaults import default_device
+from torchperf_lint.facts.defaults import default_device, device_by_default
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
@@ -55,6 +55,10 @@ _ONE_NUMBER = frozenset(
 
 _SURELY_NUMBERS = frozenset({"int", "float", "bool", "len", "item", "numel"})
 """Of those, the ones that give no tensor whatever they are given."""
+
+
+_OF_DATA = frozenset({"tensor", "as_tensor", "asarray", "Tensor"})
+"""What makes a tensor of numbers where the default says."""
 
 
 class Made(NamedTuple):
@@ -219,7 +223,11 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     if name.removeprefix("cuda.") in api.LEGACY_TYPES and name.startswith("cuda."):
         return constant_upload(values, node, frame, '"cuda"')
     device = keyword(node, "device")
-    if name not in ("tensor", "as_tensor", "asarray") or device is None or unpacks_keywords(node):
+    if name not in _OF_DATA or unpacks_keywords(node):
+        return None
+    if device is None:
+        return constant_upload(values, node, frame, '"cuda"') if device_by_default(values, frame) else None
+    if name == "Tensor":
         return None
     if target_device(values, node, frame) != DEVICE:
         return None

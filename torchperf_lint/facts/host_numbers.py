@@ -32,6 +32,8 @@ _OF_NUMBERS = frozenset("exp log log2 log10 sqrt square power abs floor ceil sin
 """Functions of numpy's that give a number of numbers."""
 _SPECIAL = pattern(r"^(?:eos|bos|pad|sep|cls|mask|unk)_(?:token_)?id$|^(?:decoder_start|image|audio)_token_id$")
 """Ids of a tokenizer's special tokens, which it and its model's configuration hold."""
+_COUNT = pattern(r"^(?:n|num)_(?!batches_tracked$)\w+s$")
+"""How an object calls what it counts by: `self.n_samples`, `self.num_heads`."""
 _SEVERAL = frozenset({"random.sample", "random.choices"})
 LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
@@ -74,6 +76,8 @@ def is_host_number(
         thing = values.thing(node, frame)
         if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
             return True
+        if _COUNT.search(node.attr) and chain(node.value) == "self":
+            return values.of(node, frame).kind in ("plain", "unknown")
         if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
             return True
         return node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")

@@ -80,6 +80,8 @@ class Values:
         """Path -> whether the file sets a default device; defaults.py fills it."""
         self.default_setters: frozenset[str] | None = None
         """The folders of files that make the device the default; defaults.py fills it."""
+        self.default_scripts: frozenset[str] | None = None
+        """The folders of scripts that always do; defaults.py fills it."""
 
     def of(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
