@@ -56,12 +56,17 @@ def _attributes_set(target: ast.expr, value: ast.expr, own: str) -> Iterator[tup
     if isinstance(target, ast.Attribute) and chain(target.value) == own:
         yield target.attr, value, False
     elif isinstance(target, ast.Tuple | ast.List):
-        items = side_by_side(target, value)
-        if items is None:
-            places = [ast.copy_location(ast.Constant(n), value) for n in range(len(target.elts))]
-            items = [ast.copy_location(ast.Subscript(value, place, ast.Load()), value) for place in places]
-        for part, item in zip(target.elts, items, strict=True):
+        for part, item in _unpacked(target, value):
             yield from _attributes_set(part, item, own)
+
+
+def _unpacked(target: ast.Tuple | ast.List, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each part of a tuple that is assigned to, with what it gets: `f(x)[1]` for the second of `a, b = f(x)`."""
+    items = side_by_side(target, value)
+    if items is None:
+        places = [ast.copy_location(ast.Constant(n), value) for n in range(len(target.elts))]
+        items = [ast.copy_location(ast.Subscript(value, place, ast.Load()), value) for place in places]
+    yield from zip(target.elts, items, strict=True)
 
 
 def backward_target(call: ast.Call) -> ast.expr | None:
@@ -93,14 +98,23 @@ def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
     for node in statements(body):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if isinstance(target, ast.Subscript):
-                    yield chain(target.value), node.value
+                yield from _stored(target, node.value)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
             callee = chain(node.value.func)
             if callee.endswith(".append"):
                 yield callee.removesuffix(".append"), node.value.args[0]
             elif callee.endswith(".update") and isinstance(node.value.args[0], ast.Dict):
                 yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
+
+
+def _stored(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """`container[...] = v`, and `means[t], stds[t] = v`."""
+    if isinstance(target, ast.Subscript):
+        yield chain(target.value), value
+    elif isinstance(target, ast.Tuple | ast.List) and any(isinstance(part, ast.Subscript) for part in target.elts):
+        for part, item in _unpacked(target, value):
+            if isinstance(part, ast.Subscript):
+                yield chain(part.value), item
 
 
 def named_stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str, ast.expr]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join, sequence
 from torchperf_lint.model import Confidence
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
 _EMPTY = frozenset({"dict", "list", "OrderedDict", "defaultdict", "deque"})
+_NO_ELEMENTS = frozenset({"torch.empty", "torch.zeros", "torch.tensor", "torch.Tensor"})
 _STORES = 8
 """How many of the values put into a container are looked at."""
 
@@ -27,6 +29,19 @@ def is_empty_container(value: Value, node: ast.expr) -> bool:
     if item is not None and item.kind not in ("unknown", "nothing") and item.confidence is not Confidence.POSSIBLE:
         return False  # `list(parts)` holds those
     return callee in _EMPTY and value.kind in ("sequence", "unknown", "plain", "object")
+
+
+def is_list_of_placeholders(node: ast.expr) -> bool:
+    """`[None] * n`, `[torch.empty(0)] * n`: nothing is in such a list but what stands for what is put there later."""
+    listed = node.left if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) else None
+    if not isinstance(listed, ast.List) or len(listed.elts) != 1:
+        return False
+    one = listed.elts[0]
+    return is_none(one) or (isinstance(one, ast.Call) and chain(one.func) in _NO_ELEMENTS and _is_of_none(one))
+
+
+def _is_of_none(factory: ast.Call) -> bool:
+    return [ast.unparse(argument) for argument in factory.args] in (["0"], ["[]"])
 
 
 def filled_attribute(values: Values, cls: Thing, name: str, frame: Frame) -> Value:

@@ -15,7 +15,7 @@ from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.documented_tensors import is_documented_tensor
 from torchperf_lint.facts.entries import put_into
 from torchperf_lint.facts.fed import FEEDS, is_fed
-from torchperf_lint.facts.filling import is_empty_container
+from torchperf_lint.facts.filling import is_empty_container, is_list_of_placeholders
 from torchperf_lint.facts.given_devices import as_given, may_be_given
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -177,13 +177,15 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
         value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)._replace(thing=value.thing)
+    elif d.how == "assign" and is_list_of_placeholders(d.value) and body.stored_items(frame.function, name):
+        value = _filled(values, name, frame, body)
     if d.how == "loop" and isinstance(d.value, ast.Name) and body.put_under(frame.function, d.value.id):
         return PLAIN  # a dict gives its keys
     if d.how == "loop":
         value = values.element(value, frame, d.index)
     elif d.how == "item":
         value = unpacked(as_parts(values, value, frame), d.index)
-        value = _filled(values, name, frame, body) if _begins_empty(value, d) else value
+        value = _filled(values, name, frame, body) if _begins_empty(name, value, d, frame, body) else value
         value = value.moved(HOST) if name == api.BATCH_SIZES and value.kind == "tensor" else value
     if d.index and value.kind == "tensor" and value.device != HOST and SIZES.search(name):
         return UNKNOWN  # `for edges, _, size in parts`: what was moved are records
@@ -206,10 +208,14 @@ def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body
     return bool(begun) and len(on_host) == len(begun)
 
 
-def _begins_empty(value: Value, d: Definition) -> bool:
+def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Body) -> bool:
     """`masks, spans = [], []`."""
     parts = d.value.elts if isinstance(d.value, ast.Tuple) else []
-    return len(d.index) == 1 and d.index[0] < len(parts) and is_empty_container(value, parts[d.index[0]])
+    part = parts[d.index[0]] if len(d.index) == 1 and d.index[0] < len(parts) else None
+    if part is None:
+        return False
+    stored = is_list_of_placeholders(part) and bool(body.stored_items(frame.function, name))
+    return stored or is_empty_container(value, part)
 
 
 def _filled(values: Values, name: str, frame: Frame, body: Body) -> Value:
