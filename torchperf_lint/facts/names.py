@@ -24,6 +24,7 @@ from torchperf_lint.facts.iteration import batch_of_unknown
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.named_tuples import as_parts
+from torchperf_lint.facts.never_set import never_bound
 from torchperf_lint.facts.nominal import from_annotation, from_thing
 from torchperf_lint.facts.passed import argument_of, call_at, place_of
 from torchperf_lint.facts.records import Function, Parameter
@@ -123,6 +124,8 @@ def _from_definitions(values: Values, name: str, reaching: Sequence[Definition],
     functions = values.index.outlines[frame.path].functions
     reaching = before_its_move(name, reaching, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
+    if len(found) > 1 and any(value.kind == "batch" for value in found):
+        found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
     inner = any(d.within is not None for d in reaching)  # `[str(x) for x in rows]` says nothing of the parameter `x`
     is_parameter = not inner and _is_parameter(functions[frame.function], name)
     if inner and _is_parameter(functions[frame.function], name):
