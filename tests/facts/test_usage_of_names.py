@@ -25,3 +25,15 @@ def f(env):
 )
 def test_what_became_an_array_is_no_tensor(rebound, kind):
     assert value_of(CODE.format(rebound=rebound), "done").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("scaler", "kind"),
+    [("scaler", "tensor"), ("self.loss_scaler", "tensor"), ("transforms", "unknown"), ("boxes", "unknown")],
+)
+def test_only_a_scaler_scales_a_loss(scaler, kind):
+    code = f"""
+    def resize(self, size, images, scaler, transforms, boxes):
+        return size, {scaler}.scale(size, images)
+    """
+    assert value_of(code, "size").kind == kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.substituted import written_name
 from torchperf_lint.facts.syntax import LEAVES, blocks_of, children_of, side_by_side
@@ -75,7 +75,9 @@ def backward_target(call: ast.Call) -> ast.expr | None:
         return None
     if call.func.attr == "backward":
         return call.args[0] if call.args else call.func.value
-    return call.args[0] if call.func.attr in ("scale", "manual_backward") and call.args else None
+    # Boxes, cameras and images are scaled as well.
+    scales = call.func.attr == "scale" and "scaler" in last_part(chain(call.func.value)).lower()
+    return call.args[0] if (scales or call.func.attr == "manual_backward") and call.args else None
 
 
 def operands(node: ast.expr | None) -> Iterator[str]:
