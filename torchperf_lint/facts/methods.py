@@ -101,6 +101,9 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return Value("array", HOST)  # whoever has such a method, arrays are on the host
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
+    if name == "rsample" or (name == "log_prob" and _is_given_a_tensor(values, node, frame)):
+        because = f"what `{written}.{name}(...)` of a distribution gives (line {node.lineno})"
+        return tensor(ANYWHERE, because, Confidence.LIKELY)
     if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):
         because = f"a tensor: `.{name}()` converts a part of it (line {node.lineno})"
         return tensor(ANYWHERE, because, Confidence.LIKELY)
@@ -119,6 +122,12 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""
     return tensor(device, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+
+
+def _is_given_a_tensor(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether the probability of a tensor is asked for: of numbers, and of arrays, other libraries tell it as well."""
+    given = values.of(node.args[0], frame) if len(node.args) == 1 else UNKNOWN
+    return given.kind == "tensor" and given.device != HOST
 
 
 def _reduced(node: ast.expr) -> bool:
