@@ -46,3 +46,40 @@ CHUNKS = """
 @pytest.mark.parametrize(("moved", "hot"), [(".to(device)", True), (".cuda()", True), ("", False)])
 def test_chunks_that_nothing_moves_may_be_of_a_pass_of_training(moved, hot):
     assert (hot_at(CHUNKS.format(moved=moved)) is not None) == hot
+
+
+JUDGED = """
+    def generate(model, words, hidden):
+        {mode}
+        out = []
+        for i in range(words):
+            {run}
+            out.append(scores.item())  # <-
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "run", "hot"),
+    [
+        ("model.eval()", "scores = model(hidden)", True),
+        ("model.train(); model.eval()", "scores = model(hidden)", True),
+        ("model.eval(); model.train()", "scores = model(hidden)", False),
+        ("pass", "scores = model(hidden)", False),
+        ("hidden.eval()", "scores = model(hidden)", False),
+        ("model.eval()", "scores = model(hidden); model.train()", False),
+        ("model.eval()", "scores = words(hidden)", False),
+        ("model.eval()", "scores = model(hidden); save_image(scores, i)", False),
+        ("model.eval()", "samples = model(hidden); scores = samples", False),
+    ],
+)
+def test_a_loop_that_runs_a_model_in_evaluation_mode(mode, run, hot):
+    """Gradients are on, which is another mistake."""
+    found = hot_at(JUDGED.format(mode=mode, run=run))
+    assert (found is not None) == hot
+    assert found is None or found.kind == "eval"
+
+
+def test_samples_that_a_function_saves_are_few():
+    code = JUDGED.format(mode="model.eval()", run="scores = model(hidden)")
+    assert hot_at(code.replace("generate", "save_all")) is None

@@ -22,6 +22,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.cold import COLD_NAME, NOT_TRAINING_NAME
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.inference_loops import IN_EVALUATION_MODE
 from torchperf_lint.facts.loop import EVERY_INPUT, FEW_TURNS
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Call, Function, Outline, Region
@@ -120,7 +121,8 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
         if not _runs(file, run, model):
             continue
         site = _innermost(file, run, model)
-        hot = site.hot if loop is not None else _repeated(file, site, region)
+        by_mode = loop is None or loop.because.startswith(IN_EVALUATION_MODE)
+        hot = _repeated(file, site, region) if by_mode else site.hot
         if hot is None or hot.kind != "eval" or not file.project.hotness.grad_mode.records(file.path, site.start):
             return None
         if model_switches_off(file, site):
@@ -134,7 +136,8 @@ def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:
     """Why a call is hot in a loop that is nothing but one that runs a model in evaluation mode."""
     hotness, function = file.project.hotness, file.outline.functions[site.function]
     few = region.turns is not None and region.turns <= FEW_TURNS
-    if few or site.hot is not None or not hotness.turns(file.path, site.record.region):
+    known = site.hot is not None and IN_EVALUATION_MODE not in site.hot.because
+    if few or known or not hotness.turns(file.path, site.record.region):
         return None
     text = "\n".join(file.lines[region.head - 1 : region.end[0]])
     if NOT_TRAINING_NAME.search(function.name) or COLD_NAME.search(function.name) or _PICTURES.search(text):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torchperf_lint.facts.agents import ENV_STEP
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import COLD_NAME
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.generators import Generators
 from torchperf_lint.facts.index import Index
@@ -49,6 +50,9 @@ _GIVES_LOGITS = pattern(r"\w\.(?:get_|next_|compute_|forward_|step_|decode_)?(?:
 _OF_A_SAMPLER = pattern(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffusion)(?:_\w+)?_loop(?:_|$)")
 """Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
 _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
+_LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
+_SAMPLES = pattern(r"(?:^|_)samp(?:le)?s?$", re.IGNORECASE)
+IN_EVALUATION_MODE = "runs a model in evaluation mode"
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = pattern(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
 """`for i in range(len(dataset))`, `for sample in self.test_dataset`."""
@@ -158,6 +162,32 @@ class InferenceLoops:
                 because = f"steps an environment each turn: `{call.callee}()` (line {call.line})"
                 return Loop(kind, because, Confidence.LIKELY, region.head, when)
         return None
+
+    def in_evaluation_mode(self, path: str, index: int) -> Loop | None:
+        """A loop that runs a model which the function has put into evaluation mode, though gradients are recorded."""
+        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
+        modes = [call for call in outline.calls if call.callee.endswith((".eval", ".train"))]
+        modes = [call for call in modes if call.function == region.function and call.line <= region.end[0]]
+        if not modes or self._for_people(path, index):
+            return None
+        for call in self.calls.directly_in(path, index):
+            said = [mode for mode in modes if mode.callee.rpartition(".")[0] == call.callee]
+            if said and said[-1].callee.endswith(".eval") and said[-1].line < region.start[0]:
+                put = f"`{said[-1].callee}()` (line {said[-1].line})"
+                because = f"{IN_EVALUATION_MODE}: {put}, then `{call.callee}(...)` each turn (line {call.line})"
+                return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
+        return None
+
+    def _for_people(self, path: str, index: int) -> bool:
+        """Whether a loop makes a few samples to look at: by its function's name, by those it binds, or by its calls."""
+        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
+        name = outline.functions[region.function].name
+        if _LOOKS.search(name) or COLD_NAME.search(name):
+            return True
+        within = (b for b in outline.bindings if region.start[0] <= b.line <= region.end[0])
+        if any(b.function == region.function and _SAMPLES.search(b.target) for b in within):
+            return True
+        return any(_SHOWS.search(call.callee) for call in self.calls.all_in(path, index))
 
     def _moves(self, path: str, index: int) -> bool:
         return any(last_part(call.callee) in ("to", "cuda") for call in self.calls.directly_in(path, index))

@@ -79,7 +79,18 @@ class Loops:
             or self.of_loaders.over_moved(path, index)
             or self._over_buffer(path, index)
             or self._handing_over(path, index)
+            or self._evaluating(path, index)
         )
+
+    def _evaluating(self, path: str, index: int) -> Loop | None:
+        """A loop that runs a model in evaluation mode, and in no loop that is hot itself."""
+        regions = self.index.outlines[path].regions
+        around = regions[index].parent
+        while around >= 0 and regions[around].kind != "function":
+            if regions[around].kind == "loop" and self.at(path, around) is not None:
+                return None
+            around = regions[around].parent
+        return self.inference.in_evaluation_mode(path, index)
 
     def _handing_over(self, path: str, index: int) -> Loop | None:
         """A loop of a generator: it turns whenever the loop that draws on the generator does."""
