@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.called_after_class import method_of_namesake, only_by_name
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.distributions import drawn_on_host, draws_a_share
@@ -101,9 +102,9 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return Value("array", HOST)  # whoever has such a method, arrays are on the host
     if name in api.TENSOR_MARKS:
         return tensor(ANYWHERE, f"a tensor: `.{name}()` is called on it (line {node.lineno})", Confidence.LIKELY)
-    if name == "rsample" or (name == "log_prob" and _is_given_a_tensor(values, node, frame)):
-        because = f"what `{written}.{name}(...)` of a distribution gives (line {node.lineno})"
-        return tensor(ANYWHERE, because, Confidence.LIKELY)
+    told = _told_by_name(values, node, function, frame)
+    if told is not None:
+        return told
     if name in _CONVERTS and isinstance(function.value, ast.Subscript) and _takes_a_range(function.value):
         because = f"a tensor: `.{name}()` converts a part of it (line {node.lineno})"
         return tensor(ANYWHERE, because, Confidence.LIKELY)
@@ -122,6 +123,17 @@ def _of_unknown(values: Values, node: ast.Call, function: ast.Attribute, frame: 
         return None
     argument = ast.unparse(node.args[0]) if node.args else ""
     return tensor(device, f"moved by `.{name}({argument})` (line {node.lineno})", Confidence.LIKELY)
+
+
+def _told_by_name(values: Values, node: ast.Call, function: ast.Attribute, frame: Frame) -> Value | None:
+    """What a method gives that only one class of the project, or only distributions have."""
+    namesake = method_of_namesake(values, function.value, function.attr)
+    if namesake is not None:
+        return only_by_name(called(values, node, namesake, frame))
+    if function.attr != "rsample" and not (function.attr == "log_prob" and _is_given_a_tensor(values, node, frame)):
+        return None
+    because = f"what `{chain(function)}(...)` of a distribution gives (line {node.lineno})"
+    return tensor(ANYWHERE, because, Confidence.LIKELY)
 
 
 def _is_given_a_tensor(values: Values, node: ast.Call, frame: Frame) -> bool:

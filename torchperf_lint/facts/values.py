@@ -80,6 +80,8 @@ class Values:
         """Path -> whether the file sets a default device; defaults.py fills it."""
         self.default_setters: frozenset[str] | None = None
         """The folders of files that make the device the default; defaults.py fills it."""
+        self.classes_by_words: dict[str, list[Thing]] | None = None
+        """Class name in small letters -> the classes called so; called_after_class.py fills it."""
         self.default_scripts: frozenset[str] | None = None
         """The folders of scripts that always do; defaults.py fills it."""
 
