@@ -70,6 +70,7 @@ JUDGED = """
         ("model.eval()", "scores = model(hidden); model.train()", False),
         ("model.eval()", "scores = words(hidden)", False),
         ("model.eval()", "scores = model(hidden); save_image(scores, i)", False),
+        ("model.eval(); torch.cuda.synchronize()", "scores = model(hidden)", False),
         ("model.eval()", "samples = model(hidden); scores = samples", False),
     ],
 )

@@ -168,7 +168,8 @@ class InferenceLoops:
         outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
         modes = [call for call in outline.calls if call.callee.endswith((".eval", ".train"))]
         modes = [call for call in modes if call.function == region.function and call.line <= region.end[0]]
-        if not modes or self._for_people(path, index):
+        timed = any(c.callee.endswith("cuda.synchronize") and c.function == region.function for c in outline.calls)
+        if not modes or timed or self._for_people(path, index):
             return None
         for call in self.calls.directly_in(path, index):
             said = [mode for mode in modes if mode.callee.rpartition(".")[0] == call.callee]
