@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from torchperf_lint.facts.changed_in_place import changed
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.selections import INDICES, LOAD, Selection
 from torchperf_lint.facts.syntax import names_of
@@ -39,9 +40,8 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 def _is_written(selection: Selection) -> bool:
     """Whether the function writes into what the mask is made of: another search finds other elements."""
     names = names_of(selection.mask)
-    stores = selection.spot.file.enclosing(selection.spot.function).of_kinds((ast.Subscript,))
-    written = (n.value for n in stores if isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load))
-    return any(isinstance(whole, ast.Name) and whole.id in names for whole in written)
+    around = selection.spot.file.enclosing(selection.spot.function).parents
+    return any(isinstance(whole, ast.Name) and whole.id in names for node in around for whole in changed(node))
 
 
 def together(one: Selection, other: Selection) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.confirming import by_events, copies
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.facts.host_indices import HostIndex, host_indices
+from torchperf_lint.facts.number_stores import NumberStore, number_stores
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.model import Finding, Related, Severity, Verdict
+from torchperf_lint.model import Finding, Location, Related, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 
@@ -30,9 +31,13 @@ class HostIndexIntoDeviceTensor(SourceRule):
     computes on the host from factories alone, `torch.rand(n).argsort()`, one use is enough, as it is of what was read
     from the device, `x[top.tolist()]`; a list of the host's own counts where it indexes several tensors.
 
+    And a number that is put where an index on the device says, `labels[pos_inds] = 0`: there it is the number that is
+    in host memory. What one function stores so is told once, at the first.
+
     ## Why it is slow
     A list becomes a tensor in host memory; that, and every other index in host memory, is copied to the device from
-    pageable memory, and the host waits for the copy. Nothing in the line says so.
+    pageable memory, and the host waits for the copy. A number that is stored by an index on the device becomes a tensor
+    in host memory, too, and is copied. Nothing in the line says so.
 
     ## Example
     ```python
@@ -67,9 +72,12 @@ class HostIndexIntoDeviceTensor(SourceRule):
     slice: `x[:, i : i + 1]`; for a fixed list, keep a tensor of it in a buffer. An array
     that picks from several tensors is copied once: `rows = torch.from_numpy(rows).to(obs.device)`.
 
+    A number is filled in by `labels.index_fill_(0, pos_inds, 0)`, as an argument of the kernel; where several tensors
+    pick, `mask[rows, columns] = mask.new_full((), 1.0)` stores what is made on the device.
+
     ## When it is fine
-    Numbers, slices and masks need no copy; lists of numbers that come from the host and differ at every step have to
-    cross anyway; and on the host nothing is copied:
+    Numbers, slices and masks need no copy, and through a mask a number is filled in, `x[x > 0] = 1.0`; lists of numbers
+    that come from the host and differ at every step have to cross anyway; and on the host nothing is copied:
     ```python
     import torch
     from torch import nn
@@ -118,11 +126,33 @@ class HostIndexIntoDeviceTensor(SourceRule):
                 related=_made_elsewhere(file, index),
                 root_cause=f"{self.code} at {index.of} in function {index.spot.function}",
             )
+        for store in number_stores(file):
+            yield self._stored(store)
+
+    def _stored(self, store: NumberStore) -> Finding:
+        spot = store.spot
+        return self.found(
+            spot,
+            message=f"`{ast.unparse(spot.expression)} = ...` makes a tensor of a number in host memory, and storing by "
+            f"an index copies it to the device {spot.hot.when}",
+            instead=f"fill the number in, which needs no copy: {store.instead}",
+            value=store.base,
+            hot=spot.hot,
+            severity=Severity.INFO,
+            root_cause=f"{self.code} numbers stored in function {spot.function}",
+        )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By waits and copies to the device at the line."""
-        seen = run.at(finding.location, "sync") or copies(run, finding.location, "h2d", lambda copy: True)
+        """By waits and copies to the device at the line, or at any of the lines that store a number."""
+        places = [finding.location]
+        if (finding.root_cause or "").startswith(f"{self.code} numbers"):
+            places += [related.location for related in finding.related]
+        seen = [event for place in places for event in _uploads(run, place)]
         return by_events(finding, run, seen, "upload", probes=self.probes)
+
+
+def _uploads(run: Evidence, place: Location) -> Sequence[Event]:
+    return run.at(place, "sync") or copies(run, place, "h2d", lambda copy: True)
 
 
 def _value(index: HostIndex) -> Value:
