@@ -10,14 +10,20 @@ from snippets import texts
 from torchperf_lint.facts.number_stores import number_stores
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.model import Confidence
 
 
-def told(body):
-    """What the stores of a forward pass are told to be written as instead."""
+def stores(body):
+    """The stores of a forward pass that are told."""
     text = "class M(nn.Module):\n    def __init__(self, n: int):\n        super().__init__()\n        self.n = n\n\n"
     text += "    def forward(self, x: torch.Tensor, given: torch.LongTensor, inds, at: torch.Tensor, i: int, r):\n"
     files = texts(text + indent(dedent("x = x.cuda()\n" + body), " " * 8))
-    return [store.instead for store in number_stores(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
+    return list(number_stores(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+
+
+def told(body):
+    """What they are told to be written as instead."""
+    return [store.instead for store in stores(body)]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +77,19 @@ def test_a_number_is_copied_to_the_places_of_an_index(body, instead):
 )
 def test_masks_numbers_and_what_nobody_knows_are_none(body):
     assert told(body) == []
+
+
+@pytest.mark.parametrize(
+    ("index", "confidence"),
+    [
+        ("x.argmax(1)", Confidence.LIKELY),
+        ("x.max(dim=2)[1]", Confidence.LIKELY),
+        ("x.max(dim=0, keepdim=True)[1]", Confidence.LIKELY),
+        ("torch.max(x, 1).indices", Confidence.LIKELY),
+        ("torch.max(x, 0).indices", Confidence.POSSIBLE),
+        ("x.argmin(dim=-1)", Confidence.POSSIBLE),
+    ],
+)
+def test_what_may_be_one_number_is_possible_only(index, confidence):
+    (store,) = stores(f"at = {index}\nx[at] = 1.0")
+    assert store.base.weaker(Confidence.LIKELY).confidence is confidence

@@ -27,7 +27,8 @@ def bound_alike(reaching: list[Definition], around: BlockPath) -> bool:
     """Whether a name is bound alike each time: neither by the turns of a loop around its use nor in some branch."""
     for d in reaching:
         again = turns_with(d.block, around)
-        if again and (d.how in ("loop", "augmented") or len(reaching) > 1):
+        turns = again and (d.how != "loop" or d.block[-1] in around)
+        if turns and (d.how in ("loop", "augmented") or len(reaching) > 1):
             return False
         if len(reaching) > 1 and any(part[1] != "loop" and part not in around for part in d.block):
             return False

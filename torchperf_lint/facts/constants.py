@@ -37,6 +37,7 @@ from torchperf_lint.facts.gathered import given_to
 from torchperf_lint.facts.held import LIST_CHANGES
 from torchperf_lint.facts.hints import are_numbers, default_of, numeric_parameter
 from torchperf_lint.facts.index import CallSite, FunctionKey
+from torchperf_lint.facts.inside_steps import without_loops_inside
 from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.put_into import places, put_below, written_into
@@ -348,7 +349,9 @@ class Look:
     def around(self, body: Body, scope: int) -> BlockPath:
         """The blocks around the place of use that may be entered, or turned, otherwise at another step."""
         block = body.block_of(scope, self.place)
-        return block if self.again else tuple(part for part in block if part[1] != "loop")
+        if self.again:
+            return without_loops_inside(self.values, self.frame.path, self.place, block)
+        return tuple(part for part in block if part[1] != "loop")
 
     def fills_alike(self, body: Body, scope: int, at: Position, around: BlockPath, depth: int) -> bool:
         """Whether what stands at a place runs as often at every step: in no branch, and in loops over such numbers."""

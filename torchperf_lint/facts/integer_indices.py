@@ -25,6 +25,7 @@ _FINDS = frozenset({"nonzero", "argwhere", "where"})
 _SORTS = frozenset("argsort argmax argmin multinomial randperm arange randint searchsorted bucketize".split())
 _BEHIND = frozenset("topk sort max min kthvalue mode median".split())
 """Give places as their second result."""
+_REDUCES = frozenset({"argmax", "argmin", "max", "min", "mode", "median"})
 _CASTS = frozenset({"long", "int"})
 _KEEPS = frozenset(
     "view reshape flatten ravel squeeze unsqueeze expand repeat repeat_interleave clone detach contiguous cuda to "
@@ -77,7 +78,7 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> IntegerInd
         sequence = any(k.arg == "as_tuple" and ast.unparse(k.value) == "True" for k in node.keywords)
         single = name in ("argmax", "argmin") and not (node.args[1 if of_torch else 0 :] or node.keywords)
         known = of_torch or values.of(receiver or node, frame).kind == "tensor" or name in _FINDS
-        return IntegerIndex(node, Confidence.CERTAIN, False) if known and not (sequence or single) else None
+        return IntegerIndex(node, _sureness(node, of_torch), False) if known and not (sequence or single) else None
     if name in _KEEPS and not (name in ("view", "to") and node.args and "torch." in ast.unparse(node.args[0])):
         inner = integer_index(values, subject, frame, hops + 1)
         flat = name in _FLAT or (name in ("view", "reshape") and list(map(ast.unparse, node.args)) == ["-1"])
@@ -124,8 +125,19 @@ def _of_several(values: Values, made: ast.expr, position: object, frame: Frame) 
         alone = chain(made.func) == "torch.where" and operands == 1
         return IntegerIndex(made, Confidence.CERTAIN, True) if alone or told else None
     if name in _BEHIND and position == 1 and values.of(made, frame).kind in ("tensor", "sequence"):
-        return IntegerIndex(made, Confidence.CERTAIN, False)
+        of_torch = chain(made.func).startswith("torch.")
+        return IntegerIndex(made, _sureness(made, of_torch), False)
     return None
+
+
+def _sureness(node: ast.Call, of_torch: bool) -> Confidence:
+    """A reduction along the first or last dimension may leave one number, which is read, and no places."""
+    assert isinstance(node.func, ast.Attribute | ast.Name)
+    if last_part(chain(node.func)) not in _REDUCES or any(k.arg == "keepdim" for k in node.keywords):
+        return Confidence.CERTAIN
+    told = [k.value for k in node.keywords if k.arg in ("dim", "axis")] + node.args[of_torch : of_torch + 1]
+    behind = told and isinstance(told[0], ast.Constant) and isinstance(told[0].value, int) and told[0].value > 0
+    return Confidence.CERTAIN if behind else Confidence.POSSIBLE
 
 
 def _name(values: Values, node: ast.Name, frame: Frame, hops: int) -> IntegerIndex | None:
