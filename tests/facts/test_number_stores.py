@@ -31,7 +31,10 @@ def told(body):
     [
         ("rows = torch.where(x > 0)[0]\nx[rows] = 1.0\nreturn rows", "`x.index_fill_(0, rows, 1.0)`"),
         ("rows, columns = torch.where(x > 0)\nx[rows, columns] = 1.0\nreturn rows",
-         "store a tensor that is filled on the device: `x[rows, columns] = x.new_full((), 1.0)`"),
+         "through the mask, `x[mask] = 1.0`, or store a tensor that is made on the device: "
+         "`x[rows, columns] = x.new_full((), 1.0)`"),
+        ("at = torch.arange(8, device=x.device)\nx[at, at] = 1.0",
+         "store a tensor that is made on the device: `x[at, at] = x.new_full((), 1.0)`"),
         ("rows = (x > 0).nonzero()[:, 0]\nx[rows] = 1.0\nreturn rows", "`x.index_fill_(0, rows, 1.0)`"),
         ("rows = (x > 0).nonzero(as_tuple=True)\nx[rows[0]] = 1.0\nreturn rows", "`x.index_fill_(0, rows[0], 1.0)`"),
         ("rows = torch.nonzero(x > 0).squeeze(-1).unique()\nx[rows] = 1\nreturn rows", "`x.index_fill_(0, rows, 1)`"),

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured import CONFIGURED, LITERAL
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.host_numbers import is_host_number
@@ -103,7 +104,9 @@ def _filling_searches(file: SourceFile) -> frozenset[ast.expr]:
 def _instead(target: ast.Subscript, parts: list[ast.expr], indices: dict[int, IntegerIndex], number: ast.expr) -> str:
     base, value = ast.unparse(target.value), ast.unparse(number)
     if len(indices) > 1:
-        return f"store a tensor that is filled on the device: `{ast.unparse(target)} = {base}.new_full((), {value})`"
+        masked = f"through the mask, `{base}[mask] = {value}`, or " if _are_of_one_search(indices) else ""
+        made = f"{ast.unparse(target)} = {base}.new_full((), {value})"
+        return f"{masked}store a tensor that is made on the device: `{made}`"
     position, index = next(iter(indices.items()))
     first = next((at for at, part in enumerate(parts) if at == position or _is_whole(part)), position)
     row = f"[{', '.join(map(ast.unparse, parts[:first]))}]" if first else ""
@@ -115,6 +118,13 @@ def _instead(target: ast.Subscript, parts: list[ast.expr], indices: dict[int, In
         dim = position - len(parts)
     vector = "" if index.flat else ", an index with one dimension"
     return f"`{base}{row}.index_fill_({dim}, {where}, {value})`{vector}"
+
+
+def _are_of_one_search(indices: dict[int, IntegerIndex]) -> bool:
+    """`rows, columns = torch.where(mask)`: together they are where the mask holds."""
+    first, *others = [index.origin for index in indices.values()]
+    searched = isinstance(first, ast.Call) and last_part(chain(first.func)) in ("where", "nonzero", "argwhere")
+    return searched and all(other is first for other in others)
 
 
 def _is_whole(part: ast.expr) -> bool:

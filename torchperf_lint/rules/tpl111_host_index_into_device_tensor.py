@@ -135,7 +135,7 @@ class HostIndexIntoDeviceTensor(SourceRule):
             spot,
             message=f"`{ast.unparse(spot.expression)} = ...` makes a tensor of a number in host memory, and storing by "
             f"an index copies it to the device {spot.hot.when}",
-            instead=f"fill the number in, which needs no copy: {store.instead}",
+            instead=f"fill the number in without a copy: {store.instead}",
             value=store.base,
             hot=spot.hot,
             severity=Severity.INFO,
