@@ -19,6 +19,7 @@ from torch.distributions import Normal, kl_divergence
 from torch.utils.checkpoint import checkpoint
 from torch_scatter import scatter
 from torchmetrics.functional import accuracy
+from mmdet.core import anchor_inside_flags, bbox_overlaps, multi_apply, reduce_mean
 
 Pair = namedtuple("Pair", ["a", "b"])
 
@@ -63,6 +64,7 @@ def found(expression):
     [
         "net(x)",
         "net.forward_features(x)",
+        "bbox_overlaps(x, x)",
         "moved(x)",
         "moved(x).mean()",
         "ddp(x)",
@@ -136,3 +138,16 @@ def test_what_the_pass_of_a_librarys_module_gives(default, device):
 def test_a_tensor_on_the_host_stays_there():
     code = "import lpips\ndef f():\n    x = torch.zeros(3)\n    y = torch.ones(3)\n    return torch.max(x, y)"
     assert value_of(code, "torch.max(x, y)").device == HOST
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("reduce_mean(count)", "tensor"),
+        ("anchor_inside_flags(count, count, (1, 1))", "tensor"),
+        ("bbox_overlaps(count, count)", "object"),
+        ("multi_apply(total, x)", "object"),
+    ],
+)
+def test_functions_of_a_detection_library(expression, kind):
+    assert found(expression).kind == kind

@@ -11,13 +11,16 @@ _BESIDE = ("einops.", "opt_einsum.", "torch_scatter.", "torch.compile", "pytorch
 _ALWAYS = pattern(
     r"^torch\.(?:distributions\.(?:kl\.)?kl_divergence|nn\.utils\.(?:rnn\.)?pad_sequence|ops\.[\w.]+|Tensor\.[a-z]\w*"
     r"|nn\.utils\.(?:convert_parameters\.)?parameters_to_vector)$"
+    r"|^mmdet\.(?:\w+\.)+(?:reduce_mean|anchor_inside_flags|bbox2roi)$"
 )
 """Give a tensor whatever they are given."""
 _OF_TENSORS = pattern(
     r"^(?:torch\.utils\.checkpoint\.checkpoint|einops\.einsum|opt_einsum\.contract"
     r"|torch_scatter\.\w+|torch_geometric\.(?:utils|nn)\.(?:\w+\.)*[a-z]\w*|torchaudio\.functional\.(?:\w+\.)?\w+"
     r"|torchvision\.transforms\.(?:v2\.)?functional\.\w+|kornia\.(?:\w+\.)+[a-z]\w*"
-    r"|torchmetrics\.functional\.(?:\w+\.)*\w+|pytorch_msssim\.[a-z]\w*|piq\.(?:\w+\.)*[a-z]\w*)$"
+    r"|torchmetrics\.functional\.(?:\w+\.)*\w+|pytorch_msssim\.[a-z]\w*|piq\.(?:\w+\.)*[a-z]\w*"
+    r"|mmdet\.(?:\w+\.)+(?:bbox_overlaps|bbox_cxcywh_to_xyxy|bbox_xyxy_to_cxcywh|distance2bbox|bbox2distance"
+    r"|inverse_sigmoid|unmap))$"
 )
 """Give one where they are given one."""
 _SEVERAL = frozenset({"torch.autograd.grad", "torch.autograd.functional.vjp", "torch.autograd.functional.jvp"})
