@@ -101,3 +101,10 @@ def test_a_count_of_what_is_set_is_above_zero_or_not(kept, block, expected):
     assert isinstance(node.test, ast.Compare)
     known = Known(lambda name: bound if name.id == "n" else name, lambda value: isinstance(value, ast.Constant))
     assert asks_if_empty(node, node.test.left, known) == expected
+
+
+@pytest.mark.parametrize(("value", "nothing"), [("1.0 / x.size(1)", True), ("1.0 / x.sum()", False)])
+def test_a_fill_by_a_number_that_a_call_gives(value, nothing):
+    node = ast.parse(f"if m.any(): x[m] = {value}").body[0]
+    known = Known(lambda name: name, lambda part: isinstance(part, ast.Constant) or "size" in ast.unparse(part))
+    assert asks_if_empty(node, node.test, known) is nothing

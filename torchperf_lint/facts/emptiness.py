@@ -30,8 +30,8 @@ def asks_emptiness(place: Place) -> bool:
     if branch is None:
         return False
     mask = (mask_asked(asked) or _asked_by_helper(place, asked)).removeprefix("~")
-    names = {mask} if mask.isidentifier() else _made_anew(branch, mask)
     last = (branch.test.end_lineno or 0, branch.test.end_col_offset or 0)
+    names = {mask} if mask.isidentifier() else _made_anew(around, mask, last)
     return any((node.lineno, node.col_offset) > last for name in names for node in _selecting(name, around))
 
 
@@ -41,20 +41,28 @@ def _asked_by_helper(place: Place, asked: ast.expr) -> str:
     return mask_asked(answer) if answer is not None else ""
 
 
-def _made_anew(branch: ast.If | ast.IfExp, mask: str) -> set[str]:
-    """The names that the branch first binds to the mask which its test has asked."""
-    first = branch.body[0] if isinstance(branch, ast.If) and mask else None
-    if not isinstance(first, ast.Assign) or ast.unparse(first.value) != mask:
-        return set()
-    return {target.id for target in first.targets if isinstance(target, ast.Name)}
+def _made_anew(around: Enclosing, mask: str, last: tuple[int, int]) -> set[str]:
+    """The names that the function binds, behind a test, to the mask which that has asked, `m = (w > 0).detach()`."""
+    made: set[str] = set()
+    for node in around.of_kinds((ast.Assign,)) if mask else ():
+        assert isinstance(node, ast.Assign)
+        if (node.lineno, node.col_offset) > last and ast.unparse(_undetached(node.value)) == mask:
+            made |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return made
+
+
+def _undetached(node: ast.expr) -> ast.expr:
+    """`m` of `m.detach()`."""
+    detached = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
+    return node.func.value if detached else node  # type: ignore[attr-defined]
 
 
 def _branch_on(asked: ast.expr, around: Enclosing) -> ast.If | ast.IfExp | None:
-    """The branch that the answer decides alone."""
+    """The branch that the answer decides, alone or where other tests let it: `w is not None and not w.any()`."""
     for parent in around.ancestors(asked):
         if isinstance(parent, ast.If | ast.IfExp):
             return parent
-        if not isinstance(parent, ast.UnaryOp):
+        if not isinstance(parent, ast.UnaryOp | ast.BoolOp):
             return None
     return None
 

@@ -202,7 +202,7 @@ def _is_picked(value: ast.expr, mask: str, known: Known) -> bool:
     if isinstance(value, ast.Subscript) and _is_selected(value, mask):
         return isinstance(value.value, ast.Name | ast.Attribute)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return _is_picked_by_call(value, value.func, mask, known)
+        return _is_picked_by_call(value, value.func, mask, known) or known.is_number(value)
     return known.is_number(value)
 
 
