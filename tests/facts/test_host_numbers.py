@@ -188,3 +188,36 @@ def test_batches_tracked_are_no_count_of_the_host():
     """
     site = site_of(code, "torch.tensor([self.num_batches_tracked], device=x.device)")
     assert not is_host_number(site.file.project.values, site.call.args[0].elts[0], site.frame)
+
+
+HELD = """
+class Quantizer(nn.Module):
+    def __init__(self, depth: int, x: torch.Tensor):
+        self.depth, self.width = depth, 3
+        self.mixed = depth
+        self.turns = 0
+
+    def set_depth(self, n: int, y):
+        self.depth = n
+        self.mixed = y
+        self.turns += y
+
+    def forward(self, x: torch.Tensor, rate: float):
+        torch.tensor({expression}).to(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_one"),
+    [
+        ("self.depth", True),
+        ("self.depth * rate", True),
+        ("self.mixed", False),
+        ("self.turns", False),
+        ("self.unset", False),
+        ("rate.depth", False),
+    ],
+)
+def test_an_attribute_that_every_method_sets_to_a_number(expression, is_one):
+    site = site_of(HELD.format(expression=expression), f"torch.tensor({expression})")
+    assert is_host_number(site.file.project.values, site.call.args[0], site.frame) is is_one

@@ -7,6 +7,7 @@ import re
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.held_numbers import holds_a_number
 from torchperf_lint.facts.hints import NUMBERS, scalar_parameter
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none
@@ -80,7 +81,9 @@ def is_host_number(
             return values.of(node, frame).kind in ("plain", "unknown")
         if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
             return True
-        return node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo")
+        if node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo"):
+            return True
+        return holds_a_number(values, node, frame, lambda put, at: is_host_number(values, put, at, depth + 1, asked))
     return _named(values, node, frame, depth, asked) if isinstance(node, ast.Name) else False
 
 
