@@ -129,3 +129,40 @@ def test_an_entry_of_a_dict_that_is_handed_back(body, array):
                 {lines}
     """
     assert is_an_array_result(site_of(code, "x.cpu()")) is array
+
+
+@pytest.mark.parametrize(
+    ("given", "handed_back"),
+    [
+        ("text: str", True),
+        ("texts: list[str]", True),
+        ("image: Image.Image", True),
+        ("images: List[np.ndarray]", True),
+        ("x: torch.Tensor", False),
+        ("x: str | torch.Tensor", False),
+        ("x, mode: str = 'a'", False),
+        ("x", False),
+    ],
+)
+def test_a_pass_that_is_given_text_or_pictures_answers_who_asks(given, handed_back):
+    code = f"""
+        class Speaker(nn.Module):
+            def forward(self, {given}):
+                audio = self.net(self.ids()).cpu()
+                return Output(audio) if self.full else audio
+    """
+    assert is_handed_back(site_of(code, "self.net(self.ids()).cpu()")) is handed_back
+
+
+@pytest.mark.parametrize(
+    ("returned", "whole"), [("y if flag else x", True), ("x if y else None", False), ("x if flag else y", True)]
+)
+def test_one_of_two_things_that_are_handed_back(returned, whole):
+    code = f"""
+        class Net(nn.Module):
+            @torch.no_grad()
+            def forward(self, x, flag):
+                y = self.net(x).cpu()
+                return {returned}
+    """
+    assert is_handed_back(site_of(code, "self.net(x).cpu()")) is whole

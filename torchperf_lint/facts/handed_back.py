@@ -1,4 +1,4 @@
-"""Results of inference: what a function that runs without gradients copies to the host to hand it back."""
+"""Results of inference: what a function that runs without gradients, or on text, copies to the host to hand it back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.filled_results import goes_into_result
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.raw_inputs import is_given_raw_data
 from torchperf_lint.facts.source import Place
 from torchperf_lint.patterns import pattern
 
@@ -33,7 +34,8 @@ def is_handed_back(place: Place) -> bool:
     hot = place.hot
     if hot is None or hot.kind not in _KINDS or (hot.kind == "forward" and hot.depth):
         return False
-    return not _in_a_loop(place) and _without_gradients(place) and is_returned(place)
+    answers = _without_gradients(place) or is_given_raw_data(place)
+    return answers and not _in_a_loop(place) and is_returned(place)
 
 
 def is_stored_by_meter(place: Place) -> bool:
@@ -229,7 +231,7 @@ def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:
             made = last_part(chain(parent.func))
             if parent.func is not node and not made[:1].isupper() and made != "dict":
                 return False
-        elif not isinstance(parent, _WRAPS):
+        elif not isinstance(parent, _WRAPS) and not (isinstance(parent, ast.IfExp) and parent.test is not node):
             return False
         node = parent
     return True
