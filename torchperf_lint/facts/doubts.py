@@ -41,6 +41,11 @@ _METHODS = (
 """Methods of tensors, lists and texts."""
 _SPARSE = frozenset("is_sparse is_sparse_csr to_sparse to_sparse_coo to_sparse_csr coalesce is_coalesced".split())
 """What sparse tensors are asked, and how others become such."""
+_HOLDS_NOTHING = pattern(
+    r"^torch\.nn\.(?:\w+\.)*(?:Fold|Unfold|ReLU6?|LeakyReLU|ELU|CELU|SELU|GELU|SiLU|Mish|Hardswish|Hardtanh|Sigmoid"
+    r"|LogSigmoid|Tanh|Softplus|Softsign|Softmax|LogSoftmax|CosineSimilarity|PairwiseDistance)\(\)$"
+)
+"""Modules of torch's without parameters, which take a batch as they take one element of it."""
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = pattern(
@@ -160,9 +165,9 @@ class _Doubts:
         callee = chain(node.func)
         targets = self.turn.file.project.types.targets(self.turn.file.path, self.turn.place.function, callee)
         named_so = bool(REDUCES.search(last_part(callee)))
-        if self.turn.file.value(node.func, self.turn.place).kind == "module":
-            return None if named_so else f"each turn runs the module `{callee}`"
         denoted = self.turn.file.denotes(node.func, self.turn.place) or ""
+        if self.turn.file.value(node.func, self.turn.place).kind == "module":
+            return None if named_so or _HOLDS_NOTHING.match(denoted) else f"each turn runs the module `{callee}`"
         if denoted == "functools.partial()":
             denoted = ""  # says nothing of what it calls
         if denoted and not denoted.startswith(("torch.", "builtins.", "math.")):
