@@ -40,6 +40,8 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
         ("measure_step_latency", False),
         ("measure_all", True),
         ("_test_adam", False),
+        ("_initialize_centers", False),
+        ("initialized", True),
     ],
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):

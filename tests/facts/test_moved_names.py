@@ -73,6 +73,9 @@ NOT_TAKEN = {
         "coded = tokenizer(batch['text'], return_tensors='pt')\nx = coded['input_ids'].to(device)",
         "loader = DataLoader(data)",
     ),
+    "made of pictures": step(
+        "for batch in loader:", "x = transform(batch[0])\nx = x.to(device)", "loader = DataLoader(data)"
+    ),
     "shown": """
         def show(model, samples, device):
             with torch.no_grad():

@@ -35,8 +35,8 @@ _STEP = pattern(r"(?:^|_)(?:step|batch|iter|iteration)(?:_|$)|^forward_backward$
 _GIVEN = pattern(r"^(?:(?:mini_?|train_|input_|data_)?batch(?:_data|_dict)?|data(?:_batch|_dict)?|inputs?|samples?)$")
 _ON_BATCH = pattern(r"^_?(?:train|fit|learn|update|optimi[sz]e)(?:_\w+)?_(?:batch|step|iter)$")
 _WHOLE = pattern(r"^(?:mini_?|data_)?batch(?:_data)?$")
-_MAKES_ANEW = pattern(r"token|processor|encode|convert|^tensor$|array|numpy", re.IGNORECASE)
-"""What makes tensors of texts and arrays, which no loader can pin."""
+_MAKES_ANEW = pattern(r"token|processor|encode|convert|transform|^tensor$|array|numpy", re.IGNORECASE)
+"""What makes tensors of texts, pictures and arrays, which no loader can pin."""
 _IMAGES = pattern(r"^(?:imgs?|images?|x|xs)$")
 _TYPES = pattern(r"dtype|precision|^(?:b?float|cfloat|half|double|u?int|long|short|bool)\d*$")
 _HOST = pattern(r"(?:^|_)(?:cpu|host)(?:_|$)", re.IGNORECASE)
