@@ -231,3 +231,67 @@ WRITTEN = """
 def test_a_number_or_two_may_be_written_on_the_device_as_well(writing, found):
     files = texts(WRITTEN.format(writing=writing))
     assert len(list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))) == found
+
+
+CONFIGURED = """
+    class Head(nn.Module):
+        def __init__(self, config, kept):
+            self.config = config
+            self.targets = config.target_indices
+            self.first = config.target_index
+            self.kept = config.kept_indices
+            self.net = nn.Linear(2, 2)
+
+        def keep(self, kept):
+            self.kept = kept
+
+        def forward(self, x: torch.Tensor):
+            x = self.net(x.cuda())
+            return {expression}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "listed"),
+    [
+        ("x[..., self.config.target_indices]", True),
+        ("x[..., self.net.config.channel_inds]", True),
+        ("x[..., self.targets]", True),
+        ("x[..., self.config.target_index]", False),
+        ("x[..., self.first]", False),
+        ("x[..., self.kept]", False),
+        ("x[..., self.net.target_indices]", False),
+    ],
+)
+def test_a_list_that_a_configuration_holds(expression, listed):
+    files = texts(CONFIGURED.format(expression=expression))
+    found = list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert bool(found) is listed
+
+
+PACKED = """
+    from torch.nn.utils.rnn import pack_padded_sequence
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor):
+            x, mask = x.cuda(), mask.cuda()
+            lengths = {lengths}
+            some = lengths > 0
+            packed = pack_padded_sequence(x, {given})
+            return x[some], packed
+"""
+
+
+@pytest.mark.parametrize(
+    ("lengths", "given", "found"),
+    [
+        ("mask.sum(1).cpu()", "lengths[some].clamp(min=1)", True),
+        ("mask.sum(1).cpu()", "lengths=lengths", True),
+        ("mask.sum(1)", "lengths.cpu()", False),
+        ("mask.sum(1).cpu()", "mask.sum(1).tolist()", False),
+    ],
+)
+def test_a_mask_of_lengths_that_were_copied_to_be_packed(lengths, given, found):
+    files = texts(PACKED.format(lengths=lengths, given=given))
+    seen = host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert ([ast.unparse(one.spot.expression) for one in seen] == ["some"]) is found

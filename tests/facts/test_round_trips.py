@@ -8,7 +8,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.round_trips import comes_back, round_trip
+from torchperf_lint.facts.round_trips import comes_back, is_packed, round_trip
 from torchperf_lint.facts.source import SourceFile
 
 HEAD = "import cv2\n\ndef run_all(x, y: torch.Tensor, solve):\n    x, parts = x.to('cuda'), []\n"
@@ -136,3 +136,21 @@ def test_a_function_that_only_slices_and_computes_may_stand_between(worked, retu
     files = texts(REWORKED.format(worked=worked))
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     assert (round_trip(file, next(file.hot_calls("cpu"))) is not None) is returns
+
+
+@pytest.mark.parametrize(
+    ("packed", "trips"),
+    [
+        ("pack_padded_sequence(x, n)", False),
+        ("nn.utils.rnn.pack_padded_sequence(x, lengths=n[some])", False),
+        ("pack_padded_sequence(n, [1, 2])", True),
+        ("solve(x, n)", True),
+    ],
+)
+def test_lengths_of_a_packed_sequence_are_needed_on_the_host(packed, trips):
+    code = f"n = x.sum(1).cpu()\nsome = n > 0\nz = {packed}\ny[some] = 0"
+    files = texts(HEAD + indent(f"for i in range(9):\n{indent(code, '    ')}", "    ") + "\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    site = next(file.looped_calls("cpu"))
+    assert (round_trip(file, site) is not None) is trips
+    assert is_packed(file, site) is not trips

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.configured_indices import is_configured_list
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
@@ -20,6 +21,7 @@ from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attrib
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
 from torchperf_lint.facts.matched_indices import matched_elsewhere
 from torchperf_lint.facts.ndarrays import is_array
+from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
@@ -56,7 +58,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     if isinstance(index, ast.ListComp):
         return _counted(index)
     if isinstance(index, ast.Attribute):
-        return _attribute(spot, index) or _list(spot, index)
+        return _attribute(spot, index) or _list(spot, index) or _configured(spot, index)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
     if isinstance(index, ast.Name) and (_counts_turns(spot, index) or _holds_slices(spot, index)):
@@ -69,6 +71,14 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return Source(
             f"`{ast.unparse(index)}`, which was read from the device, becomes a tensor in host memory",
             f"index with the tensor itself, which is on the device: `{as_index(read)}`",
+            evident=False,
+        )
+    lengths = mask_of_lengths(spot, index)
+    if lengths is not None:
+        return Source(
+            f"`{ast.unparse(index)}` is computed in host memory, of lengths that were copied there",
+            "pack all rows, with lengths of one at least (`.clamp(min=1)`), and choose among the results there: "
+            f"by `torch.where`, with a mask of `{ast.unparse(lengths)}`, which is there",
             evident=False,
         )
     if used_several_times(spot, index):
@@ -172,6 +182,15 @@ def _list(spot: Spot, index: ast.Attribute) -> Source | None:
     setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
     if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):
         return None
+    return _kept_list(index)
+
+
+def _configured(spot: Spot, index: ast.Attribute) -> Source | None:
+    """`x[:, self.config.target_indices]`."""
+    return _kept_list(index) if is_configured_list(spot, index) else None
+
+
+def _kept_list(index: ast.Attribute) -> Source:
     written = ast.unparse(index)
     return Source(
         f"the list `{written}` becomes a tensor in host memory",

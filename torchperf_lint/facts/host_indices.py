@@ -28,9 +28,11 @@ _MAKES_INDEX = (
     ".tolist()", ".numpy()", "append([",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
-_MAY_BE_ON_HOST = (*_MAKES_INDEX, "[self.", "_indices(", "_inds(", "_idx(", "_index(", "atcher(")
+_MAY_BE_ON_HOST = (
+    *_MAKES_INDEX, "pack_padded_sequence(", "[self.", "_indices(", "_inds(", "_idx(", "_index(", "atcher(",
+)  # fmt: skip
 _LISTED = (
-    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.\w+\]|(?:torch\.)?\w*[tT]ensor\()"),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.[\w.]+\]|(?:torch\.)?\w*[tT]ensor\()"),
     pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*\[[^\[\]\n]+ for \w+ in range\("),
     pattern(

@@ -34,6 +34,7 @@ from torchperf_lint.facts.round_trips import (
     comes_back_as_index,
     comes_back_at_callers,
     comes_back_at_once,
+    is_packed,
 )
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.saved_at_once import saved_at_once
@@ -316,7 +317,7 @@ def _returning(file: SourceFile, reading: Reading) -> Reading:
     if read.value.confidence is not Confidence.POSSIBLE or read.hot.optional:
         return reading
     needed = uploaded_before(file, site) is None  # else the host had it all along, whatever it decides
-    if needed and not any(comes(file, site) for comes in _WAYS_BACK):
+    if needed and (is_packed(file, site) or not any(comes(file, site) for comes in _WAYS_BACK)):
         return reading
     value = on_device(file, site, reading.operand)
     return reading._replace(read=Read(value, read.hot, read.severity)) if value is not None else reading

@@ -13,6 +13,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.packed_lengths import packed_lengths
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.syntax import children_of
 from torchperf_lint.facts.torch_counterparts import counterpart
@@ -41,7 +42,21 @@ def round_trip(file: SourceFile, site: Site) -> RoundTrip | None:
     """The way of what a call copied to the host back to the device; None where it stays, or others work on it."""
     trip = _Trip(file, site)
     back = _way_back(file, site, trip) or _back_at_callers(file, site, trip)
-    return RoundTrip(back, tuple(trip.through)) if back is not None else None
+    if back is None or _is_packed(file, site, trip):
+        return None
+    return RoundTrip(back, tuple(trip.through))
+
+
+def is_packed(file: SourceFile, site: Site) -> bool:
+    """Whether what a call copied to the host is needed there: as the lengths of a packed sequence."""
+    trip = _Trip(file, site)
+    _way_back(file, site, trip)
+    return _is_packed(file, site, trip)
+
+
+def _is_packed(file: SourceFile, site: Site, trip: _Trip) -> bool:
+    """Whether what was copied, or made of it, is the lengths of a packed sequence, which torch takes on the host."""
+    return any(map(trip.holds, packed_lengths(file.enclosing(site.function))))
 
 
 def comes_back_at_callers(file: SourceFile, site: Site) -> bool:
