@@ -40,6 +40,9 @@ def uploaded(code):
         "pair = [x.to(device), y.to(device)]\nd = {'x': pair[0], 'y': pair[1]}\nseen.append(d['y'].cpu())",
         "y = y.float().to(device)\ny = y[:, -3:].to(device)\nseen.append(y.detach().cpu())",
         "z, u = both(x, y, device)\nseen.append(u.cpu())",
+        "n = torch.full((len(x),), x.shape[1], device=model.device)\nseen.append(n.cpu())",
+        "n = torch.tensor([1, 2, 3], device='cuda')\nseen.append(n.cpu())",
+        "n = torch.as_tensor(np.ones(3), device='cuda')\nseen.append(n.cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )
@@ -50,6 +53,9 @@ def test_it_was_there_before(code):
 @pytest.mark.parametrize(
     "code",
     [
+        "n = torch.full((3,), x.shape[1], device='cuda')\nn[0] = 2\nseen.append(n.cpu())",
+        "n = torch.full((3,), model(x), device='cuda')\nseen.append(n.cpu())",
+        "n = torch.tensor([model(x), model(y)], device='cuda')\nseen.append(n.cpu())",
         "out = model(x.to(device))\nseen.append(out.cpu())",
         "y = y.to(device)\ny = y * 2\nseen.append(y.cpu())",
         "y = y.to(device)\ny[y == 255] = 0\nseen.append(y.cpu())",

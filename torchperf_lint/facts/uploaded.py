@@ -17,6 +17,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.value import HOST, Frame
@@ -153,6 +154,8 @@ class _Search:
     def _uploads(self, node: ast.Call, at: tuple[int, int]) -> bool:
         """`x.to(device)`, `x.cuda()`, `to_device(x, device)` of what is on the host."""
         frame = self.frame._replace(at=at)
+        if is_made_of_host_numbers(self.file.project.values, node, frame):
+            return True
         if last_part(chain(node.func)) in MOVERS:
             moved = moved_by_function(self.file.project.values, node, frame)
             return moved is not None and self._is_on_host(moved.data, frame)

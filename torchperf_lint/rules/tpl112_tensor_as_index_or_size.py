@@ -12,6 +12,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.sizing import Sized, sized
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -25,7 +26,8 @@ class TensorAsIndexOrSize(SourceRule):
     factories and views, counts of `range`, what picks from lists and lists of modules; where that happens several
     times a training step, forward pass or evaluation batch (the last is reported as info): in a loop, for one
     tensor in several places, or for three tensors or more in one statement; where only a slice of a known length
-    begins there, `x[i : i + 1]`; and random numbers that are drawn on the device only to be read.
+    begins there, `x[i : i + 1]`; random numbers that are drawn on the device only to be read; and what the host had
+    before it copied, or filled it in, there.
 
     ## Why it is slow
     An integer is needed on the host, so each bound is read from the device on its own (a slice with two bounds reads
@@ -114,7 +116,9 @@ class TensorAsIndexOrSize(SourceRule):
         place, hot = found.place, found.place.hot
         assert hot is not None
         drawn = is_drawn(file, place, found.operand)
-        disputable = hot.optional or not (found.several or found.again or found.window or together or drawn)
+        had = uploaded_on(file, place, below_reductions(found.operand)) if not found.several else None
+        told = found.several or found.again or found.window or together or drawn or had is not None
+        disputable = hot.optional or not told
         written = short(words(found.operand))
         return self.found(
             place,
@@ -122,6 +126,8 @@ class TensorAsIndexOrSize(SourceRule):
             f"{'in each turn of a loop inside the step, ' if found.several else ''}{hot.when}",
             instead=HOST_DRAWS
             if drawn
+            else _HAD.format(had)
+            if had is not None
             else _SEVERAL
             if found.several
             else _AGAIN
@@ -167,5 +173,6 @@ _WINDOW = (
     "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
     "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"
 )
+_HAD = "the host has it: line {} makes what it is read from of the host's own numbers; take it from those"
 _AGAIN = "read it once, `n = int(n)`, before its first use; each use as an integer reads it again"
 _ONCE = "keep it as a Python integer from where the batch is made, or use a mask or `index_select`, which need none"
