@@ -21,9 +21,9 @@ class MovedInHotCode(SourceRule):
 
     ## What it does
     Flags `.to(device)`, `.cuda()` and `.type_as(x)` in code that runs every training step or forward pass, on a module,
-    and on a tensor in host memory that was made before the loop, or as a constant of the Python module. What a method
-    moves and calls, and only the constructor sets, is taken for a module. A module that such code makes of constants
-    alone, `LPIPS()`, is the same each time.
+    and on a tensor in host memory that was made before the loop, or made or loaded (`TABLE = torch.load(path)`) as a
+    constant of the Python module. What a method moves and calls, and only the constructor sets, is taken for a module.
+    A module that such code makes of constants alone, `LPIPS()`, is the same each time.
 
     ## Why it is slow
     `module.to(device)` visits every parameter and buffer in Python, also where all of them are on the device. A tensor

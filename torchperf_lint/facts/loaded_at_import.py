@@ -1,0 +1,36 @@
+"""Tensors that a file of Python loads when it is imported, into host memory: `TABLE = torch.load(path)`."""
+
+from __future__ import annotations
+
+import ast
+
+from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.value import HOST, Frame, Value, tensor
+from torchperf_lint.facts.values import Values
+from torchperf_lint.model import Confidence
+
+_LATE = (10**9, 1)
+
+
+def loaded_at_import(values: Values, name: ast.Name, frame: Frame) -> Value | None:
+    """What a name of the file was loaded into, by `torch.load`, for who moves it; None for other names.
+
+    A dict of tensors has no `to` of its own; what was saved on a device, and is not mapped, may come back to one.
+    """
+    body = values.body(frame.path)
+    if body is None or frame.function == 0 or not name.id.isupper() or body.definitions(frame.function).get(name.id):
+        return None
+    bound = body.reaching(0, name.id, _LATE) or ()
+    made = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
+    if not isinstance(made, ast.Call):
+        return None
+    there = frame.hop(frame.path, 0, body.at(made))
+    thing = values.thing(made.func, there)
+    if thing is None or thing.kind != "external" or thing.dotted not in ("torch.load", "torch.serialization.load"):
+        return None
+    mapped = keyword(made, "map_location")
+    if mapped is not None and device_of(values, mapped, there) != HOST:
+        return None
+    because = f"`{name.id}` is loaded by `torch.load` (line {made.lineno}), at import"
+    return tensor(HOST, because, Confidence.LIKELY)
