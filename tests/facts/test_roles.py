@@ -271,6 +271,9 @@ def test_what_generate_calls_for_every_token(head, signature, kind):
     ("base", "name", "call", "kind"),
     [
         ("nn.Module", "detect", "self(x)", "eval"),
+        ("nn.Module", "loss", "self(x)", "step"),
+        ("nn.Module", "forward_train", "self(x)", "step"),
+        ("nn.Module", "lossless", "self(x)", "eval"),
         ("nn.Module", "detect", "self.forward(x)", "eval"),
         ("nn.Module", "detect", "self.head(x)", None),
         ("nn.Module", "on_fit_start", "self(x)", None),

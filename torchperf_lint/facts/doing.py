@@ -145,6 +145,8 @@ class Doing:
         if own is None or all_own > sum(call.callee in _ITSELF for call in calls):
             return None
         because = f"runs the module it belongs to: `{own.callee}()` (line {own.line})"
+        if _MAKES_A_LOSS.search(function.name):
+            return Role("step", f"{because}, for a loss", "every training step", Confidence.LIKELY)
         return Role("eval", because, "with every input", Confidence.LIKELY)
 
 
@@ -154,6 +156,8 @@ _ASKS_FOR_GRADIENTS = pattern(
     re.IGNORECASE,
 )
 _ITSELF = ("self", "self.forward")
+_MAKES_A_LOSS = pattern(r"^_?(?:(?:get|compute|calc(?:ulate)?|forward)_)?loss(?:es)?$|^forward_train$")
+"""How methods are called that a training step asks for what it minimises."""
 _STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
 """What an optimizer, or the scaler of its gradients, does once a step."""
 _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
