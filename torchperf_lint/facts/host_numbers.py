@@ -72,19 +72,23 @@ def is_host_number(
     if isinstance(node, ast.Subscript):
         return _of_a_shape(values, node, frame)
     if isinstance(node, ast.Attribute):
-        if _SPECIAL.search(node.attr) and values.of(node, frame).kind in ("plain", "unknown"):
-            return True
-        thing = values.thing(node, frame)
-        if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
-            return True
-        if _COUNT.search(node.attr) and chain(node.value) == "self":
-            return values.of(node, frame).kind in ("plain", "unknown")
-        if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
-            return True
-        if node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo"):
-            return True
-        return holds_a_number(values, node, frame, lambda put, at: is_host_number(values, put, at, depth + 1, asked))
+        return _attribute(values, node, frame, depth, asked)
     return _named(values, node, frame, depth, asked) if isinstance(node, ast.Name) else False
+
+
+def _attribute(values: Values, node: ast.Attribute, frame: Frame, depth: int, asked: _Asked) -> bool:
+    if _SPECIAL.search(node.attr) and values.of(node, frame).kind in ("plain", "unknown"):
+        return True
+    thing = values.thing(node, frame)
+    if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
+        return True
+    if _COUNT.search(node.attr) and chain(node.value) == "self":
+        return values.of(node, frame).kind in ("plain", "unknown")
+    if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
+        return True
+    if node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo"):
+        return True
+    return holds_a_number(values, node, frame, lambda put, at: is_host_number(values, put, at, depth + 1, asked))
 
 
 def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) -> list[ast.expr]:
