@@ -42,6 +42,7 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
         ("_test_adam", False),
         ("_initialize_centers", False),
         ("initialized", True),
+        ("_graph_reinitialize", False),
     ],
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):

@@ -84,3 +84,9 @@ def test_a_loop_that_runs_a_model_in_evaluation_mode(mode, run, hot):
 def test_samples_that_a_function_saves_are_few():
     code = JUDGED.format(mode="model.eval()", run="scores = model(hidden)")
     assert hot_at(code.replace("generate", "save_all")) is None
+
+
+@pytest.mark.parametrize(("name", "hot"), [("demo_scenes.py", False), ("demos/scenes.py", False), ("scenes.py", True)])
+def test_demonstrations_show_a_few_results(name, hot):
+    code = JUDGED.format(mode="model.eval()", run="scores = model(hidden)")
+    assert (hot_at({name: code}) is not None) is hot

@@ -11,6 +11,7 @@ from torchperf_lint.facts.source import SourceFile
 
 SNIPPET = """\
 import copy
+import torchaudio
 
 class Actor(nn.Module):
     def __init__(self):
@@ -32,6 +33,7 @@ class Agent:
         self.parameters = list(controller.parameters())
         self.target = copy.deepcopy(controller)
         self.helper = copy.deepcopy(helper)
+        self.resample = torchaudio.transforms.Resample(8000, 16000)
 
     def run(self, x):
         return {call}
@@ -66,6 +68,7 @@ class Agent:
         ("self.target.forward(x)", True),
         ("self.target.reset(x)", False),
         ("self.helper(x)", False),
+        ("self.resample(x)", False),
         ("self._policed(x)", True),
         ("self._unrecorded(x)", False),
         ("self._plain(x)", False),

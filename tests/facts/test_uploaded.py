@@ -42,6 +42,7 @@ def uploaded(code):
         "z, u = both(x, y, device)\nseen.append(u.cpu())",
         "n = torch.full((len(x),), x.shape[1], device=model.device)\nseen.append(n.cpu())",
         "n = torch.tensor([1, 2, 3], device='cuda')\nseen.append(n.cpu())",
+        "n = torch.tensor([1, 2, 3], device='cuda')\nprint(n)\nz = net(x, n)\nseen.append(n.cpu())",
         "n = torch.as_tensor(np.ones(3), device='cuda')\nseen.append(n.cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
@@ -55,6 +56,10 @@ def test_it_was_there_before(code):
     [
         "n = torch.full((3,), x.shape[1], device='cuda')\nn[0] = 2\nseen.append(n.cpu())",
         "n = torch.full((3,), model(x), device='cuda')\nseen.append(n.cpu())",
+        "n = torch.tensor([1], device='cuda')\ndist.all_reduce(n)\nseen.append(n.cpu())",
+        "n = torch.tensor([1], device='cuda')\nwork = all_reduce_tensor(n)\nseen.append(n.cpu())",
+        "n = torch.full((3,), 0, device='cuda')\nops.count(x, n)\nseen.append(n.cpu())",
+        "y = y.to(device)\ndist.broadcast(y, 0)\nseen.append(y.cpu())",
         "n = torch.tensor([model(x), model(y)], device='cuda')\nseen.append(n.cpu())",
         "out = model(x.to(device))\nseen.append(out.cpu())",
         "y = y.to(device)\ny = y * 2\nseen.append(y.cpu())",

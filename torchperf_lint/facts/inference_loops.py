@@ -51,6 +51,7 @@ _OF_A_SAMPLER = pattern(r"(?:^|_)(?:sample|bpd|denois\w*|ddim|ddpm|reverse|diffu
 """Functions that go through all timesteps of a diffusion, as `p_sample_loop` and `calc_bpd_loop` do."""
 _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNORECASE)
 _LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
+_DEMO = pattern(r"(?:^|[/_])demos?(?:_\w+)?(?:\.py$|/)")
 _SAMPLES = pattern(r"(?:^|_)samp(?:le)?s?$", re.IGNORECASE)
 IN_EVALUATION_MODE = "runs a model in evaluation mode"
 _KEPT = ("cached_property", "lru_cache", "cache")
@@ -180,10 +181,10 @@ class InferenceLoops:
         return None
 
     def _for_people(self, path: str, index: int) -> bool:
-        """Whether a loop makes a few samples to look at: by its function's name, by those it binds, or by its calls."""
+        """Whether a loop makes a few samples to look at: by its file's or function's name, by names or calls in it."""
         outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
         name = outline.functions[region.function].name
-        if _LOOKS.search(name) or COLD_NAME.search(name):
+        if _LOOKS.search(name) or COLD_NAME.search(name) or _DEMO.search(path):
             return True
         within = (b for b in outline.bindings if region.start[0] <= b.line <= region.end[0])
         if any(b.function == region.function and _SAMPLES.search(b.target) for b in within):

@@ -26,6 +26,8 @@ _PLAIN_LAYERS = frozenset(
 )
 """Classes of torch.nn without parameters: what they compute of a batch records nothing."""
 _OF_TORCH = pattern(r"^torch\.nn\.(?:modules\.\w+\.)?(\w+)\(\)")
+_TRANSFORMS = pattern(r"^torch(?:audio|vision)\.transforms\.(?:\w+\.)*\w+\(\)$")
+"""Their kernels and tables are buffers."""
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
 _LIBRARIES = pattern(
     r"^(?:torchvision\.models\.[\w.]+|timm\.create_model|timm\.models\.[\w.]*create_model|torch\.hub\.load|"
@@ -106,9 +108,9 @@ def _stops(project: Project, cls: Thing) -> bool:
 
 
 def is_without_parameters(dotted: str) -> bool:
-    """Whether what is made by a class of torch.nn has no parameters: `torch.nn.Upsample()`."""
+    """Whether what is made by a class of torch's has no parameters: `torch.nn.Upsample()`, a transform."""
     made = _OF_TORCH.match(dotted)
-    return made is not None and made.group(1) in _PLAIN_LAYERS
+    return (made is not None and made.group(1) in _PLAIN_LAYERS) or _TRANSFORMS.match(dotted) is not None
 
 
 def trainable_parts(project: Project, cls: Thing) -> dict[str, str]:

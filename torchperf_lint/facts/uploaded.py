@@ -35,6 +35,9 @@ _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|
 """Callables that give tensors on the host, as their libraries do."""
 _REDUCES = frozenset("max min sum amax amin any all long int float".split())
 _CHANGES = pattern(r"[a-z]_$")
+_TELLS = frozenset("append extend add print info debug log".split())
+_EXCHANGES = pattern(r"(?:^|_)(?:reduce|broadcast|gather|scatter|recv|irecv|sync)(?:_|$)")
+"""Calls that put what other processes have into a tensor: `dist.all_reduce(flag)`, `all_reduce_tensor(flag)`."""
 
 
 def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
@@ -82,6 +85,8 @@ class _Search:
         if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
             return None
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
+        if any(self._may_be_filled(d, node.id) for d in reaching):
+            return None
         lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching)]
         return lines[0] if lines and None not in lines else None
 
@@ -154,7 +159,7 @@ class _Search:
     def _uploads(self, node: ast.Call, at: tuple[int, int]) -> bool:
         """`x.to(device)`, `x.cuda()`, `to_device(x, device)` of what is on the host."""
         frame = self.frame._replace(at=at)
-        if is_made_of_host_numbers(self.file.project.values, node, frame):
+        if self._is_made(node, at):
             return True
         if last_part(chain(node.func)) in MOVERS:
             moved = moved_by_function(self.file.project.values, node, frame)
@@ -181,10 +186,26 @@ class _Search:
         return False
 
     def _changed(self, name: str) -> bool:
-        """Whether the function writes into what a name stands for."""
-        if self.body.stored_items(self.frame.function, name):
+        """Whether the function, or a call that exchanges with other processes, writes into what a name stands for."""
+        function = self.frame.function
+        if self.body.stored_items(function, name) or self._exchanged(name):
             return True
-        return any(_CHANGES.search(used) for used, _ in self.body.uses(self.frame.function, name))
+        return any(_CHANGES.search(used) for used, _ in self.body.uses(function, name))
+
+    def _may_be_filled(self, d: Definition, name: str) -> bool:
+        """Whether a tensor made of numbers of the host goes to a call for its effect: an operator may count in it."""
+        if not isinstance(d.value, ast.Call) or not self._is_made(d.value, self.body.at(d.value)):
+            return False
+        calls = (s.value for s in self.body.statements(self.frame.function) if isinstance(s, ast.Expr))
+        given = (a for call in calls if isinstance(call, ast.Call) and not _tells(call) for a in call.args)
+        return any(isinstance(argument, ast.Name) and argument.id == name for argument in given)
+
+    def _is_made(self, node: ast.Call, at: tuple[int, int]) -> bool:
+        return is_made_of_host_numbers(self.file.project.values, node, self.frame._replace(at=at))
+
+    def _exchanged(self, name: str) -> bool:
+        given = self.body.passed_to(self.frame.function, name)
+        return any(_EXCHANGES.search(last_part(callee)) for callee, _, _ in given)
 
 
 def _bound_part(d: Definition, value: ast.expr) -> ast.expr:
@@ -217,6 +238,11 @@ def _below_views(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         node = node.func.value
     return node
+
+
+def _tells(call: ast.Call) -> bool:
+    """`seen.append(n)`, `print(n)`: it takes what it is given as it is."""
+    return last_part(chain(call.func)) in _TELLS
 
 
 def _is_store(node: ast.AST) -> bool:
