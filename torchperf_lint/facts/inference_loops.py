@@ -23,6 +23,7 @@ from torchperf_lint.facts.loop import (
     Loop,
 )
 from torchperf_lint.facts.module_calls import ModuleCalls
+from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.signatures import IN_BATCHES
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.without_grad import WithoutGrad
@@ -53,6 +54,7 @@ _SCHEDULER_STEP = pattern(r"(?:^|[._])(?<!lr_)sched(?:uler)?\.step$", re.IGNOREC
 _LOOKS = pattern(r"(?:^|_)(?:sample|show|save|draw|dump|log|render|display)(?:_|$)", re.IGNORECASE)
 _DEMO = pattern(r"(?:^|[/_])demos?(?:_\w+)?(?:\.py$|/)")
 _SAMPLES = pattern(r"(?:^|_)samp(?:le)?s?$", re.IGNORECASE)
+_MODES = (".eval", ".train")
 IN_EVALUATION_MODE = "runs a model in evaluation mode"
 _KEPT = ("cached_property", "lru_cache", "cache")
 _DATA_SET = pattern(r" in .*\b\w*data_?set(?![\w.\[(])", re.IGNORECASE)
@@ -87,6 +89,7 @@ class InferenceLoops:
         self.without_grad = without_grad
         self.generators = generators
         self.modules = ModuleCalls(index, types, calls.directly_in)
+        self._modes_set: dict[str, dict[int, list[Call]]] = {}
 
     def over_data_set(self, path: str, index: int) -> Loop | None:
         """A loop over the samples of a data set that calls a function which runs without gradients: evaluation."""
@@ -166,10 +169,10 @@ class InferenceLoops:
 
     def in_evaluation_mode(self, path: str, index: int) -> Loop | None:
         """A loop that runs a model which the function has put into evaluation mode, though gradients are recorded."""
-        outline, region = self.index.outlines[path], self.index.outlines[path].regions[index]
-        modes = [call for call in outline.calls if call.callee.endswith((".eval", ".train"))]
-        modes = [call for call in modes if call.function == region.function and call.line <= region.end[0]]
-        timed = any(c.callee.endswith("cuda.synchronize") and c.function == region.function for c in outline.calls)
+        region = self.index.outlines[path].regions[index]
+        called = self._modes(path).get(region.function, ())
+        timed = any(call.callee.endswith("cuda.synchronize") for call in called)
+        modes = [call for call in called if call.callee.endswith(_MODES) and call.line <= region.end[0]]
         if not modes or timed or self._for_people(path, index):
             return None
         for call in self.calls.directly_in(path, index):
@@ -179,6 +182,16 @@ class InferenceLoops:
                 because = f"{IN_EVALUATION_MODE}: {put}, then `{call.callee}(...)` each turn (line {call.line})"
                 return Loop("eval", because, Confidence.LIKELY, region.head, EVERY_INPUT)
         return None
+
+    def _modes(self, path: str) -> dict[int, list[Call]]:
+        """Function -> its calls of `model.eval()` and `model.train()`, and of what waits for the device."""
+        if path not in self._modes_set:
+            found: dict[int, list[Call]] = {}
+            for call in self.index.outlines[path].calls:
+                if call.callee.endswith((*_MODES, "cuda.synchronize")):
+                    found.setdefault(call.function, []).append(call)
+            self._modes_set[path] = found
+        return self._modes_set[path]
 
     def _for_people(self, path: str, index: int) -> bool:
         """Whether a loop makes a few samples to look at: by its file's or function's name, by names or calls in it."""

@@ -20,7 +20,7 @@ from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.selected import FILLED, purpose
 from torchperf_lint.facts.selections import INDICES, selections
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
+from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.value import HOST, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -41,13 +41,16 @@ class NumberStore(NamedTuple):
 
 def number_stores(file: SourceFile) -> Iterator[NumberStore]:
     """The hot statements that put a number of the host where an index on the device says."""
-    if not hot_functions(file) or not _STORES.search(file.text):
+    if not hot_functions(file) or not _STORES.search(file.text) or file.project.body(file.path) is None:
         return
-    for spot in hot_nodes(file, ast.Assign):
-        node = spot.expression
-        assert isinstance(node, ast.Assign)
-        target = node.targets[0]
-        if spot.hot.kind != "data" and len(node.targets) == 1 and isinstance(target, ast.Subscript):
+    for function in hot_functions(file):
+        for node in file.enclosing(function).of_kinds((ast.Assign,)):
+            target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+            spot = spot_at(file, node, function) if isinstance(target, ast.Subscript) else None
+            if spot is None or spot.hot.kind == "data":
+                continue
+            assert isinstance(node, ast.Assign)
+            assert isinstance(target, ast.Subscript)
             found = _store(file, spot, target, node.value)
             if found is not None:
                 yield found
