@@ -43,6 +43,7 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
         ("_initialize_centers", False),
         ("initialized", True),
         ("_graph_reinitialize", False),
+        ("initialize_training", True),
     ],
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):

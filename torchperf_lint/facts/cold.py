@@ -47,7 +47,7 @@ MEASURES_MODULES = pattern(
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
     r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^_?initiali[sz]e_|(?:^|_)re_?initiali[sz]e(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^_?initiali[sz]e_(?!train)|(?:^|_)re_?initiali[sz]e(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""

@@ -15,6 +15,7 @@ from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.trainable import is_plain_layer
 from torchperf_lint.facts.turns import HANDFUL, REDUCES, VIEWS, Turn
 from torchperf_lint.patterns import pattern
 
@@ -41,11 +42,6 @@ _METHODS = (
 """Methods of tensors, lists and texts."""
 _SPARSE = frozenset("is_sparse is_sparse_csr to_sparse to_sparse_coo to_sparse_csr coalesce is_coalesced".split())
 """What sparse tensors are asked, and how others become such."""
-_HOLDS_NOTHING = pattern(
-    r"^torch\.nn\.(?:\w+\.)*(?:Fold|Unfold|ReLU6?|LeakyReLU|ELU|CELU|SELU|GELU|SiLU|Mish|Hardswish|Hardtanh|Sigmoid"
-    r"|LogSigmoid|Tanh|Softplus|Softsign|Softmax|LogSoftmax|CosineSimilarity|PairwiseDistance)\(\)$"
-)
-"""Modules of torch's without parameters, which take a batch as they take one element of it."""
 _FEW_LINES, _FEW_CALLS = 80, 16
 """Of a function that is a few operations; the lines count its documentation too."""
 _AFTER_THE_MODEL = pattern(
@@ -167,7 +163,7 @@ class _Doubts:
         named_so = bool(REDUCES.search(last_part(callee)))
         denoted = self.turn.file.denotes(node.func, self.turn.place) or ""
         if self.turn.file.value(node.func, self.turn.place).kind == "module":
-            return None if named_so or _HOLDS_NOTHING.match(denoted) else f"each turn runs the module `{callee}`"
+            return None if named_so or is_plain_layer(denoted) else f"each turn runs the module `{callee}`"
         if denoted == "functools.partial()":
             denoted = ""  # says nothing of what it calls
         if denoted and not denoted.startswith(("torch.", "builtins.", "math.")):

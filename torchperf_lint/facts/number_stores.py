@@ -23,10 +23,8 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, spot_at
 from torchperf_lint.facts.value import HOST, Value
 from torchperf_lint.model import Confidence
-from torchperf_lint.patterns import pattern
 
-_STORES = pattern(r"\w\[.*[A-Za-z].*\] = [-\w.]")
-"""`x[rows] = 1.0`, `x[:, rows] = self.n`: a store by a name."""
+_STORES = ("] = ",)
 
 
 class NumberStore(NamedTuple):
@@ -41,7 +39,7 @@ class NumberStore(NamedTuple):
 
 def number_stores(file: SourceFile) -> Iterator[NumberStore]:
     """The hot statements that put a number of the host where an index on the device says."""
-    if not hot_functions(file) or not _STORES.search(file.text) or file.project.body(file.path) is None:
+    if not hot_functions(file) or not file.mentions(_STORES) or file.project.body(file.path) is None:
         return
     for function in hot_functions(file):
         for node in file.enclosing(function).of_kinds((ast.Assign,)):

@@ -10,12 +10,13 @@ Whether the copy is a result of an evaluation makes no difference: it was there 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.changed_in_place import base_of, changed
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
@@ -36,8 +37,11 @@ _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|
 _REDUCES = frozenset("max min sum amax amin any all long int float".split())
 _CHANGES = pattern(r"[a-z]_$")
 _TELLS = frozenset("append extend add print info debug log".split())
-_EXCHANGES = pattern(r"(?:^|_)(?:reduce|broadcast|gather|scatter|recv|irecv|sync)(?:_|$)")
-"""Calls that put what other processes have into a tensor: `dist.all_reduce(flag)`, `all_reduce_tensor(flag)`."""
+_EXCHANGES = pattern(
+    r"(?:^|[._])(?:all_?reduce(?:_\w+)?|reduce_tensor|i?recv)$"
+    r"|(?:^|\.)(?:dist|distributed)\.(?:broadcast|reduce|scatter|all_gather_into_tensor|reduce_scatter_tensor)$"
+)
+"""Calls that put what other processes have into their first argument: `dist.all_reduce(x)`, `all_reduce_tensor(x)`."""
 
 
 def uploaded_on(file: SourceFile, place: Place, node: ast.expr) -> int | None:
@@ -197,15 +201,18 @@ class _Search:
         if not isinstance(d.value, ast.Call) or not self._is_made(d.value, self.body.at(d.value)):
             return False
         calls = (s.value for s in self.body.statements(self.frame.function) if isinstance(s, ast.Expr))
-        given = (a for call in calls if isinstance(call, ast.Call) and not _tells(call) for a in call.args)
-        return any(isinstance(argument, ast.Name) and argument.id == name for argument in given)
+        given = (a for call in calls if isinstance(call, ast.Call) and not _tells(call) for a in _given(call))
+        if any(isinstance(argument, ast.Name) and argument.id == name for argument in given):
+            return True
+        nodes = self.file.enclosing(self.frame.function).of_kinds((ast.Call,))
+        return any(base_of(target) == name for node in nodes for target in changed(node))  # `out=`
 
     def _is_made(self, node: ast.Call, at: tuple[int, int]) -> bool:
         return is_made_of_host_numbers(self.file.project.values, node, self.frame._replace(at=at))
 
     def _exchanged(self, name: str) -> bool:
         given = self.body.passed_to(self.frame.function, name)
-        return any(_EXCHANGES.search(last_part(callee)) for callee, _, _ in given)
+        return any(position == 0 and _EXCHANGES.search(callee) for callee, _, position in given)
 
 
 def _bound_part(d: Definition, value: ast.expr) -> ast.expr:
@@ -238,6 +245,12 @@ def _below_views(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         node = node.func.value
     return node
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """The arguments of a call, and what a list among them holds."""
+    for argument in (*call.args, *(k.value for k in call.keywords)):
+        yield from argument.elts if isinstance(argument, ast.List | ast.Tuple) else (argument,)
 
 
 def _tells(call: ast.Call) -> bool:
