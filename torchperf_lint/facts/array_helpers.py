@@ -12,6 +12,7 @@ Slices, arithmetic, and functions of numpy that torch has too: what it is given 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain
@@ -19,7 +20,7 @@ from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.syntax import nodes_of
+from torchperf_lint.facts.syntax import children_of, names_of, nodes_of
 from torchperf_lint.facts.torch_counterparts import counterpart
 
 _LINES = 40
@@ -43,6 +44,8 @@ def computes_as_torch_does(project: Project, key: FunctionKey, call: ast.Call, g
         return False
     if any(isinstance(part, _LOOPS) and _turns_inside(part) for part in within):
         return False  # element by element
+    if _goes_through(name, node, within) or _chooses_by(name, node, within):
+        return False  # each turn, or what is done, waits for what the array holds
     returned = [part.value for part in within if isinstance(part, ast.Return)]
     made = _made_of(name, node)
     return bool(returned) and all(value is not None and _computed_with(value, made) for value in returned)
@@ -60,6 +63,52 @@ def _is_of_torch(project: Project, key: FunctionKey, call: ast.Call) -> bool:
 
 def _turns_inside(loop: ast.AST) -> bool:
     return any(isinstance(part, _LOOPS) for part in nodes_of(loop) if part is not loop)
+
+
+def _goes_through(name: str, function: ast.FunctionDef, within: list[ast.AST]) -> bool:
+    """Whether a loop counts, or goes over the array or what has its length: torch may have no operation for a scan."""
+    touched = _bound_with(name, function, names_of)
+    walked = [part.iter for part in within if isinstance(part, ast.For | ast.comprehension)]
+    return any(names_of(iterated) & (touched | {"range"}) for iterated in walked)
+
+
+def _chooses_by(name: str, function: ast.FunctionDef, within: list[ast.AST]) -> bool:
+    """Whether a condition reads what the array holds: on the device it would wait for that."""
+    read = _bound_with(name, function, _names_read)
+    return any(_names_read(part.test) & read for part in within if isinstance(part, ast.If | ast.IfExp))
+
+
+def _bound_with(name: str, function: ast.FunctionDef, of: Callable[[ast.AST], set[str]]) -> set[str]:
+    """A parameter and the names that are bound with it, where `of` gives the names in an expression that count."""
+    found = {name}
+    for statement in statements(function.body):
+        if isinstance(statement, ast.Assign | ast.AugAssign) and of(statement.value) & found:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            parts = (part for target in targets for part in nodes_of(target))
+            found |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return found
+
+
+def _names_read(node: ast.AST) -> set[str]:
+    """The names in an expression whose values it reads, and not only what their kind or shape is."""
+    found: set[str] = set()
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.Name):
+            found.add(part.id)
+        elif not _only_looks(part):
+            stack += children_of(part)
+    return found
+
+
+def _only_looks(node: ast.AST) -> bool:
+    """`x.shape`, `len(x)`, `isinstance(x, np.ndarray)`, `x is None`."""
+    if isinstance(node, ast.Call):
+        return chain(node.func) in ("len", "isinstance")
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.Is | ast.IsNot)
+    return isinstance(node, ast.Attribute) and node.attr in _LOOKS
 
 
 def _made_of(name: str, function: ast.FunctionDef) -> set[str]:
