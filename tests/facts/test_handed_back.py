@@ -148,10 +148,38 @@ def test_a_pass_that_is_given_text_or_pictures_answers_who_asks(given, handed_ba
     code = f"""
         class Speaker(nn.Module):
             def forward(self, {given}):
+                kept = self.encode(text) if self.full else None
                 audio = self.net(self.ids()).cpu()
                 return Output(audio) if self.full else audio
     """
     assert is_handed_back(site_of(code, "self.net(self.ids()).cpu()")) is handed_back
+
+
+@pytest.mark.parametrize(
+    ("use", "handed_back"),
+    [
+        ("ids = [self.vocab[c] for c in text]", True),
+        ("ids = self.encode([text.lower() + '.'])", True),
+        ("first = text[0]", True),
+        ("words = text.split()", True),
+        ("for c in text: self.add(c)", True),
+        ("self.heads[text](x)", False),
+        ("self.heads.get(text)", False),
+        ("if text == 'a': x = x + 1", False),
+        ("if text not in self.heads: raise ValueError(text)", False),
+        ("print(text)", False),
+        ("pass", False),
+    ],
+)
+def test_a_string_that_only_names_a_mode_is_no_text(use, handed_back):
+    code = f"""
+        class Heads(nn.Module):
+            def forward(self, text: str, x: torch.Tensor):
+                {use}
+                y = self.net(x).cpu()
+                return y
+    """
+    assert is_handed_back(site_of(code, "self.net(x).cpu()")) is handed_back
 
 
 @pytest.mark.parametrize(
