@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.changed_in_place import base_of, changed
+from torchperf_lint.facts.effects import statements
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.literals import is_literal
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_nodes, spot_at
-from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.syntax import names_of, nodes_of
 from torchperf_lint.facts.tracing import bound_by
 from torchperf_lint.facts.value import Value
 
@@ -47,14 +49,17 @@ def segment_loops(file: SourceFile) -> Iterator[SegmentLoop]:
         head = loop if isinstance(loop, ast.For) else loop.generators[0]
         places = _pair(head.target, head.iter)
         turns = literal_turns(head.iter)
-        if spot.hot.kind == "data" or not places or (turns is not None and turns <= FEW_TURNS) or not _gathers(loop):
+        if spot.hot.kind == "data" or not places or (turns is not None and turns <= FEW_TURNS):
             continue
         bound = bound_by(file, spot.function, head)
+        written = {base_of(place) for node in nodes_of(loop) for place in changed(node)}
         for call in file.enclosing(spot.function).of_kinds((ast.Call,)):
             assert isinstance(call, ast.Call)
             whole = _reduced(call, places, file, spot) if loop in file.enclosing(spot.function).around(call) else None
             inside = spot_at(file, call, spot.function)
-            if whole is None or inside is None or names_of(whole) & bound:
+            if whole is None or inside is None or names_of(whole) & bound or not _gathers(loop, call):
+                continue
+            if base_of(whole) in written:
                 continue
             value = on_device(file, inside, whole)
             if value is not None and value.kind == "tensor":
@@ -75,10 +80,20 @@ def _pair(target: ast.expr, iterated: ast.expr) -> list[str]:
     return names if len(names) == len(parts) == 2 else []
 
 
-def _gathers(loop: ast.For | ast.ListComp) -> bool:
-    """Whether what the turns compute is put into a list."""
-    calls = (node for node in ast.walk(loop) if isinstance(node, ast.Call))
-    return isinstance(loop, ast.ListComp) or any(last_part(chain(call.func)) == "append" for call in calls)
+def _gathers(loop: ast.For | ast.ListComp, reduction: ast.Call) -> bool:
+    """Whether the turns put a reduction, or what they compute of it, into a list."""
+    if isinstance(loop, ast.ListComp):
+        return reduction in nodes_of(loop.elt)
+    made: set[str] = set()
+    for statement in statements(loop.body):
+        if isinstance(statement, ast.Assign) and _is_made_of(statement.value, reduction, made):
+            made |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
+    calls = (node for node in nodes_of(loop) if isinstance(node, ast.Call) and last_part(chain(node.func)) == "append")
+    return any(_is_made_of(given, reduction, made) for call in calls for given in call.args)
+
+
+def _is_made_of(node: ast.expr, reduction: ast.Call, made: set[str]) -> bool:
+    return reduction in nodes_of(node) or bool(names_of(node) & made)
 
 
 def _reduced(call: ast.Call, places: list[str], file: SourceFile, spot: Spot) -> ast.expr | None:
