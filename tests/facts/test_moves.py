@@ -211,3 +211,29 @@ class M(nn.Module):
 def test_what_is_moved_and_called_is_a_module(given, call, kind):
     found = repeated_move(site_of(LIBRARY.format(given=given), call))
     assert (found.kind if found is not None else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("use", "moved"),
+    [
+        ("return x * LOADED.to(x.device)", True),
+        ("table = LOADED.to(x.device)\n                return x * table", True),
+        ("return self.scale(LOADED.to(x.device))", True),
+        ("return LOADED.to(x.device)(x)", False),
+        ("return LOADED.to(x.device).eval()(x)", False),
+        ("net = LOADED.to(x.device)\n                return net(x)", False),
+        ("net = LOADED.to(x.device).eval()\n                return net(x)", False),
+        ("self.net = LOADED.to(x.device)\n                return self.net(x)", False),
+        ("LOADED.to(x.device)\n                return LOADED(x)", False),
+    ],
+)
+def test_what_is_loaded_at_import_and_called_is_a_model(use: str, moved: bool):
+    code = f"""
+        LOADED = torch.load("m.pt")
+
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor):
+                {use}
+    """
+    found = repeated_move(site_of(code, "LOADED.to(x.device)"))
+    assert (found is not None and found.kind == "constant") is moved

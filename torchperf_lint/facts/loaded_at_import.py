@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -34,3 +36,20 @@ def loaded_at_import(values: Values, name: ast.Name, frame: Frame) -> Value | No
         return None
     because = f"`{name.id}` is loaded by `torch.load` (line {made.lineno}), at import"
     return tensor(HOST, because, Confidence.LIKELY)
+
+
+def is_called_once_moved(site: Site) -> bool:
+    """Whether what a call moves is a whole model: `MODEL.to(d)(x)`, `m = MODEL.to(d).eval()` and then `m(x)`."""
+    around = site.file.enclosing(site.function)
+    moved: ast.AST = site.call
+    for parent in around.ancestors(moved):
+        called = isinstance(parent, ast.Call) and parent.func is moved
+        if called and not isinstance(moved, ast.Attribute):
+            return True
+        if not called and not isinstance(parent, ast.Attribute):
+            break
+        moved = parent
+    statement = around.statement(site.call)
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is moved else []
+    names = {chain(held) for held in (site.receiver, *targets) if isinstance(held, ast.Name | ast.Attribute)}
+    return any(call.function == site.function and call.callee in names for call in site.file.outline.calls)

@@ -14,7 +14,7 @@ from torchperf_lint.facts.held_around import held_around
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import left_behind
-from torchperf_lint.facts.loaded_at_import import loaded_at_import
+from torchperf_lint.facts.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site
@@ -68,7 +68,7 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
         return Repeated("tensor", given)
     loaded = loaded_at_import(values, receiver, site.frame)
     if loaded is not None:
-        return Repeated("constant", loaded)
+        return Repeated("constant", loaded) if not is_called_once_moved(site) else None
     made = made_on_host(values, receiver, site.frame)
     span = _span(site)
     body = site.file.project.body(site.file.path)
