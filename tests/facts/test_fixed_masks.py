@@ -64,6 +64,8 @@ def loops(text):
         ("data.train_mask", "pass"),
         ("data.train_mask.bool()", "data.x[0] = 1"),
         ("data.ndata['train_mask']", "print(data)"),
+        ("data.ndata['train_mask']", "data.ndata['feat'] = x"),
+        ("data.train_mask", "loss = self.proj(data)"),
         ("self.data.val_mask", "self.data.x = x"),
         ("data.train_mask + data.val_mask", "pass"),
     ],
@@ -90,6 +92,10 @@ def test_a_mask_that_stands_before_the_loop_is_fixed(mask, rest):
         ("x[:, 0] > 0", "pass"),
         ("data.train_mask", "data = next(loader).to('cuda')"),
         ("data.train_mask", "data.train_mask = mask"),
+        ("data.train_mask", "update_masks(data)"),
+        ("data.train_mask", "update_masks(into=data)"),
+        ("self.data.val_mask", "update_masks(self.data)"),
+        ("data.ndata['train_mask']", "data.ndata['train_mask'] = mask"),
         ("self.data.val_mask", "self.data = next(loader).to('cuda')"),
     ],
 )
@@ -113,6 +119,59 @@ def test_the_loop_may_stand_in_the_caller(parameter, name, argument, over, fixed
     heads = [lines[loop.head - 1].strip() for loop in found if loop is not None]
     assert heads == (["for part in range(100):"] if fixed else [])
     assert found
+
+
+RESAMPLED = """
+    data = load().to("cuda")
+
+    def resample(start):
+        {resample}
+
+    def train(net, optimizer{parameter}):
+        rows = net({name}.x)[{name}.train_mask]
+        rows.mean().backward()
+        optimizer.step()
+
+    def main(net, optimizer, given):
+        given = given.to("cuda")
+        for epoch in range(100):
+            {before}
+            train(net, optimizer{argument})
+"""
+
+
+@pytest.mark.parametrize(
+    ("resample", "before", "fixed"),
+    [
+        ("data.train_mask = torch.rand(4, device='cuda') > start", "resample(0)", False),
+        ("data.train_mask[start:] = True", "resample(0)", False),
+        ("data.train_mask.bernoulli_(start)", "resample(0)", False),
+        ("data.val_mask = torch.rand(4, device='cuda') > start", "resample(0)", True),
+        ("data.train_mask = torch.rand(4, device='cuda') > start", "print(epoch)", True),
+    ],
+)
+def test_a_function_that_a_turn_calls_may_change_the_mask(resample, before, fixed):
+    text = RESAMPLED.format(resample=resample, before=before, parameter="", name="data", argument="")
+    _, found = loops(text)
+    assert found
+    assert [loop is not None for loop in found] == [fixed] * len(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "fixed"),
+    [
+        ("print(given)", True),
+        ("given.y = net.labels", True),
+        ("update_masks(given)", False),
+        ("given.train_mask = given.val_mask", False),
+        ("given.train_mask[epoch] = True", False),
+    ],
+)
+def test_a_turn_may_change_the_mask_of_what_it_hands_on(before, fixed):
+    given = {"parameter": ", nodes", "name": "nodes", "argument": ", given"}
+    _, found = loops(RESAMPLED.format(resample="pass", before=before, **given))
+    assert found
+    assert [loop is not None for loop in found] == [fixed] * len(found)
 
 
 def test_the_rows_of_a_mask_are_no_fixed_ones():

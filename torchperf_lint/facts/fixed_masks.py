@@ -5,7 +5,8 @@
         loss = F.nll_loss(model(data)[train_mask], y)           return F.nll_loss(out[data.train_mask], y)
 
 On the right the loop stands in the caller, `for epoch in range(epochs): train()`. A mask takes no gradient, so no
-optimizer changes it: it is another one only where code binds it, or writes into it.
+optimizer changes it: it is another one only where code binds it, or writes into it. A function that the loop calls may
+do so, `resample()`, and so may whatever is given the data and hands nothing back, `update_masks(data)`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.complaints import only_says
 from torchperf_lint.facts.held import changed_in, in_place
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.loop import FEW_TURNS
@@ -24,6 +26,7 @@ from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Position, Region
 from torchperf_lint.facts.selections import DISTINCT, Selection
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.split_masks import is_split_mask
 
 _HOPS = 3
@@ -50,16 +53,23 @@ def fixed_in(selection: Selection) -> FixedIn | None:
     spot = selection.spot
     key = FunctionKey(spot.file.path, spot.function)
     region = spot.file.project.hotness.innermost(spot.file.path, spot.start)
-    look = _Look(spot.file.project)
+    look = _Look(spot.file.project, spot.file.once(_none_read))
     fixed = look.fixed(selection.mask, key, region, spot.start, _HOPS)
     return look.loops[0] if fixed and look.loops else None
+
+
+def _none_read(file: SourceFile) -> dict[FunctionKey, frozenset[str]]:
+    """Function -> the chains that it writes, to be filled as the selections of a file ask for them."""
+    del file
+    return {}
 
 
 class _Look:
     """One question."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, written: dict[FunctionKey, frozenset[str]]) -> None:
         self.project = project
+        self._written = written
         self.loops: list[FixedIn] = []
 
     def fixed(self, node: ast.expr, key: FunctionKey, region: int, at: Position, hops: int) -> bool:
@@ -93,7 +103,7 @@ class _Look:
             return False
         if root == "self" and not self._is_kept(node, key):
             return False
-        if loop is not None and _changes(body, key.index, loop, node):
+        if loop is not None and self._changes(body, key, loop, chain(node)):
             return False
         found = body.reaching(key.index, root, at)
         if loop is not None:
@@ -142,16 +152,42 @@ class _Look:
         loop = self._loop(there, site.call.region)
         if loop is None or isinstance(node, ast.Name):
             return self.fixed(given, there, site.call.region, at, hops - 1)
+        if self._changes(body, there, loop, chain(given) + chain(node)[len(root) :], call):
+            return False
         return self._is_left(given, there, loop, at)
 
     def _is_left(self, given: ast.expr, key: FunctionKey, loop: Region, at: Position) -> bool:
-        """Whether a loop leaves the data set as it is that it hands to a function."""
+        """Whether a loop hands the same data set to a function in every turn."""
         body = self.project.body(key.path)
         root = chain(given).partition(".")[0]
-        if body is None or _changes(body, key.index, loop, given, handed=True):
-            return False
         kept = root != "self" or self._is_kept(given, key)
-        return kept and not _binds(loop, body.reaching(key.index, root, at))
+        return kept and body is not None and not _binds(loop, body.reaching(key.index, root, at))
+
+    def _changes(self, body: Body, key: FunctionKey, loop: Region, mask: str, leading: ast.Call | None = None) -> bool:
+        """Whether a loop, or a function that it calls, sets a mask or what that is taken from, or may do so.
+
+        :param leading: the call that is given the data and selects by the mask
+        """
+        if _changes(body, key.index, loop, mask, leading):
+            return True
+        owner, _, name = mask.rpartition(".")
+        return bool(owner) and any(self._writes(called, name) for called in self._called_in(key, loop))
+
+    def _called_in(self, key: FunctionKey, loop: Region) -> Iterator[FunctionKey]:
+        """The functions of the project that the calls in a loop run; what is just made holds no mask of before."""
+        for call in self.project.index.calls_in(key):
+            if loop.start <= (call.line, call.column) <= loop.end:
+                for called in self.project.types.targets(key.path, key.index, call.callee):
+                    if self.project.index.function(called).name != "__init__":
+                        yield called
+
+    def _writes(self, key: FunctionKey, name: str) -> bool:
+        """Whether a function binds or writes into an attribute of some name, whatever it is of."""
+        if key not in self._written:
+            body = self.project.body(key.path)
+            statements = body.statements(key.index) if body is not None else ()
+            self._written[key] = frozenset(found for statement in statements for found in _set_by(statement))
+        return any(found.endswith(f".{name}") for found in self._written[key])
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -175,20 +211,21 @@ def _binds(loop: Region, found: list[Definition] | None) -> bool:
     return any((loop.head, 0) <= d.at <= loop.end for d in found or ())
 
 
-def _changes(body: Body, function: int, loop: Region, node: ast.expr, handed: bool = False) -> bool:
-    """Whether statements of a loop set a mask or what it is taken from, write into it, or may do so.
-
-    `handed`: it is a data set, given to the function that is asked about, and to others.
-    """
-    whole = chain(node)
-    parts = whole.split(".")
+def _changes(body: Body, function: int, loop: Region, mask: str, leading: ast.Call | None) -> bool:
+    """Whether statements of a loop set a mask or what it is taken from, write into it, or give it away for effect."""
+    parts = mask.split(".")
     above = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} - {"self"}
     for statement in body.statements(function):
         if loop.start <= body.at(statement) <= loop.end:
-            given = whole in _given_for_effect(statement)
-            if (given and not handed) or any(found in above for found in _set_by(statement)):
+            given = () if leading is not None and _is_call(statement, leading) else _given_for_effect(statement)
+            if not above.isdisjoint((*given, *_set_by(statement))):
                 return True
     return False
+
+
+def _is_call(statement: ast.stmt, call: ast.Call) -> bool:
+    """Whether a statement is one call and nothing else."""
+    return isinstance(statement, ast.Expr) and statement.value is call
 
 
 def _set_by(statement: ast.stmt) -> Iterator[str]:
@@ -196,16 +233,18 @@ def _set_by(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign):
         for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
             for part in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
-                yield chain(_without_index(part))
+                yield from {chain(part), chain(_without_index(part))}
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and in_place(call.func.attr):
         yield chain(call.func.value)
 
 
 def _given_for_effect(statement: ast.stmt) -> list[str]:
-    """What a statement gives to a call whose result nobody takes: it may write into that."""
+    """What a statement gives to a call whose result nobody takes: it may write into that, unless it only prints."""
     call = statement.value if isinstance(statement, ast.Expr) else None
-    given = call.args if isinstance(call, ast.Call) else []
+    if not isinstance(call, ast.Call) or only_says(statement):
+        return []
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return [chain(argument) for argument in given if isinstance(argument, ast.Name | ast.Attribute)]
 
 
