@@ -192,9 +192,7 @@ class _Look:
 
 def _parts(node: ast.expr) -> list[ast.expr]:
     """The masks that an expression puts together; none where anything else is in it."""
-    if isinstance(node, ast.Name):
-        return [node]
-    if isinstance(node, ast.Attribute) or is_split_mask(node):
+    if isinstance(node, ast.Name | ast.Attribute) or is_split_mask(node):
         return [node]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return _parts(node.operand)
