@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from torchperf_lint.facts.changed_in_place import changed
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.selections import INDICES, LOAD, Selection
+from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.patterns import pattern
 
@@ -39,9 +40,18 @@ def is_used_again(selection: Selection, found: Sequence[Selection]) -> bool:
 
 def _is_written(selection: Selection) -> bool:
     """Whether the function writes into what the mask is made of: another search finds other elements."""
-    names = names_of(selection.mask)
-    around = selection.spot.file.enclosing(selection.spot.function).parents
-    return any(isinstance(whole, ast.Name) and whole.id in names for node in around for whole in changed(node))
+    spot = selection.spot
+    written = spot.file.once(_none_read)
+    if spot.function not in written:
+        whole = (part for node in spot.file.enclosing(spot.function).parents for part in changed(node))
+        written[spot.function] = frozenset(part.id for part in whole if isinstance(part, ast.Name))
+    return not written[spot.function].isdisjoint(names_of(selection.mask))
+
+
+def _none_read(file: SourceFile) -> dict[int, frozenset[str]]:
+    """Function -> the names that it writes into, to be filled as the selections of a file ask for them."""
+    del file
+    return {}
 
 
 def together(one: Selection, other: Selection) -> bool:
