@@ -7,6 +7,7 @@ from textwrap import dedent, indent
 import pytest
 from snippets import value_of
 
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.defaults import device_by_default
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
@@ -77,25 +78,68 @@ def test_what_has_a_place_of_its_own_keeps_it(expression, device):
     assert value_of(code, expression).device == device
 
 
+SET_TYPE = "torch.set_default_tensor_type('torch.cuda.FloatTensor')"
+SET_DEVICE = "torch.set_default_device('cuda')"
+
+
 @pytest.mark.parametrize(
-    ("script", "path", "known"),
+    ("script", "setters"),
     [
-        ("torch.set_default_tensor_type('torch.cuda.FloatTensor')", "app/net/render.py", True),
-        ("if __name__ == '__main__':\n    torch.set_default_device('cuda')", "app/net/render.py", True),
-        ("if torch.cuda.is_available():\n    torch.set_default_device('cuda')", "app/net/render.py", False),
-        ("def main():\n    torch.set_default_device('cuda')", "app/net/render.py", False),
-        ("torch.set_default_device('cpu')", "app/net/render.py", False),
-        ("torch.set_default_device('cuda')", "tools/render.py", False),
+        (SET_TYPE, {"set_default_tensor_type"}),
+        (f"{SET_TYPE}\n{SET_DEVICE}", {"set_default_tensor_type", "set_default_device"}),
+        (f"if __name__ == '__main__':\n    {SET_DEVICE}", {"set_default_device"}),
+        (f"if torch.cuda.is_available():\n    {SET_DEVICE}", set()),
+        (f"def main():\n    {SET_DEVICE}", set()),
+        ("torch.set_default_device('cpu')", set()),
     ],
 )
-def test_a_script_that_always_sets_the_device_decides_for_what_it_runs(script, path, known):
-    files = {"app/main.py": f"import torch\n{script}\n", path: ""}
-    project = Project.of_texts(files)
-    assert device_by_default(project.values, Frame(path, 0, (1, 1))) is known
+def test_a_script_that_always_sets_the_device_decides_for_what_it_runs(script, setters):
+    files = {"app/main.py": f"import torch\nfrom net.render import render\n{script}\n", "app/net/render.py": ""}
+    values = Project.of_texts(files).values
+    assert device_by_default(values, Frame("app/main.py", 0, (1, 1))) == setters
+    assert device_by_default(values, Frame("app/net/render.py", 0, (1, 1))) == setters
 
 
-def test_a_block_makes_the_device_the_default():
-    text = "import torch\nwith torch.device('cuda'):\n    x = torch.tensor([1])\n"
+@pytest.mark.parametrize(
+    ("imports", "path", "known"),
+    [
+        ("", "demo.py", True),
+        ("", "train.py", False),
+        ("", "net/render.py", False),
+        ("import net.render\nnet.render.draw()", "net/render.py", True),
+        ("from net import render", "net/render.py", True),
+        ("from net.render import *", "net/render.py", True),
+        ("def main():\n    from net.render import Ray", "net/render.py", True),
+        ("from net.shapes import Box", "net/__init__.py", True),
+        ("from net.shapes import Box", "net/rays.py", True),
+        ("from net.shapes import Box", "net/render.py", False),
+        ("from net import shapes", "train.py", False),
+    ],
+)
+def test_a_script_decides_for_no_file_that_it_does_not_import(imports, path, known):
+    files = {
+        "demo.py": f"import torch\n{imports}\n{SET_DEVICE}\n",
+        "train.py": "from net import render",
+        "net/__init__.py": "",
+        "net/render.py": "",
+        "net/rays.py": "from .shapes import Box",
+        "net/shapes.py": "from .rays import Ray",
+    }
+    assert bool(device_by_default(Project.of_texts(files).values, Frame(path, 0, (1, 1)))) is known
+
+
+@pytest.mark.parametrize(
+    ("device", "set_by", "found"),
+    [
+        ("cuda", "", {"device"}),
+        ("cpu", "", set()),
+        ("cuda", SET_TYPE, {"device", "set_default_tensor_type"}),
+        ("cpu", SET_TYPE, set()),
+        ("cpu", SET_DEVICE, set()),
+    ],
+)
+def test_a_block_makes_the_device_the_default(device, set_by, found):
+    text = f"import torch\nwith torch.device('{device}'):\n    x = torch.tensor([1])\n{set_by}\n"
     project = Project.of_texts({"a.py": text})
-    assert device_by_default(project.values, Frame("a.py", 0, (3, 9)))
-    assert not device_by_default(project.values, Frame("a.py", 0, (1, 1)))
+    assert device_by_default(project.values, Frame("a.py", 0, (3, 9))) == found
+    assert device_by_default(project.values, Frame("a.py", 0, (1, 1))) == {last_part(set_by.partition("(")[0])} - {""}

@@ -9,23 +9,36 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.literals import is_literal
-from torchperf_lint.facts.records import Call
+from torchperf_lint.facts.records import Call, Outline
 from torchperf_lint.facts.value import ANYWHERE, DEVICE, HOST, Frame
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.index import Index
     from torchperf_lint.facts.values import Values
 
-_SET = frozenset({"set_default_device", "set_default_tensor_type"})
+WITH_DEVICE = "device"
+"""`with torch.device(...)`."""
+TENSOR_TYPE = "set_default_tensor_type"
+"""The only one that says where `torch.Tensor(...)` is made."""
+_SET = frozenset({"set_default_device", TENSOR_TYPE})
 
 
 def default_device(values: Values, frame: Frame) -> str:
     """HOST, unless a block around the place or the file says otherwise."""
+    around = _of_block(values, frame)
+    if around is not None:
+        return around
+    return ANYWHERE if _set_in_file(values, frame.path) else HOST
+
+
+def _of_block(values: Values, frame: Frame) -> str | None:
+    """The device that the innermost `with torch.device(...)` around a place says; None where none does."""
     body = values.body(frame.path)
     for context in body.contexts(frame.function, frame.at) if body is not None else ():
         found = _of_context(values, context, frame)
         if found is not None:
             return found
-    return ANYWHERE if _set_in_file(values, frame.path) else HOST
+    return None
 
 
 def _of_context(values: Values, context: ast.expr, frame: Frame) -> str | None:
@@ -64,17 +77,59 @@ def _folders_of_setters(values: Values) -> frozenset[str]:
     return values.default_setters
 
 
-def device_by_default(values: Values, frame: Frame) -> bool:
-    """Whether factories surely make their tensors on the device: by the block around, or since the script begins so."""
-    if default_device(values, frame) == DEVICE:
-        return True
+def device_by_default(values: Values, frame: Frame) -> frozenset[str]:
+    """What surely makes the device the default at a place, by name; empty where nothing does.
+
+    WITH_DEVICE for a block around, and the functions that the script called which runs the file.
+    """
+    around = _of_block(values, frame)
+    if around not in (None, DEVICE):
+        return frozenset()
+    scripts = _setters(values).get(frame.path, frozenset())
+    return scripts if around is None else scripts | {WITH_DEVICE}
+
+
+def _setters(values: Values) -> dict[str, frozenset[str]]:
+    """Path -> how the default was set on the device before what the file defines runs, where it was."""
     if values.default_scripts is None:
-        values.default_scripts = frozenset(_scripts_that_set(values))
-    return any(frame.path.startswith(folder) for folder in values.default_scripts)
+        found: dict[str, frozenset[str]] = {}
+        for setting, name in _scripts_that_set(values):
+            for path in _imported_by(values.index, setting):
+                found[path] = found.get(path, frozenset()) | {name}
+        values.default_scripts = found
+    return values.default_scripts
 
 
-def _scripts_that_set(values: Values) -> Iterator[str]:
-    """The folders of scripts that set it wherever they run: under no test but that of `__name__`."""
+def _imported_by(index: Index, script: str) -> set[str]:
+    """A script and the files that it imports, directly or through other files."""
+    found, todo = {script}, [script]
+    while todo:
+        path = todo.pop()
+        names = {part for name in _imported_names(index.outlines[path]) for part in _with_packages(name)}
+        files = {file for name in names if (file := index.module(name, path)) is not None}
+        todo += files - found
+        found |= files
+    return found
+
+
+def _imported_names(outline: Outline) -> Iterator[str]:
+    """The dotted names that a file imports, and what it calls by them: of `import net.render` only `net` is kept."""
+    yield from outline.imports.values()
+    yield from outline.stars
+    whole = {name for name, dotted in outline.imports.items() if name == dotted}
+    yield from {call.callee for call in outline.calls if call.callee.partition(".")[0] in whole}
+
+
+def _with_packages(dotted: str) -> Iterator[str]:
+    """A dotted name and what it stands in: all of them run where one is imported."""
+    name = dotted.lstrip(".")
+    dots = dotted[: len(dotted) - len(name)]
+    parts = name.split(".")
+    yield from (dots + ".".join(parts[:end]) for end in range(0 if dots else 1, len(parts) + 1))
+
+
+def _scripts_that_set(values: Values) -> Iterator[tuple[str, str]]:
+    """The scripts that set it wherever they run, under no test but that of `__name__`, and the function they call."""
     for path, outline in values.index.outlines.items():
         for call in outline.calls:
             if last_part(call.callee) not in _SET or call.function or "cuda" not in _said(values, path, call):
@@ -82,8 +137,7 @@ def _scripts_that_set(values: Values) -> Iterator[str]:
             body = values.body(path)
             lines = [line for line, _ in body.block_of(0, (call.line, call.column))] if body is not None else []
             if body is not None and all("__name__" in body.lines[line - 1] for line in lines):
-                folder = path.rpartition("/")[0]
-                yield f"{folder}/" if folder else ""
+                yield path, last_part(call.callee)
 
 
 def _said(values: Values, path: str, call: Call) -> str:

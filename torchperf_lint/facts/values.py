@@ -82,8 +82,8 @@ class Values:
         """The folders of files that make the device the default; defaults.py fills it."""
         self.classes_by_words: dict[str, list[Thing]] | None = None
         """Class name in small letters -> the classes called so; called_after_class.py fills it."""
-        self.default_scripts: frozenset[str] | None = None
-        """The folders of scripts that always do; defaults.py fills it."""
+        self.default_scripts: dict[str, frozenset[str]] | None = None
+        """Path -> how the scripts that run the file always do; defaults.py fills it."""
 
     def of(self, node: ast.expr, frame: Frame) -> Value:
         """The value of an expression."""
