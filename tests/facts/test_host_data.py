@@ -93,7 +93,7 @@ def test_what_is_uploaded_again(body, call, kind, scalar):
     [
         ("torch.tensor([1, 2])", LITERAL),
         ("torch.tensor(0.5)", LITERAL),
-        ("torch.Tensor([float(n)])", NUMBER),
+        ("torch.Tensor([float(n)])", None),
         ("torch.Tensor(3)", None),
         ("torch.FloatTensor([1, 2])", None),
         ("torch.tensor(a)", None),
@@ -105,3 +105,20 @@ def test_what_is_made_where_the_device_is_the_default_is_uploaded(call, kind):
         site = site_of(f"def f(x: torch.Tensor, a, n, device):\n    {head}\n        {call}\n", call)
         upload = upload_at(site.file.project.values, site.call, site.frame)
         assert (upload.kind if upload is not None else None) == (kind if "with" in head else None)
+
+
+@pytest.mark.parametrize(
+    ("call", "setter", "kind"),
+    [
+        ("torch.Tensor([float(n)])", "set_default_tensor_type('torch.cuda.FloatTensor')", NUMBER),
+        ("torch.Tensor([0.5])", "set_default_tensor_type('torch.cuda.FloatTensor')", LITERAL),
+        ("torch.Tensor([0.5])", "set_default_device('cuda')", None),
+        ("torch.FloatTensor([0.5])", "set_default_tensor_type('torch.cuda.FloatTensor')", None),
+        ("torch.tensor([0.5])", "set_default_device('cuda')", LITERAL),
+        ("torch.tensor([0.5])", "set_default_tensor_type('torch.cuda.FloatTensor')", LITERAL),
+    ],
+)
+def test_only_a_default_type_says_where_a_legacy_tensor_is_made(call, setter, kind):
+    site = site_of(f"torch.{setter}\n\n\ndef f(x: torch.Tensor, n):\n    {call}\n", call)
+    upload = upload_at(site.file.project.values, site.call, site.frame)
+    assert (upload.kind if upload is not None else None) == kind

@@ -12,7 +12,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
-from torchperf_lint.facts.defaults import default_device, device_by_default
+from torchperf_lint.facts.defaults import TENSOR_TYPE, default_device, device_by_default
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
@@ -58,7 +58,7 @@ _SURELY_NUMBERS = frozenset({"int", "float", "bool", "len", "item", "numel"})
 
 
 _OF_DATA = frozenset({"tensor", "as_tensor", "asarray", "Tensor"})
-"""What makes a tensor of numbers where the default says."""
+"""What makes a tensor of numbers where the default says; `Tensor` where that is a type."""
 
 
 class Made(NamedTuple):
@@ -226,7 +226,9 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     if name not in _OF_DATA or unpacks_keywords(node):
         return None
     if device is None:
-        return constant_upload(values, node, frame, '"cuda"') if device_by_default(values, frame) else None
+        set_by = device_by_default(values, frame)
+        there = TENSOR_TYPE in set_by if name == "Tensor" else bool(set_by)
+        return constant_upload(values, node, frame, '"cuda"') if there else None
     if name == "Tensor":
         return None
     if target_device(values, node, frame) != DEVICE:

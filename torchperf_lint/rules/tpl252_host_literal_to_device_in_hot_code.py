@@ -55,8 +55,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
     and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`; and
     torchvision's `Normalize(mean, std)`, given an image on the device, which does the same within. Where a block or the
-    script makes the device the default (`torch.set_default_device("cuda")`), `torch.tensor(numbers)` does it as well,
-    and so does `torch.Tensor([number])`. And numbers
+    script makes the device the default (`torch.set_default_device("cuda")`), `torch.tensor(numbers)` does it as well;
+    `torch.Tensor([number])` does where it was `torch.set_default_tensor_type("torch.cuda.FloatTensor")`. And numbers
     that are put into single elements of a tensor on the device, `wh[0] = width`: torch makes a tensor of the number in
     host memory and copies that; into rows and slices it fills the number, without a wait (`possible` only, as no card
     was asked yet).
