@@ -180,6 +180,39 @@ def test_what_an_object_counts_by_its_name(made, known):
     assert is_host_number(site.file.project.values, site.call.args[0].elts[0], site.frame) is known
 
 
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("pass", True),
+        ("self.n_samples = m", True),
+        ("self.n_samples = len(x)", True),
+        ("self.n_samples = x.shape[0]", True),
+        ("self.n_samples += 1", True),
+        ("self.n_samples = batch.mask.sum()", False),
+        ("self.n_samples = m.sum()", False),
+        ("self.n_samples += m.sum()", False),
+        ("m = batch.mask.sum()\n            self.n_samples = m", False),
+        ("self.register_buffer('n_samples', m)", False),
+    ],
+)
+@pytest.mark.parametrize("first", ["", "self.n_samples = 64", "self.n_samples = None"])
+def test_what_methods_set_to_no_number_is_no_count(first, line, known):
+    code = f"""
+    class Ray(nn.Module):
+        def __init__(self):
+            super().__init__()
+            {first}
+
+        def prepare(self, batch, x: torch.Tensor, m):
+            {line}
+
+        def forward(self, x: torch.Tensor):
+            return x + torch.tensor([2.0 / self.n_samples], device=x.device)
+    """
+    site = site_of(code, "torch.tensor([2.0 / self.n_samples], device=x.device)")
+    assert is_host_number(site.file.project.values, site.call.args[0].elts[0], site.frame) is known
+
+
 def test_batches_tracked_are_no_count_of_the_host():
     code = """
     class Ray(nn.Module):

@@ -7,7 +7,7 @@ import re
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.held_numbers import holds_a_number
+from torchperf_lint.facts.held_numbers import holds_a_number, is_set_to_no_other
 from torchperf_lint.facts.hints import NUMBERS, scalar_parameter
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_none
@@ -34,7 +34,7 @@ _OF_NUMBERS = frozenset("exp log log2 log10 sqrt square power abs floor ceil sin
 _SPECIAL = pattern(r"^(?:eos|bos|pad|sep|cls|mask|unk)_(?:token_)?id$|^(?:decoder_start|image|audio)_token_id$")
 """Ids of a tokenizer's special tokens, which it and its model's configuration hold."""
 _COUNT = pattern(r"^(?:n|num)_(?!batches_tracked$)\w+s$")
-"""How an object calls what it counts by: `self.n_samples`, `self.num_heads`."""
+"""How an object calls what it counts by: `self.n_samples`, `self.num_heads`: a number, unless a method shows more."""
 _SEVERAL = frozenset({"random.sample", "random.choices"})
 LIMITS = frozenset({"min", "max", "eps", "tiny"})
 """Of `torch.finfo(dtype)`."""
@@ -82,13 +82,18 @@ def _attribute(values: Values, node: ast.Attribute, frame: Frame, depth: int, as
     thing = values.thing(node, frame)
     if thing is not None and thing.kind == "external" and thing.dotted in CONSTANTS:
         return True
+
+    def is_number(put: ast.expr, at: Frame) -> bool:
+        return is_host_number(values, put, at, depth + 1, asked)
+
     if _COUNT.search(node.attr) and chain(node.value) == "self":
-        return values.of(node, frame).kind in ("plain", "unknown")
+        counts = values.of(node, frame).kind in ("plain", "unknown")
+        return counts and is_set_to_no_other(values, node, frame, is_number)
     if node.attr in _OF_LAYERS and values.of(node.value, frame).kind == "module":
         return True
     if node.attr in LIMITS and last_part(chain(node.value)) in ("finfo", "iinfo"):
         return True
-    return holds_a_number(values, node, frame, lambda put, at: is_host_number(values, put, at, depth + 1, asked))
+    return holds_a_number(values, node, frame, is_number)
 
 
 def _operands(node: ast.UnaryOp | ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) -> list[ast.expr]:
