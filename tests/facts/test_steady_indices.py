@@ -38,6 +38,9 @@ def told(body):
         ("mask = torch.ones(x.shape, dtype=torch.bool)\nfor r in rows:\n    mask[r] = False\nreturn x[mask]", 0),
         ("order = torch.tensor([2, 1], device=x.device)\nreturn x[:, order]", 0),
         ("order = torch.tensor([2, 1])\nreturn x.cpu()[:, order]", 0),
+        ("return [x[i] for i in np.arange(4)]", 0),
+        ("total = 0\nfor i in np.arange(4):\n    total += x[i]\nreturn total", 0),
+        ("total = 0\nfor i in np.delete(np.arange(4), 2):\n    total += x[i]\nreturn total", 0),
     ],
 )
 def test_constants_and_what_factories_make_need_not_be_copied(body, count):

@@ -61,7 +61,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return _attribute(spot, index) or _list(spot, index) or _configured(spot, index)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
-    if isinstance(index, ast.Name) and (_counts_turns(spot, index) or _holds_slices(spot, index)):
+    if isinstance(index, ast.Name) and (counts_turns(spot, index) or _holds_slices(spot, index)):
         return None
     loaded = loaded_index(spot, index)
     if loaded is not None:
@@ -91,7 +91,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     return _array(spot, index) or _made(spot, index, device) or _matched(spot, index) or _listed_each_turn(spot, index)
 
 
-def _counts_turns(spot: Spot, name: ast.Name) -> bool:
+def counts_turns(spot: Spot, name: ast.Name) -> bool:
     """`for i in range(n)`: most indices are such numbers, and asking what they are costs more.
 
     Of a tensor with one dimension, `for i in torch.arange(n)` or `for t in scheduler.timesteps`, the elements are
@@ -111,6 +111,8 @@ def _holds_slices(spot: Spot, name: ast.Name) -> bool:
 
 
 def _gives_numbers(spot: Spot, iterated: ast.expr) -> bool:
+    if isinstance(iterated, ast.Call) and last_part(chain(iterated.func)) == "delete" and iterated.args:
+        iterated = iterated.args[0]  # `np.delete(range(n), i)`
     if isinstance(iterated, ast.Call) and last_part(chain(iterated.func)) in _LINES:
         return True
     return spot.file.value(iterated, spot).kind == "tensor"

@@ -17,7 +17,7 @@ from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import constant_upload, made_on_host
-from torchperf_lint.facts.host_index_sources import Source
+from torchperf_lint.facts.host_index_sources import Source, counts_turns
 from torchperf_lint.facts.index_uses import name_below
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
@@ -38,7 +38,8 @@ def steady_index(spot: Spot, index: ast.expr, device: str) -> Source | None:
     if value.kind == "sequence":
         return _listed(spot, index)
     if value.kind == "array":
-        return _array(spot, index)
+        one = isinstance(index, ast.Name) and counts_turns(spot, index)  # `for i in np.arange(n)`: a number each
+        return None if one else _array(spot, index)
     if value.kind != "tensor" or value.device != HOST or value.confidence is Confidence.POSSIBLE:
         return None
     return _of_module(spot, index) or _computed(spot, index, value, device)
