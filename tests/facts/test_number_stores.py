@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from textwrap import dedent, indent
 
 import pytest
@@ -96,3 +97,13 @@ def test_masks_numbers_and_what_nobody_knows_are_none(body):
 def test_what_may_be_one_number_is_possible_only(index, confidence):
     (store,) = stores(f"at = {index}\nx[at] = 1.0")
     assert store.base.weaker(Confidence.LIKELY).confidence is confidence
+
+
+def test_a_long_line_of_subscripts_takes_no_longer_than_others():
+    """A search with two open ends in a row took minutes for it."""
+    terms = " + ".join(f"c[{i}]*x[i{i}]" for i in range(900))
+    files = texts(f"class M(nn.Module):\n    def forward(self, x, c):\n        return {terms}\n")
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    start = time.process_time()
+    assert list(number_stores(file)) == []
+    assert time.process_time() - start < 10  # seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.complaints import only_says
 from torchperf_lint.facts.source import Site
 
 
@@ -27,6 +28,23 @@ def changed(node: ast.AST) -> Iterator[ast.expr]:
         yield node.func.value
     elif isinstance(node, ast.Call):
         yield from (keyword.value for keyword in node.keywords if keyword.arg == "out")
+
+
+def given_for_effect(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement gives to a call whose result nobody takes, which may write into it: `ops.count(x, out)`.
+
+    In a list, too, `all_reduce_coalesced([x])`; of what only tells, or collects what it is given, nothing.
+    """
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(node, ast.Expr) or not isinstance(call, ast.Call) or only_says(node):
+        return
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _COLLECTS:
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+            yield from argument.elts if isinstance(argument, ast.List | ast.Tuple) else (argument,)
+
+
+_COLLECTS = frozenset({"append", "extend", "add", "update"})
+"""Methods of lists, sets and meters."""
 
 
 def base_of(node: ast.expr | None) -> str | None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.complaints import only_says
+from torchperf_lint.facts.changed_in_place import given_for_effect
 from torchperf_lint.facts.held import changed_in, in_place
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.loop import FEW_TURNS
@@ -215,7 +215,8 @@ def _changes(body: Body, function: int, loop: Region, mask: str, leading: ast.Ca
     above = {".".join(parts[:n]) for n in range(1, len(parts) + 1)} - {"self"}
     for statement in body.statements(function):
         if loop.start <= body.at(statement) <= loop.end:
-            given = () if leading is not None and _is_call(statement, leading) else _given_for_effect(statement)
+            leads = leading is not None and _is_call(statement, leading)
+            given = () if leads else map(chain, given_for_effect(statement))
             if not above.isdisjoint((*given, *_set_by(statement))):
                 return True
     return False
@@ -235,15 +236,6 @@ def _set_by(statement: ast.stmt) -> Iterator[str]:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and in_place(call.func.attr):
         yield chain(call.func.value)
-
-
-def _given_for_effect(statement: ast.stmt) -> list[str]:
-    """What a statement gives to a call whose result nobody takes: it may write into that, unless it only prints."""
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    if not isinstance(call, ast.Call) or only_says(statement):
-        return []
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return [chain(argument) for argument in given if isinstance(argument, ast.Name | ast.Attribute)]
 
 
 def _without_index(target: ast.expr) -> ast.expr:

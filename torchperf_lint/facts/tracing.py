@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.changed_in_place import base_of
+from torchperf_lint.facts.changed_in_place import base_of, given_for_effect
 from torchperf_lint.facts.held import in_place
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.syntax import names_of, nodes_of
@@ -107,7 +107,7 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
             )  # a scheduler's `step(noise, t, x)` gives `x` back
             if trains or (in_place(node.func.attr) and chain(node.func.value) in roots):
                 return True
-        elif any(chain(argument) in roots for argument in _given_for_effect(node)):
+        elif any(chain(argument) in roots for argument in given_for_effect(node)):
             return True
         if isinstance(node, ast.Call) and any(k.arg == "out" and base_of(k.value) in names for k in node.keywords):
             return True
@@ -173,22 +173,3 @@ def _made_in(found: list[Definition] | None, bound: frozenset[str], name: str) -
 def _only_looks(node: ast.Call) -> bool:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     return not in_place(name) and name not in _RANDOM
-
-
-def _given_for_effect(node: ast.AST) -> list[ast.expr]:
-    """The arguments of a call whose result nobody takes: it may change them."""
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call) or _appends(node.value):
-        return []
-    return node.value.args
-
-
-def _appends(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in (
-        "append",
-        "extend",
-        "add",
-        "update",
-        "write",
-        "info",
-        "debug",
-    )

@@ -10,13 +10,13 @@ Whether the copy is a result of an evaluation makes no difference: it was there 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.changed_in_place import base_of, changed
+from torchperf_lint.facts.changed_in_place import base_of, changed, given_for_effect
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
@@ -36,7 +36,6 @@ _ENCODERS = pattern(r"(?:^|_)(?:tokenizer?|tokenize|processor|feature_extractor|
 """Callables that give tensors on the host, as their libraries do."""
 _REDUCES = frozenset("max min sum amax amin any all long int float".split())
 _CHANGES = pattern(r"[a-z]_$")
-_TELLS = frozenset("append extend add print info debug log".split())
 _EXCHANGES = pattern(
     r"(?:^|[._])(?:all_?reduce(?:_\w+)?|reduce_tensor|i?recv)$"
     r"|(?:^|\.)(?:dist|distributed)\.(?:broadcast|reduce|scatter|all_gather_into_tensor|reduce_scatter_tensor)$"
@@ -200,8 +199,7 @@ class _Search:
         """Whether a tensor made of numbers of the host goes to a call for its effect: an operator may count in it."""
         if not isinstance(d.value, ast.Call) or not self._is_made(d.value, self.body.at(d.value)):
             return False
-        calls = (s.value for s in self.body.statements(self.frame.function) if isinstance(s, ast.Expr))
-        given = (a for call in calls if isinstance(call, ast.Call) and not _tells(call) for a in _given(call))
+        given = (a for s in self.body.statements(self.frame.function) for a in given_for_effect(s))
         if any(isinstance(argument, ast.Name) and argument.id == name for argument in given):
             return True
         nodes = self.file.enclosing(self.frame.function).of_kinds((ast.Call,))
@@ -245,17 +243,6 @@ def _below_views(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
         node = node.func.value
     return node
-
-
-def _given(call: ast.Call) -> Iterator[ast.expr]:
-    """The arguments of a call, and what a list among them holds."""
-    for argument in (*call.args, *(k.value for k in call.keywords)):
-        yield from argument.elts if isinstance(argument, ast.List | ast.Tuple) else (argument,)
-
-
-def _tells(call: ast.Call) -> bool:
-    """`seen.append(n)`, `print(n)`: it takes what it is given as it is."""
-    return last_part(chain(call.func)) in _TELLS
 
 
 def _is_store(node: ast.AST) -> bool:
