@@ -29,6 +29,8 @@ ORDINARY = [
     "if torch.cuda.device_count() > 1:\n    torch.manual_seed(0)",
     "if True:\n    torch.manual_seed(0)",
     "if args.distributed:\n    torch.manual_seed(0)",
+    "if args.local_rank != -1:\n    torch.manual_seed(0)",
+    "if local_rank >= 0:\n    torch.manual_seed(0)",
     "if device_type == 'cuda':\n    torch.manual_seed(0)",
     "for x in xs:\n    with f():\n        torch.manual_seed(0)",
     "def restrict(x):\n    torch.manual_seed(0)",

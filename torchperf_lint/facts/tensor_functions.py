@@ -17,7 +17,7 @@ _ALWAYS = pattern(
 _OF_TENSORS = pattern(
     r"^(?:torch\.utils\.checkpoint\.checkpoint|einops\.einsum|opt_einsum\.contract"
     r"|torch_scatter\.\w+|torch_geometric\.(?:utils|nn)\.(?:\w+\.)*[a-z]\w*|torchaudio\.functional\.(?:\w+\.)?\w+"
-    r"|torchvision\.transforms\.(?:v2\.)?functional\.\w+|kornia\.(?:\w+\.)+[a-z]\w*"
+    r"|torchvision\.transforms\.(?:v2\.)?functional\.(?!get_|to_pil_image|pil_)\w+|kornia\.(?:\w+\.)+[a-z]\w*"
     r"|torchmetrics\.functional\.(?:\w+\.)*\w+|pytorch_msssim\.[a-z]\w*|piq\.(?:\w+\.)*[a-z]\w*"
     r"|mmdet\.(?:\w+\.)+(?:bbox_overlaps|bbox_cxcywh_to_xyxy|bbox_xyxy_to_cxcywh|distance2bbox|bbox2distance"
     r"|inverse_sigmoid|unmap))$"

@@ -1,0 +1,19 @@
+"""Functions of libraries that give tensors where they are given one, and those that only measure."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import value_of
+
+PICTURE = "import torch\nimport torchvision.transforms.functional as F\npicture = torch.rand(3, 8, 8, device='cuda')\n"
+
+
+@pytest.mark.parametrize("function", ["hflip", "center_crop", "gaussian_blur"])
+def test_what_is_computed_of_a_picture_is_where_it_is(function):
+    value = value_of(PICTURE + f"x = F.{function}(picture, 3)\n", f"F.{function}(picture, 3)")
+    assert (value.kind, value.device) == ("tensor", "device")
+
+
+@pytest.mark.parametrize("function", ["get_dimensions", "get_image_size", "get_image_num_channels", "to_pil_image"])
+def test_sizes_and_pictures_of_the_host_are_no_tensors(function):
+    assert value_of(PICTURE + f"x = F.{function}(picture)\n", f"F.{function}(picture)").kind != "tensor"
