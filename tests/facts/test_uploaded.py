@@ -11,6 +11,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.uploaded import uploaded_on
 
+MOVE_ALL = "def move_all(batch, device):\n    for k, v in batch.items():\n        batch[k] = v.to(device)\n\n"
 HEAD = "def evaluate(model: nn.Module, loader: DataLoader, tokenizer, device, to_list):\n    seen = []\n"
 MOVER = "def to_device(batch, device):\n    return batch.to(device)\n\n"
 BOTH = "def both(x, y, device):\n    x, y = x.to(device), y.to(device)\n    return net(x), y\n\n"
@@ -18,7 +19,7 @@ BOTH = "def both(x, y, device):\n    x, y = x.to(device), y.to(device)\n    retu
 
 def uploaded(code):
     """Whether what the first `.cpu()` of a function copies is said to have been uploaded there."""
-    files = texts(MOVER + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
+    files = texts(MOVER + MOVE_ALL + BOTH + HEAD + "    for x, y in loader:\n" + indent(code, " " * 8) + "\n")
     file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
     site = next(iter(file.hot_calls("cpu")))
     return uploaded_on(file, site, site.receiver) is not None
@@ -47,6 +48,9 @@ def uploaded(code):
         "y = y.to(device)\ny_all = accelerator.gather(y)\nseen.append(y.cpu())",
         "n = torch.tensor([1, 2, 3], device='cuda')\nprint(n)\nz = net(x, n)\nseen.append(n.cpu())",
         "n = torch.as_tensor(np.ones(3), device='cuda')\nseen.append(n.cpu())",
+        "x['y'] = x['y'].to(device)\nseen.append(x['y'].cpu())",
+        "for k, v in x.items():\n    x[k] = v.to(device)\nseen.append(x['y'].view(-1, 3).cpu())",
+        "move_all(x, device)\nseen.append(x['y'].cpu())",
         "[u, z] = [x['u'], x[0]]\nif device:\n    u, z = u.cuda(), z.cuda()\nz = Variable(z)\nseen.append(z.cpu())",
     ],
 )
@@ -58,6 +62,8 @@ def test_it_was_there_before(code):
     "code",
     [
         "n = torch.full((3,), x.shape[1], device='cuda')\nn[0] = 2\nseen.append(n.cpu())",
+        "x['y'] = x['y'].to(device)\nx['y'] = net(x['y'])\nseen.append(x['y'].cpu())",
+        "move_all(x, device)\nx['z'] = net(x['y'])\nseen.append(x['z'].cpu())",
         "n = torch.full((3,), model(x), device='cuda')\nseen.append(n.cpu())",
         "n = torch.tensor([1], device='cuda')\ndist.all_reduce(n)\nseen.append(n.cpu())",
         "n = torch.tensor([1], device='cuda')\nwork = all_reduce_tensor(n)\nseen.append(n.cpu())",

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.literals import is_text
-from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join
+from torchperf_lint.facts.value import DEVICE, HOST, UNKNOWN, Frame, Value, join
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -37,12 +37,21 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
         return None
     key = node.slice.value  # type: ignore[attr-defined]
     if base.kind in ("batch", "tensor"):
-        return UNKNOWN if _WORDS.search(key) else None
+        return UNKNOWN if _WORDS.search(key) else _moved_entry(values, node, key, base, frame)
     if base.kind != "sequence":
         return None
     stored, always = _put_there(values, node, key, frame)
     literal = [value for name, value in base.entries if name == key and not always]
     return join([*literal, *stored]) if literal or always else None
+
+
+def _moved_entry(values: Values, node: ast.Subscript, key: str, batch: Value, frame: Frame) -> Value | None:
+    """`batch["x"]` after `batch["x"] = batch["x"].to(device)`; None where nothing was put there, on the device."""
+    if batch.kind != "batch" or batch.device != HOST:
+        return None
+    stored, always = _put_there(values, node, key, frame)
+    found = join(stored) if always else UNKNOWN
+    return found if found.kind == "tensor" and found.device == DEVICE else None
 
 
 def put_into(values: Values, name: str, body: Body, frame: Frame) -> tuple[tuple[str, Value], ...]:

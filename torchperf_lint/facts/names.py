@@ -21,6 +21,7 @@ from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
 from torchperf_lint.facts.inherited import promised_to_override
 from torchperf_lint.facts.iteration import batch_of_unknown
+from torchperf_lint.facts.moved_in_place import after_its_move
 from torchperf_lint.facts.moved_names import given_and_moved, taken_and_moved
 from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.named_tuples import as_parts
@@ -101,9 +102,10 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
         reaching = body.reaching(scope, name, at)
         if reaching is not None:
             there = here if at is frame.at else here._replace(at=at)
-            return _from_definitions(values, name, reaching, there, body)
+            bound = _from_definitions(values, name, reaching, there, body)
+            return after_its_move(values, name, bound, there, body)
         if _is_parameter(functions[scope], name):
-            return _from_parameter(values, name, here, body)
+            return after_its_move(values, name, _from_parameter(values, name, here, body), here, body)
         rest = value_of_rest(values, name, here)
         if rest is not None:
             return rest

@@ -19,9 +19,10 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.changed_in_place import base_of, changed, given_for_effect
 from torchperf_lint.facts.devices import target_device
 from torchperf_lint.facts.made_there import is_made_of_host_numbers
+from torchperf_lint.facts.moved_in_place import moved_in_place
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
 from torchperf_lint.facts.source import Place, SourceFile
-from torchperf_lint.facts.value import HOST, Frame
+from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.patterns import pattern
 
 _HOPS = 3
@@ -85,6 +86,9 @@ class _Search:
         if isinstance(node, ast.Tuple | ast.List) and node.elts and hops:
             lines = [self.line(element, at, hops - 1) for element in node.elts]
             return lines[0] if None not in lines else None
+        in_place = self._moved_in_place(node, at) if isinstance(node, ast.Name) else None
+        if in_place is not None:
+            return in_place
         if not isinstance(node, ast.Name) or not hops or self._changed(node.id):
             return None
         reaching = self.body.reaching(self.frame.function, node.id, at) or ()
@@ -92,6 +96,18 @@ class _Search:
             return None
         lines = [self._of_binding(d, hops) for d in reaching if not self._rests_on_host(d, reaching)]
         return lines[0] if lines and None not in lines else None
+
+    def _moved_in_place(self, node: ast.Name, at: tuple[int, int]) -> int | None:
+        """The line that moves a batch entry by entry, `to_device(batch)`, where nothing else is put into it."""
+        values, frame = self.file.project.values, self.frame._replace(at=at)
+        moved = moved_in_place(values, node.id, frame, self.body)
+        batch = values.of(node, frame) if moved is not None and not moved.chosen else None
+        if moved is None or batch is None or batch.kind != "batch" or batch.device != DEVICE:
+            return None
+        statement = moved.statement
+        stored = self.body.stored_items(self.frame.function, node.id)
+        within = all(statement.lineno <= value.lineno <= (statement.end_lineno or 0) for value in stored)
+        return statement.lineno if within else None
 
     def _of_call(self, node: ast.Call, at: tuple[int, int], hops: int) -> int | None:
         if isinstance(node.func, ast.Name) and node.func.id in _GATHERS and len(node.args) == 1:
@@ -107,6 +123,9 @@ class _Search:
         node = _below_views(node)
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
             return None
+        put = self._put_once(node.value.id, node.slice, at)
+        if put is not None:
+            return put
         made = self.body.assigned_once(self.frame.function, node.value.id, at)
         if not isinstance(made, ast.Dict) or not isinstance(node.slice, ast.Constant):
             return None
@@ -115,6 +134,16 @@ class _Search:
             return None
         pairs = zip(made.keys, made.values, strict=True)
         return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == node.slice.value), None)
+
+    def _put_once(self, name: str, key: ast.expr, at: tuple[int, int]) -> ast.expr | None:
+        """The upload that has always been put under a text by now: `batch["labels"] = batch["labels"].to(device)`."""
+        function, text = self.frame.function, key.value if isinstance(key, ast.Constant) else None
+        put = self.body.put_under(function, name).get(text, []) if isinstance(text, str) else []
+        if len(put) != 1 or not isinstance(put[0], ast.Call) or not self._uploads(put[0], self.body.at(put[0])):
+            return None
+        block = self.body.block_of(function, self.body.at(put[0]))
+        always = self.body.block_of(function, at)[: len(block)] == block
+        return put[0] if always and self.body.at(put[0], end=True) <= at else None
 
     def _of_result(self, d: Definition, call: ast.Call, hops: int) -> int | None:
         """`pred, true = self.process(batch)`: what a function of the same file uploads and gives back."""

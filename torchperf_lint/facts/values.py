@@ -19,6 +19,7 @@ from torchperf_lint.facts.graph_data import graph_data
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.made_numbers import made_a_number
+from torchperf_lint.facts.moved_in_place import InPlace, entry_of_moved
 from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.step_batches import compared, one_tensor, takes_ranges
@@ -72,6 +73,8 @@ class Values:
         """Whether something below on the stack catches `_FarBelowError`."""
         self.moved: dict[tuple[str, int], frozenset[str]] = {}
         """(path, function) -> the names that it moves to a device; moved_names.py fills it."""
+        self.moved_in_place: dict[FunctionKey, tuple[InPlace, ...]] = {}
+        """Function -> what it moves entry by entry; moved_in_place.py fills it."""
         self.relayed: dict[tuple[FunctionKey, str], bool] = {}
         """(function, parameter) -> whether a line of callers hands it on, and ends; relayed.py fills it."""
         self.attributes_set: dict[tuple[Thing, FunctionKey], frozenset[str]] = {}
@@ -196,6 +199,7 @@ class Values:
             found = _element(base, node.slice)
             return found if found.kind != "unknown" else usage.value_by_uses(self, node, frame)
         if base.kind == "batch" and base.device == DEVICE:
+            base = entry_of_moved(node, base)
             used = takes_ranges(node) or usage.value_by_uses(self, node, frame).kind == "tensor"
             return one_tensor(base) if used else base
         if base.kind in ("tensor", "batch", "array", "module", "plain"):
