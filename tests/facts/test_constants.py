@@ -420,3 +420,26 @@ def test_ways_that_double_with_each_name_are_followed_so_far():
     with mock.patch.object(constants.Look, "defined", autospec=True, side_effect=constants.Look.defined) as looks:
         assert asked(f"{many}\nanswer = a18") is None
     assert looks.call_count < 1000
+
+
+CONVERTED = """
+def helper(sigma):
+    answer = sigma
+
+def outer(x, sigma):
+    {bound}
+    return helper(sigma)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "kind"),
+    [
+        ("sigma = sigma.to(torch.float32).reshape(-1, 1)", None),
+        ("sigma = sigma.cuda()", None),
+        ("sigma = sigma.copy()", GIVEN),
+        ("if x: sigma = sigma.to(torch.float32)", None),
+    ],
+)
+def test_what_a_caller_has_converted_is_a_tensor_whatever_its_name(bound, kind):
+    assert _answer(IMPORTS + CONVERTED.format(bound=bound), "helper") == kind

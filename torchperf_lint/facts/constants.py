@@ -18,6 +18,7 @@ from torchperf_lint.facts.bound_alike import (
     turns_with,
     written_out,
 )
+from torchperf_lint.facts.bound_to_moved import bound_to_moved
 from torchperf_lint.facts.chosen_lists import chooses_lists
 from torchperf_lint.facts.configured import (
     CONFIGURED,
@@ -297,7 +298,9 @@ class Look:
         kind = self.elsewhere(frame, self.tests).of(argument, 0)
         if kind is None and self.values.of(argument, frame).kind in ("tensor", "batch", "array"):
             return _TENSOR
-        return kind or (_TENSOR if self.elsewhere(frame).hands_on_tensors(argument) else None)
+        body = self.values.body(site.path)
+        moved = body is not None and bound_to_moved(body, argument, frame)
+        return kind or (_TENSOR if moved or self.elsewhere(frame).hands_on_tensors(argument) else None)
 
     def hands_on_tensors(self, node: ast.expr) -> bool:
         """Whether an argument is a parameter of the function it stands in, and every caller of that gives a tensor."""
