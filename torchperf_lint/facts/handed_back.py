@@ -15,6 +15,8 @@ from torchperf_lint.patterns import pattern
 _KINDS = frozenset({"forward", "rollout"})
 """Code that a caller runs for each input; a training step hands nothing back that it could not keep on the device."""
 _WRAPS = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Return, ast.Assign)
+_MAKES = frozenset({"dict", "concat"})
+"""What puts values together as they are; the second is pandas', of tables."""
 _LOOPS = frozenset({"loop", "comprehension"})
 _PASSES = frozenset({"forward", "training_step"})
 """Methods of a module that are given each batch."""
@@ -199,7 +201,10 @@ def _without_gradients(place: Place) -> bool:
 
 
 def is_returned(place: Place) -> bool:
-    """`return f(x).cpu().numpy()`, `return {"wav": x.cpu()}`, or `out = x.cpu()` and then `return out`."""
+    """`return f(x).cpu().numpy()`, `return {"wav": x.cpu()}`, or `out = x.cpu()` and then `return out`.
+
+    Tables count as what they are made of: `boxes = pd.DataFrame(x.cpu().numpy())`, then `return pd.concat([boxes, y])`.
+    """
     around = place.file.enclosing(place.function)
     statement = around.statement(place.expression)
     if isinstance(statement, ast.Return):
@@ -215,13 +220,20 @@ def is_returned(place: Place) -> bool:
 
 
 def _listed(around: Enclosing, names: set[str]) -> set[str]:
-    """The names of lists that are made of what some names hold: `rows = [{"p": probs[i].item()} for i in range(n)]`."""
+    """The names of lists, and of tables, that are made of what some names hold.
+
+    `rows = [{"p": probs[i].item()} for i in range(n)]`, `table = pd.DataFrame(probs, columns=classes)`.
+    """
     found = set()
     for assignment in around.of_kinds((ast.Assign,)):
-        if isinstance(assignment, ast.Assign) and isinstance(assignment.value, ast.ListComp):
+        if isinstance(assignment, ast.Assign) and (isinstance(assignment.value, ast.ListComp) or _is_table(assignment)):
             used = {node.id for node in ast.walk(assignment.value) if isinstance(node, ast.Name)}
             found |= {t.id for t in assignment.targets if isinstance(t, ast.Name) and used & names}
     return found
+
+
+def _is_table(assignment: ast.Assign) -> bool:
+    return isinstance(assignment.value, ast.Call) and last_part(chain(assignment.value.func)) == "DataFrame"
 
 
 def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:
@@ -229,7 +241,7 @@ def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:
     for parent in around.ancestors(node):
         if isinstance(parent, ast.Call):
             made = last_part(chain(parent.func))
-            if parent.func is not node and not made[:1].isupper() and made != "dict":
+            if parent.func is not node and not made[:1].isupper() and made not in _MAKES:
                 return False
         elif not isinstance(parent, _WRAPS) and not (isinstance(parent, ast.IfExp) and parent.test is not node):
             return False
