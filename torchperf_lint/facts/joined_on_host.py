@@ -6,6 +6,8 @@ import ast
 
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 
@@ -29,8 +31,9 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
         if made is None:
             return None
         node, frame = made, frame._replace(at=body.at(made))
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _AFTERWARDS:
-        node = node.func.value
+    node = _below_views(node)
+    given = _seen_otherwise(values, node, frame) if isinstance(node, ast.Call) else None
+    node = _below_views(given) if given is not None else node
     if not isinstance(node, ast.Call) or not node.args or keyword(node, "out") is not None:
         return None
     thing = values.thing(node.func, frame)
@@ -40,6 +43,26 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     parts = _parts(values, node.args[0], frame)
     on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
     return node if parts and on_host and any(part.kind == "batch" for part in parts) else None
+
+
+def _below_views(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _AFTERWARDS:
+        node = node.func.value
+    return node
+
+
+def _seen_otherwise(values: Values, call: ast.Call, frame: Frame) -> ast.expr | None:
+    """What a function of the project is given that does nothing but show it in another shape: `interleave(x, n)`."""
+    targets = values.types.targets(frame.path, frame.function, chain(call.func))
+    body = values.body(targets[0].path) if len(targets) == 1 else None
+    made = body.returns(targets[0].index) if body is not None else []
+    below = _below_views(made[0]) if len(made) == 1 else None
+    if body is None or not isinstance(below, ast.Name) or below is made[0]:
+        return None
+    function = values.index.function(targets[0])
+    bound = body.definitions(targets[0].index).get(below.id)
+    given = any(parameter.name == below.id for parameter in function.parameters) and not bound
+    return argument_for(call, function, below.id) if given else None
 
 
 def _parts(values: Values, joined: ast.expr, frame: Frame) -> list[Value]:

@@ -22,6 +22,9 @@ Origin = tuple[str, int, int]
 """Path, 1-based line and column of the call that makes a loader."""
 
 
+_TAKES = frozenset({"next", "__next__"})
+
+
 class LoaderUse(NamedTuple):
     """A hot loop over a loader, or a hot place that takes the next batch."""
 
@@ -125,9 +128,9 @@ class Loaders:
         return found
 
     def _taken(self, path: str) -> Iterator[tuple[LoaderUse, tuple[Origin, ...]]]:
-        """The hot calls of `next` that take a batch."""
+        """The hot calls of `next` that take a batch, as old code's `batches.next()` does."""
         for call in self.index.outlines[path].calls:
-            hot = self.hotness.of_region(path, call.region) if call.callee == "next" else None
+            hot = self.hotness.of_region(path, call.region) if last_part(call.callee) in _TAKES else None
             body = self.values.body(path) if hot is not None else None
             node = body.node_of(call) if body is not None else None
             if node is not None and hot is not None:

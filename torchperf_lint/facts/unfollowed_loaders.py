@@ -9,6 +9,7 @@ import ast
 import re
 
 from torchperf_lint.facts.arguments import keyword
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.datasets import batches_on_device, data_of, held, item_work
 from torchperf_lint.facts.literals import is_true
 from torchperf_lint.facts.project import Project
@@ -19,11 +20,14 @@ from torchperf_lint.patterns import pattern
 _TRAINS = pattern(r"(?:^|[^a-z])(?:train|trn)(?:ing|er)?(?:[^a-z]|$)", re.IGNORECASE)
 _OTHERWISE = pattern(r"(?:^|[^a-z])(?:val|valid|validation|test|eval|dev)(?:[^a-z]|$)", re.IGNORECASE)
 
+_AT_RANDOM = pattern(r"^(?:Subset|Weighted)?RandomSampler$|^train(?:ing)?_sampler$")
+
 
 def work_of_training_loader(project: Project, site: Site) -> str | None:
     """What each item costs that a loader for training loads from files, in words; None where that is not known."""
     data, told = data_of(site.call), written_out(project.values, site.call, site.frame)
-    if data is None or not project.uses_accelerator or not is_true(keyword(told, "shuffle")):
+    shuffled = is_true(keyword(told, "shuffle")) or _samples_at_random(keyword(told, "sampler"))
+    if data is None or not project.uses_accelerator or not shuffled:
         return None
     where = site.file.outline.functions[site.function].qualname
     named = ast.unparse(data)
@@ -37,6 +41,12 @@ def work_of_training_loader(project: Project, site: Site) -> str | None:
     if held(project.values, site.call, site.frame) or batches_on_device(project.values, site.call, site.frame):
         return None
     return item_work(project.values, data, site.frame)
+
+
+def _samples_at_random(sampler: ast.expr | None) -> bool:
+    """`sampler=RandomSampler(data)`, `sampler=train_sampler`: what names itself after training, or after chance."""
+    called = chain(sampler.func) if isinstance(sampler, ast.Call) else chain(sampler) if sampler is not None else ""
+    return bool(_AT_RANDOM.search(last_part(called)))
 
 
 def _is_demo(site: Site) -> bool:

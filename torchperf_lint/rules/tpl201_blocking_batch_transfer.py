@@ -34,6 +34,10 @@ _FROM_ANYWHERE = ", and let what hands the batch over pin it: `pin_memory=True` 
 _NOT_PINNED = "what a conversion makes on the host is not pinned, and in one call the device converts"
 
 
+_KINDS = frozenset({"step", "eval", "rollout", "forward"})
+"""A module's pass may be given anything: only where a loader is known to make it."""
+
+
 class BlockingBatchTransfer(SourceRule):
     """A batch copied to the device without `non_blocking`, every step.
 
@@ -118,9 +122,11 @@ class BlockingBatchTransfer(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot blocking copy of a batch."""
         for site in file.hot_calls("to", "cuda", "type"):
-            if site.hot is None or site.hot.kind not in ("step", "eval", "rollout") or not is_blocking(site.call):
+            if site.hot is None or site.hot.kind not in _KINDS or not is_blocking(site.call):
                 continue
             batch = batch_copy(project.values, site.call, site.frame)
+            if site.hot.kind == "forward" and (batch is None or not batch.origins):
+                continue
             joined = _joined(project, site) if batch is None else None
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
