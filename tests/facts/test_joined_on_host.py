@@ -14,6 +14,18 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 
 STEP = """
+def shown(n, x):
+    size = x.shape
+    return x.reshape([-1, n]).transpose(0, 1).reshape(size)
+
+def computed(x):
+    return F.interpolate(x, 3).flatten(1)
+
+def either(x):
+    if len(x) > 3:
+        return x.flatten(1)
+    return x.float()
+
 def train(model, dataset, other, device):
     loader = DataLoader(dataset, num_workers=4, pin_memory=True)
     for views, labels in loader:
@@ -26,10 +38,12 @@ def is_joined(code: str) -> bool:
     project = Project.of_texts(files)
     body = project.body("a.py")
     assert body is not None
-    moved = [n for n in ast.walk(body.functions[1]) if isinstance(n, ast.Call) and ast.unparse(n.func).endswith(".to")]
+    step = next(n for n, function in body.functions.items() if getattr(function, "name", "") == "train")
+    calls = [n for n in ast.walk(body.functions[step]) if isinstance(n, ast.Call)]
+    moved = [n for n in calls if ast.unparse(n.func).endswith(".to")]
     last = max(moved, key=body.at)
     assert isinstance(last.func, ast.Attribute)
-    return joined_on_host(project.values, last.func.value, Frame("a.py", 1, body.at(last))) is not None
+    return joined_on_host(project.values, last.func.value, Frame("a.py", step, body.at(last))) is not None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +62,11 @@ def is_joined(code: str) -> bool:
         ("x = torch.cat([views[0].cuda(), views[1].cuda()])\nx.to(device)", False),
         ("x = views[0]\nif device:\n    x = torch.cat([views[0], views[1]])\nx.to(device)", False),
         ("x = views[0] + views[1]\nx.to(device)", False),
+        ("shown(3, torch.cat([views[0], views[1]])).to(device)", True),
+        ("x = shown(x=torch.cat([views[0], views[1]]), n=3)\nx.to(device)", True),
+        ("shown(3, views[0]).to(device)", False),
+        ("computed(torch.cat([views[0], views[1]])).to(device)", False),
+        ("either(torch.cat([views[0], views[1]])).to(device)", False),
     ],
 )
 def test_joined_parts_of_a_batch(code, joined):

@@ -38,6 +38,8 @@ CODE = """
                 row = row[one]
             changed = x > 0 if option else x < 1
             number = 3 > 2
+            view = lambda t: t.reshape(-1).contiguous()
+            summed = lambda t: t.sum(1)
             return {expression}
 """
 
@@ -58,6 +60,7 @@ def shown(expression):
         "~low",
         "both",
         "low | index.bool()",
+        "view(low)",
         "index.to(torch.bool)",
         "torch.isnan(x)",
         "x.isfinite()",
@@ -108,6 +111,8 @@ def test_a_boolean_tensor_is_a_mask(expression):
         "option.train_idx",
         "option.mask",
         "option['low_mask']",
+        "view(x)",
+        "summed(low)",
     ],
 )
 def test_what_picks_by_position_is_none(expression):

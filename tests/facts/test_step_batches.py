@@ -82,7 +82,14 @@ def test_nothing_else_of_a_lightning_step_is_the_batch():
 
 @pytest.mark.parametrize(
     "expression",
-    ["batch['n'].max()", "batch['n'].bool()", "batch['n'].unsqueeze(1)", "batch['n'][:, 1:]", "batch.n.sum(1)"],
+    [
+        "batch['n'].max()",
+        "batch['n'].bool()",
+        "batch['n'].type(torch.bool)",
+        "batch['n'].unsqueeze(1)",
+        "batch['n'][:, 1:]",
+        "batch.n.sum(1)",
+    ],
 )
 def test_what_only_tensors_can_do(expression):
     assert shown(of_lightning(expression)) == ("tensor", DEVICE)

@@ -100,6 +100,9 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
         kept = name in ("to", "type") and not any(chain(part).startswith("torch.") for part in told)
         alike = name.endswith("_like") and not any(k.arg == "dtype" for k in node.keywords)
         return (kept or alike) and subject is not None and is_mask(values, subject, frame, hops)
+    shown = _shown_by_lambda(values, node, frame)
+    if shown is not None:
+        return is_mask(values, shown, frame, hops + 1)
     if subject is None:
         return _helper(values, node, frame, hops, ())
     if name in _PREDICATES:
@@ -113,6 +116,17 @@ def _call(values: Values, node: ast.Call, frame: Frame, hops: int) -> bool:
     if name in _JOINING and isinstance(subject, ast.List | ast.Tuple) and subject.elts:
         return is_mask(values, subject.elts[0], frame, hops)
     return _helper(values, node, frame, hops, ())
+
+
+def _shown_by_lambda(values: Values, node: ast.Call, frame: Frame) -> ast.expr | None:
+    """What a lambda of the function is given that shows it in another shape: `flatten = lambda x: x.reshape(-1)`."""
+    body = values.body(frame.path) if isinstance(node.func, ast.Name) and len(node.args) == 1 else None
+    made = body.assigned_once(frame.function, chain(node.func), frame.at) if body is not None else None
+    below = made.body if isinstance(made, ast.Lambda) and len(made.args.args) == 1 else None
+    while isinstance(below, ast.Call) and isinstance(below.func, ast.Attribute) and below.func.attr in _KEEPING:
+        below = below.func.value
+    own = isinstance(made, ast.Lambda) and isinstance(below, ast.Name) and below.id == made.args.args[0].arg
+    return node.args[0] if own else None
 
 
 def _of_torch(values: Values, node: ast.Call, frame: Frame) -> bool:

@@ -27,7 +27,7 @@ _ANY_CONTAINER = pattern(r"^(?:typing\.)?(?:Any|dict|Dict|Mapping|tuple|Tuple)\b
 _INPUTS = 2
 """The place of the batch in `compute_loss(self, model, inputs)`."""
 _NUMBERS_OF_MANY = frozenset("sum mean max min any all argmax argmin amax amin norm count_nonzero".split())
-_CONVERSIONS = frozenset("long float int bool half double detach".split())
+_CONVERSIONS = frozenset("long float int bool half double type detach".split())
 _IN_A_STEP = "the batch, which the framework has moved to the device"
 
 
