@@ -9,7 +9,7 @@ import pytest
 from snippets import texts
 
 from torchperf_lint.facts.filled_arrays import is_filled_array
-from torchperf_lint.facts.joined_on_host import joined_on_host
+from torchperf_lint.facts.joined_on_host import joined_on_host, origins_of_parts
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.value import Frame
 
@@ -34,6 +34,11 @@ def train(model, dataset, other, device):
 
 def is_joined(code: str) -> bool:
     """Whether what the step's last line moves was joined on the host."""
+    return joined(code)[0]
+
+
+def joined(code: str) -> tuple[bool, int]:
+    """The same, and how many loaders make what is joined."""
     files = texts(STEP + indent(dedent(code), " " * 8))
     project = Project.of_texts(files)
     body = project.body("a.py")
@@ -43,7 +48,15 @@ def is_joined(code: str) -> bool:
     moved = [n for n in calls if ast.unparse(n.func).endswith(".to")]
     last = max(moved, key=body.at)
     assert isinstance(last.func, ast.Attribute)
-    return joined_on_host(project.values, last.func.value, Frame("a.py", step, body.at(last))) is not None
+    frame = Frame("a.py", step, body.at(last))
+    join = joined_on_host(project.values, last.func.value, frame)
+    return join is not None, len(origins_of_parts(project.values, join, frame)) if join is not None else 0
+
+
+def test_the_loaders_of_what_is_joined_are_known():
+    assert joined("torch.cat([views[0], labels]).to(device)") == (True, 1)
+    others = "for first, second in zip(loader, DataLoader(other)):\n    torch.cat([first, second]).to(device)"
+    assert joined(others) == (True, 2)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import ast
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.loaders import Origin
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.value import HOST, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -43,6 +44,11 @@ def joined_on_host(values: Values, node: ast.expr, frame: Frame) -> ast.Call | N
     parts = _parts(values, node.args[0], frame)
     on_host = all(part.kind in ("batch", "tensor") and part.device == HOST for part in parts)
     return node if parts and on_host and any(part.kind == "batch" for part in parts) else None
+
+
+def origins_of_parts(values: Values, join: ast.Call, frame: Frame) -> tuple[Origin, ...]:
+    """The loaders that make what a call joins."""
+    return tuple(sorted({origin for part in _parts(values, join.args[0], frame) for origin in part.origins}))
 
 
 def _below_views(node: ast.expr) -> ast.expr:

@@ -14,7 +14,7 @@ from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host
+from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
 from torchperf_lint.facts.pinning import Pinning, pinning_of
 from torchperf_lint.facts.project import Project
@@ -131,7 +131,7 @@ class BlockingBatchTransfer(SourceRule):
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
-                yield self._copy_of_joined(file, site, joined)
+                yield self._copy_of_joined(file, project, site, joined)
         for upload in uploads_in_turns(file):
             yield self._copy_of_one(file, upload)
 
@@ -159,17 +159,20 @@ class BlockingBatchTransfer(SourceRule):
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
 
-    def _copy_of_joined(self, file: SourceFile, site: Site, join: ast.Call) -> Finding:
+    def _copy_of_joined(self, file: SourceFile, project: Project, site: Site, join: ast.Call) -> Finding:
         assert site.hot is not None
         name = last_part(chain(join.func))
         because = f"joined on the host by `{chain(join.func)}` (line {join.lineno}) from a batch"
+        pinning = pinning_of(project, origins_of_parts(project.values, join, site.frame))
         return self.found(
             site,
-            message=f"`{file.brief(site.call)}` copies what was joined on the host, and waits for it {site.hot.when}",
+            message=f"`{file.brief(site.call)}` copies what was joined on the host, and waits for it {site.hot.when}"
+            f"{pinning.clause}",
             instead=JOIN_THERE.format(join=name),
             value=tensor(HOST, because, Confidence.LIKELY),
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            related=_loaders(file, pinning),
         )
 
     def _copy_of_one(self, file: SourceFile, upload: UploadInTurns) -> Finding:
