@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from fixing import fixed
 
+from torchperf_lint.lint import Target, lint
+from torchperf_lint.settings import Settings
+
 AMP = """\
 import torch
 
@@ -51,3 +54,32 @@ def test_a_spelling_is_new_from_its_release_on(target, scaler, context):
 def test_gradients_are_dropped_by_default_since_two(target, call):
     done = fixed(ZEROS, "TPL601", target_torch=target)
     assert done.text == ZEROS.replace("zero_grad(set_to_none=False)", call)
+
+
+UPDATES = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, ema: nn.Module, loader, optimizer, decay):
+    for x in loader:
+        model(x).mean().backward()
+        for p in model.parameters():
+            p.grad.clamp_(-1, 1)
+        optimizer.step()
+        for q, p in zip(ema.parameters(), model.parameters()):
+            q.lerp_(p, 1 - decay)
+"""
+OF_LISTS = "`torch._foreach_mul_(averages, decay)` and `torch._foreach_add_(averages, parameters, alpha=1 - decay)`"
+
+
+@pytest.mark.parametrize(
+    ("target", "lines", "instead"),
+    [("2.0", [8, 11], "torch._foreach_lerp_"), ("1.12", [11], OF_LISTS), ("1.9", [11], OF_LISTS), ("1.8", [], "")],
+)
+def test_averages_are_blended_with_the_forms_that_a_release_has(tmp_path, target, lines, instead):
+    path = tmp_path / "train.py"
+    path.write_text(UPDATES)
+    report = lint(Target(tmp_path, Settings(select=("TPL604",), target_torch=target), (path,)))
+    assert [finding.location.line for finding in report.findings] == lines
+    assert all(instead in finding.instead for finding in report.findings[-1:])

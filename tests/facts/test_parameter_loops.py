@@ -115,6 +115,25 @@ def listed(model):
 
 
 @pytest.mark.parametrize(
+    ("held", "expected"),
+    [
+        ("self.centers = nn.Parameter(torch.randn(n, 8))", []),
+        ("self.n, self.centers = n, nn.Parameter(torch.randn(n, 8))", []),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.net = nn.Linear(8, n)", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.net = backbone(n)", [CHANGE]),
+        ("self.layers = [nn.Parameter(torch.randn(8, 8)) for _ in range(n)]", [CHANGE]),
+        ("self.net = nn.Linear(8, n)", [CHANGE]),
+        ("self.n = n", [CHANGE]),
+    ],
+)
+def test_a_module_of_a_parameter_or_two(held, expected):
+    body = "".join(f"        {part}\n" for part in held.split("; "))
+    loss = f"class Centers(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n{body}\n\n"
+    made = STEP.replace("ema: nn.Module", "n").replace("    for x", "    centers = Centers(n)\n    for x")
+    assert _kinds(f"{loss}{made}        for p in centers.parameters():\n            p.grad.mul_(d)\n") == expected
+
+
+@pytest.mark.parametrize(
     ("block", "expected"),
     [
         ("other(x).backward(); other_optimizer.step()", [BLEND]),

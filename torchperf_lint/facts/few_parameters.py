@@ -1,4 +1,5 @@
-"""Loops over parameters that have few turns: a short list written out, or parameters joined into flat vectors.
+"""Loops over parameters that have few turns: a short list written out, parameters joined into flat vectors, or those of
+a module that holds a parameter or two.
 
 parameters = [w1, w2]                         self.master = make_master(model)      # two flat vectors
 for p in parameters:                          for p in self.master:
@@ -11,7 +12,9 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.small_modules import parameters_alone
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.spots import NOT_KNOWN, Spot
 
 FEW = 8
 """Turns that are not worth a call for lists."""
@@ -19,7 +22,7 @@ _JOINS = frozenset(("_flatten_dense_tensors", "flatten_dense_tensors", "paramete
 
 
 def goes_over_few(file: SourceFile, loop: ast.For, function: int) -> bool:
-    """Whether what a loop goes over holds few tensors, as far as the file shows."""
+    """Whether what a loop goes over holds few tensors, as far as the code shows."""
     over = loop.iter
     if isinstance(over, ast.Name):
         body = file.project.body(file.path)
@@ -27,7 +30,18 @@ def goes_over_few(file: SourceFile, loop: ast.For, function: int) -> bool:
         values = [d.value for d in reaching or () if d.how == "assign" and not d.index]
         if values and all(value is not None and _is_few(value) for value in values):
             return True
-    return isinstance(over, ast.Name | ast.Attribute) and _is_joined(file, chain(over), function)
+    if isinstance(over, ast.Name | ast.Attribute):
+        return _is_joined(file, chain(over), function)
+    return isinstance(over, ast.Call) and _of_a_small_module(file, over, function)
+
+
+def _of_a_small_module(file: SourceFile, over: ast.Call, function: int) -> bool:
+    """`center_loss.parameters()`, of whatever class the loss may be."""
+    if not isinstance(over.func, ast.Attribute) or over.func.attr not in ("parameters", "named_parameters"):
+        return False
+    place = Spot(file, over, function, NOT_KNOWN, file.span(over)[0])
+    held = parameters_alone(file.project, file.value(over.func.value, place).thing)
+    return held is not None and held <= FEW
 
 
 def _is_few(value: ast.expr) -> bool:

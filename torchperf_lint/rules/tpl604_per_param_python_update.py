@@ -22,7 +22,8 @@ class PerParamPythonUpdate(SourceRule):
     Flags loops over `parameters()`, `state_dict().values()`, `group["params"]` and their like that run every training
     step and blend one model into another (moving averages, target networks), scale, bound or shift every gradient, or
     are the whole update of an optimizer of your own, where `torch._foreach_*` has a form of every operation.
-    Optimizers, and loops that treat parameters by their names, are reported as info.
+    Optimizers, and loops that treat parameters by their names, are reported as info. Under a `target-torch` before 2.0
+    only averages are asked for, and nothing before 1.9.
 
     ## Why it is slow
     Each turn launches its kernels for one tensor, and a model has hundreds: the host is busy for milliseconds, and
@@ -98,10 +99,12 @@ class PerParamPythonUpdate(SourceRule):
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each loop that updates tensors one by one every step."""
-        if project.must_run_before(2, 0):
+        if project.must_run_before(*_FIRST):
             return
         for update in updates(file):
-            yield self._found(file, project, update)
+            # What bounds gradients or makes an optimizer of one's own came over the years; to blend takes two forms.
+            if update.kind == BLEND or not project.must_run_before(2, 0):
+                yield self._found(file, project, update)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By the optimizer in whose `step` it stands, if there is one."""
@@ -119,7 +122,7 @@ class PerParamPythonUpdate(SourceRule):
     def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
         hot = update.spot.hot
         mild = update.named or update.kind == OPTIMIZER
-        instead = _INSTEAD[update.kind]
+        instead = _BEFORE_LERP if project.must_run_before(2, 0) else _INSTEAD[update.kind]
         if update.kind == BLEND and not project.must_run_before(2, 1):
             instead += _AVERAGED
         return self.found(
@@ -157,4 +160,10 @@ _INSTEAD = {
     OPTIMIZER: "gather parameters, gradients and states in lists, and call `torch._foreach_mul_`, "
     "`torch._foreach_add_`, `torch._foreach_addcdiv_` ... once for each list, as torch's own optimizers do",
 }
+_FIRST = 1, 9
+"""The first release whose own optimizers are made of these forms; `_foreach_lerp_` came with 2.0."""
+_BEFORE_LERP = (
+    "blend whole lists in two calls, `torch._foreach_mul_(averages, decay)` and "
+    "`torch._foreach_add_(averages, parameters, alpha=1 - decay)`"
+)
 _AVERAGED = ", or use `torch.optim.swa_utils.AveragedModel` with `multi_avg_fn=get_ema_multi_avg_fn(decay)`"
