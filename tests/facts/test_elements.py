@@ -94,6 +94,9 @@ SURE = [
     "order = x.argsort()\nfor i in range(x.size(0)):\n    for j in range(n):\n        z[i, j] = y[i, order[i][j]]",
 ]
 SURE += [
+    "for t in range(1, x.size(1)):\n    y[:, t] = x[:, t - 1] * 2 + x[:, t]",
+    "for t in range(0, x.size(1), 4):\n    out.append(torch.cat((x[:, t + 3], x[:, t]), -1))",
+    "for t in range(x.size(1) - 1):\n    total += (x[:, t + 1] - x[:, t]).abs().sum()",
     "mask = torch.zeros_like(x)\nfor h in range(0, k, 2):\n    for w in range(k):\n        mask[:, :, h, w] = 1",
     "mask = torch.zeros_like(x)\nfor h in range(k):\n    mask[h] = -1",
 ]
@@ -103,6 +106,13 @@ DOUBTFUL = [
     ("for i in range(x.size(0)):\n    out.append(self.encode(x[i]))", "runs the module"),
     ("for t in range(x.size(1)):\n    h = 0.9 * h + x[:, t]", "`h` goes from turn to turn"),
     ("for t in range(x.size(1)):\n    x[:, t] = x[:, t - 1] * 2 + x[:, t]", "neighbours"),
+    ("for t in range(1, x.size(1)):\n    out.append(x[:, t] * x[:, : t + 1].sum())", "neighbours"),
+    ("for i in range(x.size(0) - 1):\n    out.append(y[int(x[i]) : int(x[i + 1])].sum())", "different lengths"),
+    ("for i, row in enumerate(x):\n    out.append(x[i] * pairs[i + 1])", "neighbours"),
+    (
+        "for i in range(x.size(0) - 1):\n    n = x[i + 1].item() - x[i].item()\n    out.append(y.narrow(0, 0, n) * 2)",
+        "neighbours",
+    ),
     ("for row in x:\n    s = row.sum() + total\n    total = total + s", "`total` goes from turn to turn"),
     ("for i in range(x.size(0)):\n    out.append(x[i, : lengths[i]].mean())", "different lengths"),
     ("for i in range(x.size(0)):\n    out.append(x[i][y[i] > 0].mean())", "different lengths"),
