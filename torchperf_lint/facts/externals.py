@@ -16,6 +16,7 @@ from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
+from torchperf_lint.facts.one_device import joined_on_one_host
 from torchperf_lint.facts.results import LOSS_FUNCTION, as_a_module_would, origin_of
 from torchperf_lint.facts.signatures import LOADER_NAME
 from torchperf_lint.facts.single_numbers import is_one_number
@@ -244,6 +245,7 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     ]
     if last_part(dotted) in _VIEWS and inputs and inputs[0].kind == "batch":
         return inputs[0]
+    joined = inputs[0] if inputs else UNKNOWN
     inputs = [value.item if value.kind == "sequence" and value.item is not None else value for value in inputs]
     if any(value.kind == "array" for value in inputs):
         return UNKNOWN
@@ -255,6 +257,7 @@ def _computed(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Valu
     # Of numbers alone torch makes what it makes of literals: `torch.div(h, 2)` where `h` is a size.
     numbers = bool(inputs) and not node.keywords and all(value.kind == "plain" for value in inputs)
     on_host = numbers or (devices == {HOST} and not unknown)
+    on_host = on_host or joined_on_one_host(values, node, dotted, joined, frame)
     device = DEVICE if DEVICE in devices else HOST if on_host else ANYWHERE
     written = dotted.replace("torch.nn.functional.", "F.")
     because = f"computed by `{written}`"
