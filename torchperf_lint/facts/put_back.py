@@ -14,6 +14,11 @@ from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import STORE, Selection, key_of
 from torchperf_lint.patterns import pattern
 
+_SHAPES = frozenset({"view", "reshape", "contiguous", "squeeze", "unsqueeze", "flatten"})
+"""Methods that show the elements of a mask in their order."""
+_HOPS = 3
+"""Names between a mask and what it was selected by."""
+_TO_SCATTER = 2
 _REDUCTION = pattern(r"reduc(?:tion|e)|size_average")
 
 
@@ -30,6 +35,32 @@ def lays_out(selection: Selection, target: ast.Subscript, value: ast.expr) -> bo
         last_part(chain(found.func)) == "where" or any(k.arg == "as_tuple" for k in found.keywords)
     )
     return whole and tuples and is_scattered(_store(selection, target), value)
+
+
+def scatters_back(selection: Selection, call: ast.Call) -> bool:
+    """`x.masked_scatter_(mask, f(x.masked_select(mask)))`: what a mask selects is put back by it, reshaped too.
+
+    The elements of a mask come in one order, whatever `view` makes of it.
+    """
+    if last_part(chain(call.func)).rstrip("_") != "masked_scatter" or len(call.args) < _TO_SCATTER:
+        return False
+    return _is_the_mask(selection, call.args[-2]) and fits(selection, call.args[-1])
+
+
+def _is_the_mask(selection: Selection, mask: ast.expr) -> bool:
+    """Whether an expression is the mask of a selection, or shows it in another shape, over several statements too."""
+    spot, written = selection.spot, ast.unparse(selection.mask)
+    body = spot.file.project.body(spot.file.path)
+    for _ in range(_HOPS if body is not None else 0):
+        while isinstance(mask, ast.Call) and isinstance(mask.func, ast.Attribute) and mask.func.attr in _SHAPES:
+            mask = mask.func.value
+        if ast.unparse(mask) == written and key_of(spot, mask) == selection.key:
+            return True
+        made = body.assigned_once(spot.function, mask.id, body.at(mask)) if isinstance(mask, ast.Name) else None  # type: ignore[union-attr]
+        if made is None:
+            return False
+        mask = made
+    return False
 
 
 def _store(selection: Selection, target: ast.Subscript) -> Selection:

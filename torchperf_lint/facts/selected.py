@@ -11,7 +11,7 @@ from torchperf_lint.facts.complaints import leaves, only_complains
 from torchperf_lint.facts.fixed_masks import fixed_in
 from torchperf_lint.facts.group_masks import is_by_group, is_full
 from torchperf_lint.facts.picked import ELEMENTWISE, fits, is_by_mask
-from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back
+from torchperf_lint.facts.put_back import is_unreduced, lays_out, puts_back, scatters_back
 from torchperf_lint.facts.row_masks import is_by_row
 from torchperf_lint.facts.scattered import is_scattered
 from torchperf_lint.facts.selections import CHANGE, DISTINCT, INDICES, STORE, Selection
@@ -200,6 +200,8 @@ class _Uses:
             return None
         written = chain(call.func)
         name = last_part(written)
+        if call.args[-1:] == [node] and scatters_back(self.selection, call):
+            return WRITTEN
         if name in ("len", "int", "float", "bool") or (counts and written in ("max", "min")):
             return call
         if name == "print":
