@@ -17,6 +17,7 @@ from torchperf_lint.facts.consequences import (
     RAISES,
     RECORDS,
     REPLACES,
+    SOUGHT,
     SPARES,
     consequence,
 )
@@ -367,3 +368,21 @@ class Net(nn.Module):
         return x
 """
     assert consequence_in(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("test", "turn", "expected"),
+    [
+        ("k > 0 and x[k].sum() == 0", "k -= 1", SOUGHT),
+        ("x[k].sum() == 0", "k += 1", SOUGHT),
+        ("x[k].sum() == 0", "k -= 1; x = x * 2", DECIDES),
+        ("x[k].sum() == 0", "k //= 2", DECIDES),
+        ("x.sum() == 0", "k -= 1", DECIDES),
+        ("x[0].sum() < k", "k -= 1", DECIDES),
+    ],
+)
+def test_a_loop_that_only_goes_on_to_a_row(test, turn, expected):
+    body = f"k = len(x) - 1\n        while {test}:\n            {turn}\n        return x[: k + 1]"
+    files = texts(f"class Net(nn.Module):\n    def forward(self, x: torch.Tensor):\n        {body}\n")
+    last = max(truths(SourceFile(Project.of_texts(files), "a.py", files["a.py"])), key=lambda spot: spot.start)
+    assert consequence(last) == expected
