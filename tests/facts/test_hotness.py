@@ -221,6 +221,24 @@ LOADER_LOOPS = {
             for i, x in bar:
                 print(x)  # <-
         """,
+    "a bar that is shown at will": """
+        from tqdm import tqdm
+
+        def look(model, dataset, verbose):
+            loader = DataLoader(dataset)
+            bar = tqdm(loader) if verbose else loader
+            for i, x in enumerate(bar):
+                print(model(x.cuda()))  # <-
+        """,
+    "a bar on the first process": """
+        from tqdm import tqdm
+
+        def look(model, dataset, rank):
+            loader = DataLoader(dataset)
+            loader = loader if rank else tqdm(loader, desc="look")
+            for x in loader:
+                print(model(x.cuda()))  # <-
+        """,
     "a bar over a loader by its name": """
         from tqdm import tqdm
 

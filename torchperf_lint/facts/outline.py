@@ -35,6 +35,7 @@ from torchperf_lint.facts.signatures import (
     off_by_default,
     on_by_default,
     parameters,
+    shown_at_will,
 )
 from torchperf_lint.facts.states import is_rare_case
 from torchperf_lint.facts.syntax import MAX_DEPTH, names_of, parse, side_by_side
@@ -324,7 +325,9 @@ class _Outliner:
 
     def assign(self, node: ast.Assign, context: Context) -> None:
         self.flags.note(node.targets, node.value, context.function)
-        chosen = guards.on_cuda(node.value) if isinstance(node.value, ast.IfExp) else None
+        choice = node.value if isinstance(node.value, ast.IfExp) else None
+        bar = shown_at_will(choice) if choice is not None else None
+        chosen = bar or (guards.on_cuda(choice) if choice is not None else None)
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
             value = "?"  # the function for other devices
@@ -342,7 +345,7 @@ class _Outliner:
             if isinstance(target, ast.Name):
                 self.notes.names.binds(target.id, value)
             if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
-                self.iterators[context.function, target.id] = iterated(node.value)
+                self.iterators[context.function, target.id] = iterated(bar or node.value)
         self.expressions(node, context)
 
     def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: Context) -> None:

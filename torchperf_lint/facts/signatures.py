@@ -56,6 +56,14 @@ def is_iteration(callee: str) -> bool:
     return name in _ITERATION or bool(_BARS.search(name))
 
 
+def shown_at_will(choice: ast.IfExp) -> ast.Call | None:
+    """`tqdm(x)` of `tqdm(x) if verbose else x`, which go over the same; None of other choices."""
+    sides = (choice.body, choice.orelse)
+    bar = next((s for s in sides if isinstance(s, ast.Call) and _BARS.search(last_part(chain(s.func)))), None)
+    over = iterated(choice.body)
+    return bar if bar is not None and "?" not in over and over == iterated(choice.orelse) else None
+
+
 def iterated(node: ast.expr) -> str:
     """The chain of what a loop iterates, without the wrappers that pass its items through."""
     for _ in range(6):
