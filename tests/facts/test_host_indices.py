@@ -83,8 +83,8 @@ KEPT = """
 
         def forward(self, x: torch.Tensor):
             x, y = x.cuda(), torch.ones(3, device="cuda")
-            order = np.random.permutation(len(x))
-            single = np.random.permutation(len(x))
+            order = np.random.permutation(self.names)
+            single = np.random.permutation(self.names)
             return {expression}
 """
 
@@ -127,7 +127,7 @@ MADE = """
             mask[::2] = True
             mask = torch.from_numpy(mask)
             rows = list(range(n))
-            some = np.random.choice(n, size=8)
+            some = np.random.choice(self.names, size=8)
             return {expression}
 """
 

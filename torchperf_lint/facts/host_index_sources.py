@@ -12,6 +12,7 @@ from typing import NamedTuple
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.configured_indices import is_configured_list
+from torchperf_lint.facts.drawn_indices import drawn_index
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
 from torchperf_lint.facts.host_data import made_on_host
@@ -79,6 +80,13 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
             f"`{ast.unparse(index)}` is computed in host memory, of lengths that were copied there",
             "pack all rows, with lengths of one at least (`.clamp(min=1)`), and choose among the results there: "
             f"by `torch.where`, with a mask of `{ast.unparse(lengths)}`, which is there",
+            evident=False,
+        )
+    drawn = drawn_index(spot, index)
+    if drawn is not None:
+        return Source(
+            f"`{chain(drawn[0].func)}(...)` draws in host memory",
+            f"draw on the device: `{drawn[1]}` (its generator gives other random numbers)",
             evident=False,
         )
     if used_several_times(spot, index):

@@ -24,8 +24,8 @@ from torchperf_lint.patterns import pattern
 
 _MAKES_INDEX = (
     "arange(", "randperm(", "randint(", "rand(", "_indices(", "permutation(", "[range(", ", range(", "from_numpy(",
-    "choice(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(", "torch.bool)", "eye(", "triu(",
-    ".tolist()", ".numpy()", "append([",
+    "choice(", "random.sample(", "linspace(", "meshgrid(", "oader(", "multinomial(", "bernoulli(", "torch.bool)",
+    "eye(", "triu(", ".tolist()", ".numpy()", "append([",
 )  # fmt: skip
 """How what makes an index, or a mask, is written."""
 _MAY_BE_ON_HOST = (
@@ -42,8 +42,12 @@ _LISTED = (
     ),
     pattern(r"assign\w*\("),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\w+\.)*_?[A-Z][A-Z\d]*_[A-Z\d_]+\s*[\],]"),
 )
-"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such."""
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such.
+
+The last: `x[:, LEFT_EYE]`, a constant that may be another module's.
+"""
 
 
 _MAY_BE_SEVERAL = ast.Name | ast.Attribute | ast.Call | ast.Compare | ast.List | ast.ListComp

@@ -19,6 +19,7 @@ from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.host_data import constant_upload, made_on_host
 from torchperf_lint.facts.host_index_sources import Source, counts_turns
 from torchperf_lint.facts.index_uses import name_below
+from torchperf_lint.facts.module_lists import is_module_list
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
@@ -32,6 +33,8 @@ _LATE = (10**9, 1)
 
 def steady_index(spot: Spot, index: ast.expr, device: str) -> Source | None:
     """Why an index lies in host memory though its numbers could be on the device; None where that is not known."""
+    if is_module_list(spot.file.project.values, index, spot.frame):
+        return _kept(index)
     if not isinstance(index, ast.Name | ast.Call | ast.Subscript | ast.Compare | ast.BinOp):
         return None
     value = spot.file.value(index, spot)
@@ -66,7 +69,11 @@ def _listed(spot: Spot, index: ast.expr) -> Source | None:
         return None
     if constancy(values, index, spot.frame) is None:
         return None
-    return Source(f"the list `{index.id}` becomes a tensor in host memory", _KEPT, evident=False)
+    return _kept(index)
+
+
+def _kept(index: ast.expr) -> Source:
+    return Source(f"the list `{ast.unparse(index)}` becomes a tensor in host memory", _KEPT, evident=False)
 
 
 def _array(spot: Spot, index: ast.expr) -> Source | None:
