@@ -27,6 +27,8 @@ from torchperf_lint.facts.by_name import Names, builds_by_name, names_taken
         ("m = __import__('models.' + name)", Names.FILES),
         ("m = __import__('models.unet')", Names.WRITTEN),
         ("spec = importlib.util.spec_from_file_location('a', path)", Names.FILES),
+        ("backbone = imp.load_source('backbone', folder + name + '.py')", Names.FILES),
+        ("settings = imp.load_source(name, file)", Names.NONE),  # as yacs reads its files
         ("net = getattr(importlib.import_module('models.' + name), name)()", Names.ANY),
     ],
 )

@@ -10,7 +10,7 @@ from torchperf_lint.patterns import pattern
 _BUILDS = pattern(
     r"\bimport_module\(|\bget_obj_from_str\b|\binstantiate\(|\blocate\(|\bgetattr\(sys\.modules|\bload_hyperpyyaml\("
     r"|\bLightningCLI\(|\bimport gin\b|[\"'](?:class_path|_target_|auto_map)[\"']|\b__import__\("
-    r"|\bspec_from_file_location\(|\bSourceFileLoader\("
+    r"|\bspec_from_file_location\(|\bSourceFileLoader\(|\bimp\.load_source\([\"']"
 )
 _BUILD_PARTS = (
     "import_module(",
@@ -25,9 +25,12 @@ _BUILD_PARTS = (
     "__import__(",
     "spec_from_file_location(",
     "SourceFileLoader(",
+    "imp.load_source(",
 )
 """Some of which a text must hold for that: quick to tell, as all of a project's text is asked."""
-_IMPORTS = pattern(r"\b(?:import_module|__import__)\(\s*([^\n]*)|\b(?:spec_from_file_location|SourceFileLoader)(\()")
+_IMPORTS = pattern(
+    r"\b(?:import_module|__import__)\(\s*([^\n]*)|\b(?:spec_from_file_location|SourceFileLoader|imp\.load_source)(\()"
+)
 _LITERAL = pattern(r"^([\"'])[\w.]+\1\s*[,)]")
 _OF_LIBRARIES = pattern(r"^f?[\"'](torch\w*|transformers|diffusers|timm|datasets|sklearn)\b")
 _SETTINGS = pattern(r"^(?:temp|tmp)_")
