@@ -17,7 +17,7 @@ from torchperf_lint.facts.consequences import (
     RAISES,
     RECORDS,
     REPLACES,
-    SOUGHT,
+    SCANNED,
     SPARES,
     consequence,
 )
@@ -373,8 +373,8 @@ class Net(nn.Module):
 @pytest.mark.parametrize(
     ("test", "turn", "expected"),
     [
-        ("k > 0 and x[k].sum() == 0", "k -= 1", SOUGHT),
-        ("x[k].sum() == 0", "k += 1", SOUGHT),
+        ("k > 0 and x[k].sum() == 0", "k -= 1", SCANNED),
+        ("x[k].sum() == 0", "k += 1", SCANNED),
         ("x[k].sum() == 0", "k -= 1; x = x * 2", DECIDES),
         ("x[k].sum() == 0", "k //= 2", DECIDES),
         ("x.sum() == 0", "k -= 1", DECIDES),

@@ -33,6 +33,8 @@ def train(model: nn.Module, loader, optimizer, criterion: nn.Module, device, sig
         ("worst = sorted([loss, loss * 2])", ["[loss, loss * 2]"]),
         ("worst = max(x.shape[0], 3)", []),
         ("worst = max(worst, loss.item())", []),
+        ("worst = max(loss / (state['loss'] + 1e-8), 1.01)", ["loss / (state['loss'] + 1e-8)"]),
+        ("worst = max(loss.mean(), state['loss'])", []),
         ("worst = torch.max(loss, x)", []),
         ("worst = max(loss)", []),
         ("worst = x[: max(loss, 3)]", []),

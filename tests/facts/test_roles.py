@@ -63,6 +63,12 @@ HOOKS = {
         "from transformers import TrainerCallback\n" + method("class A(TrainerCallback)", "on_step_end(self, args)"),
     ),
     "the one batch of a learner": ("step", method("class Learner", "_do_one_batch(self)")),
+    "an optimizer of another library's base": (
+        "update",
+        "from bitsandbytes.optim.optimizer import Optimizer2State\n"
+        "class A(Optimizer2State):\n    def step(self):\n        for group in self.param_groups:\n"
+        "            print(group)  # <-\n",
+    ),
     "HF Trainer.compute_loss": (
         "step",
         "from transformers import Trainer\n" + method("class A(Trainer)", "compute_loss(self, model, inputs)"),
@@ -169,6 +175,10 @@ class Agent:
 }
 
 COLD = {
+    "a schedule that is no optimizer": (
+        "class PolyLR(object):\n    def step(self):\n        for group in self.param_groups:\n"
+        "            print(group)  # <-\n"
+    ),
     "a processor of text": method("class TextProcessor", "__call__(self, text, hidden_states)"),
     "HF Trainer._prepare_inputs of a trainer that generates for many steps at once": (
         "from transformers import Trainer\n\n\nclass A(Trainer):\n    def _prepare_inputs(self, inputs):\n"

@@ -23,10 +23,11 @@ from torchperf_lint.facts.named_divisors import is_named_divisor
 from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
+from torchperf_lint.facts.same_tensor import asks_if_same
 from torchperf_lint.facts.sample_counts import counts_samples
+from torchperf_lint.facts.scanned import walks_along
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
-from torchperf_lint.facts.sought import seeks_a_row
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.value import HOST
 from torchperf_lint.facts.zero_divisors import asks_a_divisor
@@ -54,8 +55,9 @@ EMPTY = "empty"
 """It asks whether a mask is empty before the same mask selects, which waits for its elements in any case."""
 SAMPLES = "samples"
 """Whatever it decides, the host knew it: how many samples a batch has."""
-SOUGHT = "sought"
-"""Its loop only goes on to the row where something ends, which one count of all rows tells."""
+SAME, SCANNED = "same", "scanned"
+"""Whatever it decides, the host can tell whether a caller passes one tensor twice; whatever it decides, one copy before
+the loop answers all its turns, which walk along a tensor."""
 EXCUSED = frozenset({DECIDES, REPLACES})
 """Where the program's next action needs the answer, reviewers disagree whether to ask for a change."""
 
@@ -76,8 +78,10 @@ INSTEAD = {
     "`x[rows]` waits no more",
     SAMPLES: "hand on how many samples the batch has from where it is put together (`batch.num_graphs`, the length of "
     "a target with one row a sample): the host knows that",
-    SOUGHT: "ask all rows in one go, those of the whole batch, and read one answer: where zeros only pad the end, "
-    "`counts = (x != 0).any(-1).sum(-1).tolist()`; or hand the lengths on from where the batch is padded",
+    SAME: "ask `a is b` first, which waits for nothing: `a is b or torch.equal(a, b)` compares elements only where a "
+    "caller does not pass the same tensor twice, as for self-attention",
+    SCANNED: "answer all turns of the loop by one copy before it (`filled = (boxes.sum(-1) != 0).tolist()`), and step "
+    "along the list",
     COUNTED: "keep it as a Python number too, and read the buffer once, after a checkpoint is loaded",
 }
 """What to write instead where a rule's own advice would not help."""
@@ -130,8 +134,10 @@ def _spared(place: Place) -> str | None:
         return CHOSEN
     if asks_emptiness(place):
         return EMPTY
-    if seeks_a_row(place):
-        return SOUGHT
+    if asks_if_same(place):
+        return SAME
+    if walks_along(place):
+        return SCANNED
     return EXTREME if is_at_extreme(place) else None
 
 

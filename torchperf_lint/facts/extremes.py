@@ -67,7 +67,7 @@ def _compared(file: SourceFile, site: Site) -> Iterator[Extreme]:
 
 def _of_host(file: SourceFile, site: Site) -> bool:
     """Whether names or a test tell of numbers: noise levels, an entry of a record, the other branch of `is_tensor`."""
-    for node in ast.walk(site.call):
+    for node in _telling(file, site):
         if isinstance(node, ast.Name | ast.Attribute) and ON_HOST.search(last_part(chain(node))):
             return True
         # What stands under one key says nothing of what stands under another.
@@ -82,6 +82,17 @@ def _of_host(file: SourceFile, site: Site) -> bool:
                 return True
         inner = parent
     return False
+
+
+def _telling(file: SourceFile, site: Site) -> Iterator[ast.AST]:
+    """The parts of a call that tell what it compares: of `norm / state["norm"]` the tensor does, the entry does not."""
+    pending: list[ast.AST] = [site.call]
+    while pending:
+        node = pending.pop()
+        yield node
+        sides = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
+        tensor = next((s for s in sides if isinstance(s, ast.Name) and file.value(s, site).kind == "tensor"), None)
+        pending += [tensor] if tensor is not None else ast.iter_child_nodes(node)
 
 
 def _is_number(node: ast.expr) -> bool:

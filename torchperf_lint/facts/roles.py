@@ -201,7 +201,9 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
     """What a method is by its name and by what its class and the bases are called."""
     if is_callback_hook(name):
         return listening_role(index, cls, name)
-    if name == "step" and any(base.endswith("Optimizer") for base in index.class_names(cls)):
+    if name == "step" and (
+        any(base.endswith("Optimizer") for base in index.class_names(cls)) or _goes_through_groups(index, cls)
+    ):
         return _OPTIMIZER_BY_NAME
     if name == "__call__":
         if any(_DECODING_NAME.search(base) for base in index.class_names(cls)):
@@ -226,6 +228,15 @@ def _role_by_names(index: Index, cls: Thing, name: str) -> Role | None:
         if "model_output" in parameters and any(base.endswith("Scheduler") for base in index.class_names(cls)):
             return _DENOISER
     return None
+
+
+def _goes_through_groups(index: Index, cls: Thing) -> bool:
+    """Whether a class of another library's base goes through `self.param_groups` in its `step`, as optimizers do."""
+    key = index.method(cls, "step")
+    if key is None or all(base.startswith(PLAIN_BASES) for base in index.external_bases(cls)):
+        return False  # of a schedule's own making
+    regions = (region for region in index.outlines[key.path].regions if region.function == key.index)
+    return any(region.kind == "loop" and region.iterable == "self.param_groups" for region in regions)
 
 
 def _gets_truth(index: Index, cls: Thing, name: str) -> bool:

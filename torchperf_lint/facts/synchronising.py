@@ -27,6 +27,8 @@ _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_calla
 _MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
 _TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch", re.IGNORECASE)
 """Functions, and blocks, that measure time: `with phase_timer("train"):`."""
+_PAGED = pattern(r"(?:^|_)(?:paged|managed|uvm)(?:_|$)")
+"""Memory that both host and device write to: `if self.is_paged: torch.cuda.synchronize()`."""
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 
 
@@ -88,7 +90,10 @@ def _is_asked_to_measure(file: SourceFile, site: Site) -> bool:
 
 
 def may_be_needed(file: SourceFile, site: Site) -> bool:
-    """Whether the function around works with streams of its own, or hands tensors to other processes."""
+    """Whether the function around works with streams of its own, hands tensors to other processes, or pages them."""
+    around = file.enclosing(site.function).around(site.call)
+    if any(isinstance(node, ast.If) and _PAGED.search(last_part(chain(node.test))) for node in around):
+        return True
     return any(
         last_part(callee) in _HANDS_OVER or callee.endswith(("cuda.stream", "cuda.Stream", "record_stream"))
         for callee in _callees(file, site)

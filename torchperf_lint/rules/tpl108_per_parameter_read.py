@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.consequences import DECIDES, REPLACES, consequence
+from torchperf_lint.facts.extremes import extremes
 from torchperf_lint.facts.finite import checks
 from torchperf_lint.facts.gathered_numbers import gathered_numbers
 from torchperf_lint.facts.parameters import called_per_parameter, per_parameter
@@ -15,6 +16,7 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.truths import truths
+from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -23,7 +25,7 @@ class PerParameterRead(SourceRule):
     """A read of the device for each parameter of a model, in code that runs every step.
 
     ## What it does
-    Flags `.item()`, `float(t)`, `.cpu()`, `if t:` and checks for NaN inside a loop over `parameters()`,
+    Flags `.item()`, `float(t)`, `.cpu()`, `if t:`, `max(t, 1.0)` and checks for NaN inside a loop over `parameters()`,
     `named_parameters()`, `group["params"]` or gradients, where that loop runs every training step; also in a helper
     that nothing but such loops call. `torch.tensor([p.grad.norm() for p in ...])` reads each as well; `torch.stack`
     does not.
@@ -105,13 +107,18 @@ class PerParameterRead(SourceRule):
         """Yield a finding for each read inside a hot loop over parameters."""
         del project
         for place, operand in _reads(file):
-            loop = per_parameter(file, place)
-            over = file.brief(loop.iter) if loop is not None else called_per_parameter(file, place)
+            over = _over(file, place)
             if over is not None:
                 yield from self._judged(file, place, operand, over)
+        for site, operand, value in extremes(file):
+            over = _over(file, site)
+            if over is not None:
+                yield from self._judged(file, site, operand, over, value)
 
-    def _judged(self, file: SourceFile, place: Place, operand: ast.expr, over: str) -> Iterator[Finding]:
-        value, hot = on_device(file, place, operand), place.hot
+    def _judged(
+        self, file: SourceFile, place: Place, operand: ast.expr, over: str, compared: Value | None = None
+    ) -> Iterator[Finding]:
+        value, hot = compared or on_device(file, place, operand), place.hot
         if value is None or hot is None or hot.kind == "data":
             return
         then = consequence(place)
@@ -121,7 +128,7 @@ class PerParameterRead(SourceRule):
             place,
             message=f"`{file.brief(place.expression)}` makes the host wait for the device once for each of "
             f"`{over}`, {hot.when}",
-            instead=_CHOOSE if then == REPLACES else _STACK,
+            instead=_LARGER if compared is not None else _CHOOSE if then == REPLACES else _STACK,
             value=value,
             hot=hot,
             severity=Severity.INFO if disputable or hot.kind == "eval" else None,
@@ -139,6 +146,13 @@ _STACK = (
     "`clip_grad_norm_` returns, or `torch.nn.utils.get_total_norm(grads)`"
 )
 _CHOOSE = "let the device choose: `torch.where(test, a, b)`"
+_LARGER = "let the device compare: `t.clamp(min=1.0)`, `torch.maximum(a, b)`; of a list `torch.stack(norms).max()`"
+
+
+def _over(file: SourceFile, place: Place) -> str | None:
+    """What the loop over parameters around a place, or around each call of its function, goes over, as written."""
+    loop = per_parameter(file, place)
+    return file.brief(loop.iter) if loop is not None else called_per_parameter(file, place)
 
 
 def _reads(file: SourceFile) -> Iterator[tuple[Place, ast.expr]]:
