@@ -161,6 +161,8 @@ def test_formatted(body, expected):
         ("bar.set_description(f'{step}: {loss:.3f} {out.max().item()}')", [["loss", "out.max().item()"]]),
         ("writer.add_scalar('loss', float(loss), step)", [["float(loss)"]]),
         ("bar.set_postfix(step=step)", [[]]),
+        ("shown = {'loss': loss, 'lr': 0.1}\nbar.set_postfix(shown)", [["loss"]]),
+        ("shown = {'loss': loss.item()}\nbar.set_postfix(shown)", [[]]),
         ("self_like.log('loss', loss)", []),
         ("torch.log(loss)", []),
     ],

@@ -72,14 +72,27 @@ def _kind(file: SourceFile, site: Site) -> str | None:
 
 
 def _reads(file: SourceFile, site: Site, calls: set[ast.Call]) -> Iterator[ast.expr]:
-    """The reads among the arguments, in order."""
+    """The reads among the arguments, in order; of a dict with a name only what it holds of tensors."""
     for argument in arguments(site.call):
+        kept = _kept(file, site, argument)
+        if kept is not None:  # what was read to fill it was read there
+            yield from (part for part in _parts(kept) if _is_tensor(file, site, part))
+            continue
         for part in _parts(argument):
             inner = next((n for n in ast.walk(part) if isinstance(n, ast.Call) and n in calls), None)
             if inner is not None:
                 yield inner
             elif _is_tensor(file, site, part):
                 yield part
+
+
+def _kept(file: SourceFile, site: Site, argument: ast.expr) -> ast.Dict | None:
+    """The dict that a name was given in the same function: `losses = {"loss": loss}`, `wandb.log(losses)`."""
+    body = file.project.body(file.path)
+    if body is None or not isinstance(argument, ast.Name):
+        return None
+    made = body.assigned_once(site.function, argument.id, body.at(argument))
+    return made if isinstance(made, ast.Dict) else None
 
 
 def _is_tensor(file: SourceFile, site: Site, node: ast.expr) -> bool:
