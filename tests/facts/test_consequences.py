@@ -8,6 +8,7 @@ from snippets import texts
 from torchperf_lint.facts.consequences import (
     AGAIN,
     CHOSEN,
+    CLIPS,
     COUNTED,
     DECIDES,
     DIVIDES,
@@ -121,6 +122,14 @@ def test_a_buffer_is_asked_for_its_truth(test):
         ("if m.sum().item() == 0: return x\n        x = self.other(x)", DECIDES),
         ("some = m.any().item()\n        if some: x = torch.where(m, 0, x)", DECIDES),
         ("if best < x.max().item(): best = x.max().item()", KEEPS),
+        ("if x.norm().item() > 3: x = x * 3 / x.norm().item()", CLIPS),
+        ("if x.norm().item() > best: f = best / (x.norm().item() + 1e-6); x = x * f", CLIPS),
+        ("if best < x.norm().item(): x *= best / x.norm().item()", CLIPS),
+        ("if x.norm().item() > best: x.mul_(best / x.norm().item())", CLIPS),
+        ("if x.abs().max().item() > 1.0: x = x / x.abs().max().item()", CLIPS),
+        ("if x.norm().item() > 3: x = x / x.norm().item()", REPLACES),
+        ("if x.norm().item() < 3: x = x * 3 / x.norm().item()", REPLACES),
+        ("if x.norm().item() > 3: x = x * 3 / x.norm().item(); self.other(x)", DECIDES),
     ],
 )
 def test_branches(branch, expected):

@@ -35,3 +35,17 @@ class Margin(nn.Module):
 def test_where_a_parameter_is(calls, device):
     value = value_of(LOSS + calls, "labels")
     assert (value.kind, value.device) == ("tensor", device)
+
+
+@pytest.mark.parametrize(
+    ("block", "device"),
+    [
+        ("x = torch.randn(3)\n    print(attack(x))", ANYWHERE),
+        ("x = torch.load('x.pt')\n    y = torch.randn(3)\n    print(attack(torch.zeros(3)))", HOST),
+        ("print(attack(torch.zeros(3)))", HOST),
+    ],
+)
+def test_a_function_that_its_file_tries_on_noise(block, device):
+    source = f"def attack(x):\n    seen = x\n    return seen.sum()\n\n\nif __name__ == '__main__':\n    {block}\n"
+    value = value_of(source, "seen")
+    assert (value.kind, value.device) == ("tensor", device)

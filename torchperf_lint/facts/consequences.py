@@ -25,6 +25,7 @@ from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
 from torchperf_lint.facts.same_tensor import asks_if_same
 from torchperf_lint.facts.sample_counts import counts_samples
+from torchperf_lint.facts.scaled_down import scales_down
 from torchperf_lint.facts.scanned import walks_along
 from torchperf_lint.facts.set_up import set_up_before
 from torchperf_lint.facts.settled import settled_entry
@@ -55,6 +56,8 @@ EMPTY = "empty"
 """It asks whether a mask is empty before the same mask selects, which waits for its elements in any case."""
 SAMPLES = "samples"
 """Whatever it decides, the host knew it: how many samples a batch has."""
+CLIPS = "clips"
+"""It scales down what is larger than a limit."""
 SAME, SCANNED = "same", "scanned"
 """Whatever it decides, the host can tell whether a caller passes one tensor twice; whatever it decides, one copy before
 the loop answers all its turns, which walk along a tensor."""
@@ -78,6 +81,7 @@ INSTEAD = {
     "`x[rows]` waits no more",
     SAMPLES: "hand on how many samples the batch has from where it is put together (`batch.num_graphs`, the length of "
     "a target with one row a sample): the host knows that",
+    CLIPS: "do not ask: `x * (limit / norm).clamp(max=1)` leaves what is within the limit as it is, on the device",
     SAME: "ask `a is b` first, which waits for nothing: `a is b or torch.equal(a, b)` compares elements only where a "
     "caller does not pass the same tensor twice, as for self-attention",
     SCANNED: "answer all turns of the loop by one copy before it (`filled = (boxes.sum(-1) != 0).tolist()`), and step "
@@ -243,6 +247,8 @@ def _of_test(place: Place, branch: ast.If) -> str:
         return SPARES
     if drops_an_empty_mask(branch, None) or makes_a_mask_of_some(branch, known.bound):
         return DROPPED
+    if isinstance(asked, ast.expr) and scales_down(branch, asked):
+        return CLIPS
     found = _of_branch(branch, _reads_around(place))
     if found in EXCUSED and not branch.orelse and complains_otherwise(branch.body, _rest(place, branch)):
         return RAISES

@@ -8,7 +8,7 @@ that the file defines, or training on random numbers, nobody waits for.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.index import CallSite, FunctionKey, Thing
@@ -81,9 +81,22 @@ class Demonstrations:
 
     def _tries(self, path: str, block: tuple[int, int]) -> bool:
         """Whether a block does not train, or trains on random numbers."""
-        calls = [c.callee for c in self.types.index.outlines[path].calls if block[0] <= c.line <= block[1]]
-        if not any(callee.endswith(_TRAINS) for callee in calls):
-            return True
+        calls = self._calls_in(path, block)
+        return not any(callee.endswith(_TRAINS) for callee in calls) or self._draws(calls)
+
+    def tries_on_noise(self, site: CallSite, target: FunctionKey) -> bool:
+        """Whether a call below `if __name__ == ...` tries what its file defines, on numbers drawn at random there."""
+        if site.call.function != 0 or site.path != target.path:
+            return False
+        around = [block for block in self._entries(site.path) if block[0] <= site.call.line <= block[1]]
+        return any(self._draws(self._calls_in(site.path, block)) for block in around)
+
+    def _calls_in(self, path: str, block: tuple[int, int]) -> list[str]:
+        return [call.callee for call in self.types.index.outlines[path].calls if block[0] <= call.line <= block[1]]
+
+    @staticmethod
+    def _draws(calls: Sequence[str]) -> bool:
+        """Whether numbers are drawn at random, and nothing is read."""
         return any(callee in _DRAWS for callee in calls) and not any(callee.endswith(_READS) for callee in calls)
 
     def shows(self, site: CallSite, target: FunctionKey) -> bool:

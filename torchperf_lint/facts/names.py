@@ -347,8 +347,9 @@ def _is_tried_out(values: Values, key: FunctionKey, site: CallSite, value: Value
     """
     if value.kind != "tensor" or value.device != HOST:
         return False
-    if values.hotness.demonstrations.tests(site.path, key.path):
-        return True  # what tests pass
+    demonstrations = values.hotness.demonstrations
+    if demonstrations.tests(site.path, key.path) or demonstrations.tries_on_noise(site, key):
+        return True
     hot = values.hotness.functions.get(key)
     if hot is None or hot.kind != "forward" or hot.depth:
         return False
