@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from snippets import texts
 
@@ -94,6 +96,28 @@ def evaluate(model: nn.Module, data):
 )
 def test_beside_a_caller(caller, expected):
     assert _models(f"{EVALUATE}\n\n{caller}") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("if best:\n    tags = model.decode(x, best)\nelse:\n    tags = model(x)", "model(x)"),
+        ("if best:\n    tags = model.decode(x, best)\nelse:\n    tags = None", "model.decode(x, best)"),
+        ("tags = model.decode(x, best)\ntags = model(x)", "model.decode(x, best)"),
+    ],
+)
+def test_the_call_of_the_model_itself_is_told_where_an_option_asks_for_a_method(body, line):
+    model = (
+        "class Tagger(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(8, 8)\n\n"
+        "    def decode(self, x, best):\n        return self.layer(x).topk(best)\n\n"
+        "    def forward(self, x):\n        return self.layer(x)\n\n\n"
+    )
+    inner = "".join(f"        {part}\n" for part in body.splitlines())
+    head = f"def run(data, best):\n    model = Tagger()\n    model.eval()\n    {LOADER}\n    for x in loader:\n"
+    files = texts(f"{model}{head}{inner}")
+    found = list(evaluated_with_grad(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert [ast.unparse(evaluated.site.call) for evaluated in found] == [line]
 
 
 def _models(text: str) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from textwrap import dedent, indent
 
 import pytest
+from calls_in import site_of
 from snippets import MARK, hot_at, marked, texts
 
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.value import ANYWHERE, HOST
 from torchperf_lint.model import Confidence
 from torchperf_lint.rules.tpl201_blocking_batch_transfer import BlockingBatchTransfer
 
@@ -222,3 +224,30 @@ def test_one_of_several_models_is_no_batch(taken, copied):
     name = "existing_model" if "model" in taken else "x"
     seen, _ = copies(step("for _ in range(steps):", f"{taken}\ny = {name}.to(device)"))
     assert bool(seen) is copied
+
+
+ALL_MOVED = """
+def to_cuda(first, *others):
+    return [first, *(None if x is None else x.cuda() for x in others)]
+
+def evaluate(model, data):
+    with torch.no_grad():
+        for batch in data:
+            x, lengths = batch
+            print({read})
+            {moved}
+            model(x, lengths)
+"""
+
+
+@pytest.mark.parametrize(
+    ("moved", "device"),
+    [
+        ("_, x, lengths = to_cuda(None, x, lengths)", HOST),
+        ("x, lengths = parts(x, lengths)", ANYWHERE),
+    ],
+)
+def test_what_a_helper_moves_of_as_many_as_it_is_given(moved, device):
+    site = site_of(ALL_MOVED.format(read="lengths.size()", moved=moved), "lengths.size()")
+    assert site.receiver is not None
+    assert site.file.value(site.receiver, site).device == device

@@ -43,6 +43,8 @@ def _ways(body: str) -> Ways:
         "z = net(x)\nw = y\nw += z\nw = w.detach()",
         "z = F.softmax(net(x), -1).multinomial(1)",
         "z = net(x)\nw = y[z > 3].sum()\nw.backward()\nz.detach()",
+        "_, w = torch.max(net(x), 1)\nF.cross_entropy(other(x), w).backward()",
+        "z, w = net(x).topk(3)\nw.sum()\nz.detach()",
     ],
 )
 def test_what_is_detached_at_the_end(body):
@@ -55,6 +57,8 @@ def test_what_is_detached_at_the_end(body):
     "body",
     [
         "z = net(x).max(1)[0]\nz.sum().backward()",
+        "z, w = torch.max(net(x), 1)\nz.sum().backward()",
+        "_, w = torch.maximum(net(x), y)\nw.sum().backward()",
         "z = stored(net(x), y).detach()",
         "z = []\nfor _ in y:\n    z.append(net(x))\nw = torch.stack(z).detach()\nreturn z",
         "z = other\nz.append(net(x))\ntorch.stack(z).detach()",

@@ -109,4 +109,19 @@ def _called_value(values: Values, node: ast.Call, frame: Frame) -> Value:
     if target.kind != "unknown" and (target.thing is None or target.thing.dotted != "functools.partial()"):
         return UNKNOWN
     found = called_through(values, node, frame)
-    return found if found is not None else as_a_module_would(values, node, frame)
+    if found is not None:
+        return found
+    key = _call_of_an_object(values, node, frame)
+    return returned(values, key, frame) if key is not None else as_a_module_would(values, node, frame)
+
+
+def _call_of_an_object(values: Values, node: ast.Call, frame: Frame) -> FunctionKey | None:
+    """The `__call__` of the one class, no module, whose objects a name stands for, too far off for its value to tell.
+
+    What it is called by says nothing then: a `criterion` may give a number beside the losses.
+    """
+    things = values.types.things(frame.path, frame.function, chain(node.func))
+    own = things[0] if len(things) == 1 and things[0].kind == "instance" else None
+    if own is None or values.index.method(own, "forward") is not None:
+        return None
+    return values.index.method(own, "__call__")

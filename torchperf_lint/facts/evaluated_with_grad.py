@@ -120,7 +120,7 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
     for run in file.calls_among(inside):
         if not _runs(file, run, model):
             continue
-        site = _innermost(file, run, model)
+        site = _innermost(file, _plainest(file, run, inside, model), model)
         by_mode = loop is None or loop.because.startswith(IN_EVALUATION_MODE)
         hot = _repeated(file, site, region) if by_mode else site.hot
         if hot is None or hot.kind != "eval" or not file.project.hotness.grad_mode.records(file.path, site.start):
@@ -130,6 +130,20 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
         sure = hot.confidence.at_least(Confidence.LIKELY)  # that it runs a model in evaluation mode tells the rest
         return site, hot if sure else replace(hot, confidence=Confidence.LIKELY)
     return None
+
+
+def _plainest(file: SourceFile, run: Site, inside: list[Call], model: str) -> Site:
+    """The call of the model itself, where the first that runs it is one of its methods that an option asks for.
+
+    `if n_best: tags = model.decode_nbest(words, n_best)`, and `else: tags = model(words)`: most runs take that way.
+    """
+    regions, region = file.outline.regions, run.record.region
+    if run.record.callee == model or regions[region].kind != "way":
+        return run
+    others = [c for c in inside if c.callee == model and not _within(file, c.region, region)]
+    around = [regions[c.region].parent if regions[c.region].kind == "way" else c.region for c in others]
+    plain = [c for c, outer in zip(others, around, strict=True) if _within(file, region, outer)]
+    return next((site for site in file.calls_among(plain) if site.call.args or site.call.keywords), run)
 
 
 def _repeated(file: SourceFile, site: Site, region: Region) -> Hot | None:

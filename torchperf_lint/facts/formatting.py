@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.literals import is_false, is_text
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
@@ -103,8 +104,17 @@ def _is_format(node: ast.expr) -> bool:
 def _complains(place: Place) -> bool:
     """Whether the text is for an error or a warning, which is rare."""
     enclosing = place.file.enclosing(place.function)
-    node: ast.AST = place.expression
-    for parent in enclosing.ancestors(place.expression):
+    if _is_told_as_trouble(enclosing, place.expression) or _is_kept_for_trouble(place, enclosing):
+        return True
+    node: ast.AST = enclosing.statement(place.expression) or place.expression
+    branch = next(enclosing.around(node), None)
+    return isinstance(branch, ast.If) and node in branch.body and _only_when_odd(place, branch)
+
+
+def _is_told_as_trouble(enclosing: Enclosing, text: ast.expr) -> bool:
+    """Whether a text is raised, or given to what says that something is wrong."""
+    node: ast.AST = text
+    for parent in enclosing.ancestors(text):
         if isinstance(parent, ast.Raise) or (isinstance(parent, ast.Assert) and parent.msg is node):
             return True
         if isinstance(parent, ast.IfExp) and any(is_text(arm) for arm in (parent.body, parent.orelse)):
@@ -112,8 +122,18 @@ def _complains(place: Place) -> bool:
         if isinstance(parent, ast.Call) and (_FOR_TROUBLE.match(last_part(chain(parent.func))) or _fails(parent)):
             return True
         node = parent
-    branch = next(enclosing.around(node), None)
-    return isinstance(branch, ast.If) and node in branch.body and _only_when_odd(place, branch)
+    return False
+
+
+def _is_kept_for_trouble(place: Place, enclosing: Enclosing) -> bool:
+    """Whether a name keeps the text, only told as trouble: `msg = f"{x} is odd"`, then `warnings.warn(msg)`."""
+    statement = enclosing.statement(place.expression)
+    body = place.file.project.body(place.file.path)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
+    if body is None or not isinstance(statement, ast.Assign | ast.AugAssign) or not isinstance(target, ast.Name):
+        return False
+    uses = body.reads(place.function, target.id)
+    return bool(uses) and all(_is_told_as_trouble(enclosing, use) for use in uses)
 
 
 def _only_when_odd(place: Place, branch: ast.If) -> bool:

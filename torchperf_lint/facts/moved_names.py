@@ -18,6 +18,7 @@ from torchperf_lint.facts.iteration import sets_up_loaders
 from torchperf_lint.facts.module_calls import MODEL_NAME
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.records import Function
+from torchperf_lint.facts.rest import rest_given, rest_of
 from torchperf_lint.facts.syntax import blocks_of
 from torchperf_lint.facts.value import HOST, UNKNOWN, Frame, Value
 from torchperf_lint.model import Confidence
@@ -163,7 +164,8 @@ def _moved_arguments(values: Values, node: ast.Call | None, frame: Frame) -> lis
     function = values.index.function(key)
     moved = _moved(values, Frame(key.path, key.index, (function.header_line, 1)), body)
     names = [parameter.name for parameter in function.parameters[function.bound :] if parameter.name in moved]
-    return [argument for name in names if (argument := argument_for(node, function, name)) is not None]
+    found = [argument for name in names if (argument := argument_for(node, function, name)) is not None]
+    return [*found, *(rest_given(node, function) if rest_of(body, key.index) in moved else ())]
 
 
 def _mover(values: Values, callee: str, frame: Frame) -> FunctionKey | None:

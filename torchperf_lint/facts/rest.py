@@ -18,6 +18,8 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchperf_lint.facts.bodies import Body
+    from torchperf_lint.facts.records import Function
     from torchperf_lint.facts.values import Values
 
 _MAX_CALLERS = 8
@@ -71,16 +73,26 @@ def rest_handed_back(
     `return (t.detach() if isinstance(t, Tensor) else t for t in tensors)`; None for other functions.
     """
     body = values.body(key.path)
-    node = body.functions.get(key.index) if body is not None else None
-    rest = node.args.vararg if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
-    if rest is None or not returns or not all(_is_each_of(result, rest.arg) for result in returns):
+    rest = rest_of(body, key.index) if body is not None else ""
+    if not rest or not returns or not all(_is_each_of(result, rest) for result in returns):
         return None
-    record = values.index.function(key)
-    given = call.args[len({p.name for p in record.parameters}) - record.bound :]
+    given = rest_given(call, values.index.function(key))
     if any(isinstance(argument, ast.Starred) for argument in given):
         return None
     items = tuple(values.of(argument, frame) for argument in given)
     return sequence(join(items) if items else UNKNOWN, items)
+
+
+def rest_of(body: Body, function: int) -> str:
+    """The name of what a function takes beyond its parameters, `args` of `*args`; empty where it takes no more."""
+    node = body.functions.get(function)
+    rest = node.args.vararg if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+    return rest.arg if rest is not None else ""
+
+
+def rest_given(call: ast.Call, function: Function) -> list[ast.expr]:
+    """What a call passes for `*args` of a function."""
+    return call.args[len({p.name for p in function.parameters}) - function.bound :]
 
 
 def _is_each_of(result: ast.expr | None, rest: str) -> bool:

@@ -216,6 +216,9 @@ class Ways:
 
     def _of_target(self, target: ast.expr, value: ast.expr) -> list[ast.expr] | None:
         names = target.elts if isinstance(target, ast.Tuple) else [target]
+        if len(names) == 2 and self._selects(value):
+            self.lines.add(value.lineno)
+            names = names[:1]  # `_, label = torch.max(logits, 1)`: no gradient passes through places
         found: list[ast.expr] = []
         for name in names:
             if not isinstance(name, ast.Name):
