@@ -111,7 +111,7 @@ def _complains(place: Place) -> bool:
     return isinstance(branch, ast.If) and node in branch.body and _only_when_odd(place, branch)
 
 
-def _is_told_as_trouble(enclosing: Enclosing, text: ast.expr) -> bool:
+def _is_told_as_trouble(enclosing: Enclosing, text: ast.AST) -> bool:
     """Whether a text is raised, or given to what says that something is wrong."""
     node: ast.AST = text
     for parent in enclosing.ancestors(text):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.copied_one_by_one import CopiedOneByOne, copied_one_by_one
 from torchperf_lint.facts.counted_up import CountedUp, counted_up
 from torchperf_lint.facts.elements import LOOPS, ElementLoop, element_loop
 from torchperf_lint.facts.hot import Hot
@@ -32,7 +33,8 @@ class ElementLoopOverTensor(SourceRule):
     which slices do at once. Where a turn runs a module, needs the turn before it, or works on
     elements of different lengths, it is only `possible`. Also flags Python's `sum`, `max`, `min`, `any`, `all` and
     `sorted` of one tensor, which walk over its elements: `max(lengths)`; and `counts[i] += n` of a number that the
-    host has, in a loop over something the host has; and volumes that are filled slice by slice with shifted tensors,
+    host has, in a loop over something the host has; and loops that only copy, `out[..., i] = x[..., j]`, at places
+    that the host lists; and volumes that are filled slice by slice with shifted tensors,
     `cost[:, :, i, :, i:] = x[..., i:]`; and loops that take sums or means of rows between two places,
     `x[start:end].mean(0)`; and loops over classes that suppress each one's overlapping boxes, as info.
 
@@ -128,6 +130,9 @@ class ElementLoopOverTensor(SourceRule):
         for found_up in counted_up(file):
             if not any(outer in told for outer in _around(file, found_up.spot)):
                 yield self._counted_up(file, found_up)
+        for copied in copied_one_by_one(file):
+            if copied.spot.expression not in told and not any(outer in told for outer in _around(file, copied.spot)):
+                yield self._copied(file, copied)
         for by_class in nms_per_class(file) if file.mentions(("nms",)) else ():
             yield self._suppressed(file, by_class)
         yield from self._of_slices(file, told)
@@ -176,6 +181,21 @@ class ElementLoopOverTensor(SourceRule):
             message=f"a number is added to one element of `{whole}` in each turn of the loop on line {found.line}, "
             f"with kernels of its own, {hot.when}",
             instead=f"count in a Python list, add it once: `{whole} += torch.tensor(counts, device={whole}.device)`",
+            value=found.value,
+            hot=hot,
+            severity=_severity(hot),
+            confidence=Confidence.POSSIBLE if hot.optional else None,
+        )
+
+    def _copied(self, file: SourceFile, found: CopiedOneByOne) -> Finding:
+        hot, loop = found.spot.hot, found.spot.expression
+        into, whole = file.brief(found.into), file.brief(found.whole)
+        assert isinstance(loop, ast.For)
+        return self.found(
+            found.spot.at(loop.iter),
+            message=f"the loop copies `{whole}` into `{into}` element by element, with kernels for each, {hot.when}",
+            instead="copy all of them at once: hold the places as a tensor that was moved to the device once (a "
+            f"buffer), and take `{whole}.index_select(dim, places)`, or write `{into}.index_copy_(dim, places, ...)`",
             value=found.value,
             hot=hot,
             severity=_severity(hot),
