@@ -133,7 +133,10 @@ def _is_kept_for_trouble(place: Place, enclosing: Enclosing) -> bool:
     if body is None or not isinstance(statement, ast.Assign | ast.AugAssign) or not isinstance(target, ast.Name):
         return False
     uses = body.reads(place.function, target.id)
-    return bool(uses) and all(_is_told_as_trouble(enclosing, use) for use in uses)
+    block = enclosing.parents.get(statement)  # what is raised further in, under a test, has been written before it
+    told = (u for u in uses if _is_told_as_trouble(enclosing, u))
+    beside = [u for u in told if enclosing.parents.get(enclosing.statement(u) or u) is block]
+    return bool(uses) and len(beside) == len(uses)
 
 
 def _only_when_odd(place: Place, branch: ast.If) -> bool:
