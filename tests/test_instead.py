@@ -44,6 +44,7 @@ def told(tmp_path, text, code):
     ("line", "code", "instead"),
     [
         ("least = labels[labels != -1].numel() // 16", "TPL109", "count on the device: `(labels != -1).sum()`"),
+        ("losses = losses / max(losses.nonzero().size(0), 1)", "TPL109", "count on the device: `(losses != 0).sum()`"),
         (
             "losses = losses[labels.gt(0)].mean()",
             "TPL109",

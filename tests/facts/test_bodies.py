@@ -177,6 +177,23 @@ def test_an_early_return_narrows_the_rest():
     assert narrowed("if not isinstance(x, A):\n    return 0\nuse()") == ("A", True)
 
 
+def test_what_several_tests_rule_out_is_told_together():
+    code = "if isinstance(x, A):\n    return 0\nif isinstance(x, B):\n    return 1\nuse()"
+    assert narrowed(code) == ("(B, A)", False)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("if isinstance(x, A):\n    return 0\nx = y\nif isinstance(x, B):\n    return 1\nuse()", ("B", False)),
+        ("if isinstance(x, A):\n    return 0\nif isinstance(x, B):\n    use()", ("B", True)),
+        ("if not isinstance(x, A):\n    return 0\nif isinstance(x, B):\n    return 1\nuse()", ("B", False)),
+    ],
+)
+def test_what_tells_nothing_beside_the_last_test(code, expected):
+    assert narrowed(code) == expected
+
+
 def test_uses_are_attributes_in_order_with_their_lines():
     body, _ = body_of("def f(x):\n    x.b()\n    x.a\n    x.y.c\n    z.d\n\n    def g():\n        x.e\n")
     assert body.uses(1, "x") == [("b", 2), ("a", 3), ("y", 4)]

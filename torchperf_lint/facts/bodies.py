@@ -115,14 +115,22 @@ class Body:
         return self._definitions[function]
 
     def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
-        """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
+        """The innermost `isinstance` test of a name, or of all its elements, that was made before a place.
+
+        What several tests one after the other have ruled out is told together, as one test of all those classes.
+        """
         if function not in self._narrowed:
             self.definitions(function)
         found = self._narrowed[function].get((name, elements))
         if found is None:
             return None
         spans, tests = found
-        return max((tests[number] for number in spans.around(at)), key=lambda n: n.start, default=None)
+        around = [tests[number] for number in spans.inside_out(at)]
+        if not around or around[0].holds:
+            return around[0] if around else None
+        bound = max((d.at for d in self._definitions[function].get(name, ()) if d.at < at), default=(0, 0))
+        excluded = [test.classes for test in around if not test.holds and (bound < test.start or test is around[0])]
+        return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:
         """The context managers of the `with` blocks of a function around a place, the innermost first."""

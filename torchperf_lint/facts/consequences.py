@@ -20,6 +20,7 @@ from torchperf_lint.facts.emptiness import asks_emptiness
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.masking import Known, asks_if_empty
 from torchperf_lint.facts.named_divisors import is_named_divisor
+from torchperf_lint.facts.packed_lengths import handed_on_as_lengths
 from torchperf_lint.facts.padding_sides import asks_padding_side
 from torchperf_lint.facts.reread import read_before
 from torchperf_lint.facts.retested import asked_before
@@ -178,7 +179,8 @@ def _of_part(place: Place, parent: ast.AST, node: ast.AST) -> str | None:
     if isinstance(parent, ast.Subscript) and parent.slice is node:
         return None if _is_key(place, parent) or _picks_on_host(place, parent) else DECIDES
     if isinstance(parent, ast.Call):
-        return DECIDES if _wants_a_number(parent, node) else None
+        wanted = _wants_a_number(parent, node) or handed_on_as_lengths(place, parent, node)
+        return DECIDES if wanted else None
     if isinstance(parent, ast.comprehension) and any(node is test for test in parent.ifs):
         return DECIDES
     if isinstance(parent, ast.For | ast.AsyncFor | ast.comprehension) and parent.iter is node:

@@ -20,7 +20,8 @@ from torchperf_lint.facts.counted_turns import (
     outgrows_a_cache,
     waits_for_a_count,
 )
-from torchperf_lint.facts.literals import is_literal, is_none
+from torchperf_lint.facts.device_tests import ELSEWHERE_NAME, is_negative, names_another_device, says_cuda
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
 from torchperf_lint.facts.torch_versions import runs_with_old_torch
@@ -57,7 +58,6 @@ _MEMORY_NAME = pattern(
     re.IGNORECASE,
 )
 _OUT_OF_MEMORY = pattern(r"(?:^|_)(?:oom|out_of_memory)(?:_|$)|^is_oom|OutOfMemory", re.IGNORECASE)
-_OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CLOCKS = {"time", "perf_counter", "monotonic", "process_time", "now"}
 _EXITS = {"exit", "_exit", "quit", "abort"}
 
@@ -108,12 +108,12 @@ def _guard(test: ast.expr) -> Guard | None:
         test = test.operand
     if counts_anomalies(test):
         return Guard("except", short(words(test)), negated)
-    if _says_cuda(test):
-        return Guard("elsewhere", short(words(test)), otherwise=negated == _is_negative(test))
+    if says_cuda(test):
+        return Guard("elsewhere", short(words(test)), otherwise=negated == is_negative(test))
     kind = _kind(test)
     if kind is None:
         return None
-    if is_unequal_modulus(test) or (kind == "elsewhere" and _is_negative(test)):
+    if is_unequal_modulus(test) or (kind == "elsewhere" and is_negative(test)):
         negated = not negated
     return Guard(kind, short(words(test)), negated)
 
@@ -230,7 +230,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
         return None if isinstance(test.op, ast.Not) and kind in _SWITCHED_OFF else kind
     nodes = walked(test)
     told = {_kind_by_name(name) for name in names_among(nodes)}
-    if _names_another_device(test):
+    if names_another_device(test):
         return "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
     counted = has_modulus(nodes) or is_single_turn(test) or outgrows_a_cache(test)
@@ -253,7 +253,7 @@ _SWITCHED_OFF = ("debug", "memory", "elsewhere")
 @lru_cache(maxsize=1 << 14)
 def _kind_by_name(name: str) -> str | None:
     """Which kind of test a name in it makes; tests go by the same few names, and four patterns are dear."""
-    if _ELSEWHERE_NAME.search(name):
+    if ELSEWHERE_NAME.search(name):
         return "elsewhere"
     if name in NOT_FINITE or _OUT_OF_MEMORY.search(name):
         return "except"
@@ -262,58 +262,6 @@ def _kind_by_name(name: str) -> str | None:
     if _DEBUG_NAME.match(name):
         return "debug"
     return "memory" if _MEMORY_NAME.search(name) else None
-
-
-def _names_another_device(test: ast.expr) -> bool:
-    """`x.device.type == "mps"`: what follows does not run on a CUDA device."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq | ast.NotEq | ast.In | ast.NotIn):
-        return False
-    other = test.comparators[0]
-    words = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
-    return all(isinstance(word, ast.Constant) and word.value in _OTHER_DEVICES for word in words) and bool(words)
-
-
-_CUDA_NAME = pattern(r"^_?(?:is|on)_(?:on_)?(?:cuda|gpu)$")
-_CUDA_CONSTANTS = frozenset({"CUDA", "GPU", "cuda", "gpu"})
-"""Members of enumerations of devices."""
-_ELSEWHERE_NAME = pattern(
-    r"^_?is_(?:on_)?(?:mps|npu|xla|tpu|hpu|cpu|xpu)(?:_|$)|_is_(?:mps|cpu|xpu|npu)(?:_|$)", re.IGNORECASE
-)
-
-
-def _says_cuda(test: ast.expr) -> bool:
-    """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        others = [part for part in test.values if not _says_cuda(part)]
-        return len(others) < len(test.values) and all(
-            isinstance(part, ast.Call) and name_of(part.func).endswith("is_available") for part in others
-        )
-    if isinstance(test, ast.Name | ast.Attribute):
-        return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
-    kind, other = test.left, test.comparators[0]
-    if isinstance(test.ops[0], ast.In | ast.NotIn):  # `x.device.type in ("cuda", "npu")`
-        several = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else []
-        return any(is_literal(each, "cuda") for each in several) and isinstance(kind, ast.Attribute)
-    if not isinstance(test.ops[0], ast.Eq | ast.NotEq):
-        return False
-    if isinstance(other, ast.Attribute):
-        return other.attr in _CUDA_CONSTANTS and name_of(kind).endswith(("device", "device_type"))  # `Device.CUDA`
-    return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
-
-
-def on_cuda(choice: ast.IfExp) -> ast.expr | None:
-    """What a choice by the device is on CUDA: `f_gpu` of `f_gpu if x.is_cuda else f_cpu`; None for other choices."""
-    negated = isinstance(choice.test, ast.UnaryOp) and isinstance(choice.test.op, ast.Not)
-    test = choice.test.operand if isinstance(choice.test, ast.UnaryOp) and negated else choice.test
-    if not _says_cuda(test):
-        return None
-    return choice.orelse if negated != _is_negative(test) else choice.body
-
-
-def _is_negative(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
 
 
 def _is_throttle(nodes: Sequence[ast.AST]) -> bool:

@@ -212,6 +212,10 @@ class Hotness:
             index = regions[index].parent
         return looped
 
+    def runs_without_cuda(self, path: str, index: int) -> bool:
+        """Whether a test for the device keeps the code in a region for other devices."""
+        return "elsewhere" in self._kinds_around(path, index)
+
     def unguarded(self, path: str, index: int) -> bool:
         """Whether no guard inside its function keeps the code in a region from running whenever that does."""
         return self._climb(path, index)[1]

@@ -225,7 +225,7 @@ def _given(
     if not isinstance(call, ast.Call):
         return {None: ast.Constant(None)}
     function = index.function(key)
-    names = [p.name for p in function.parameters][function.bound :]
+    names = [p.name for p in function.parameters if not p.by_name][function.bound :]
     stars = [a for a in call.args if isinstance(a, ast.Starred)]
     given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
     return given | ({None: stars[0]} if stars else dict(zip(names, call.args, strict=False)))

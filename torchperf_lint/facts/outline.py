@@ -14,6 +14,7 @@ from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import anomalies, conditions, counted_turns, guards
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.class_flags import ClassFlags
+from torchperf_lint.facts.device_tests import on_cuda
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
 from torchperf_lint.facts.filled_names import fills_a_name
@@ -239,13 +240,15 @@ class _Outliner:
             guard = None
         if guard is not None and guard.kind == "debug":
             guard = None if guards.holds_by_default(node.test, self.on_by_default.get(context.function, {})) else guard
-        body, orelse = context, context
+        body, orelse, off = context, context, self.off_by_default.get(context.function, frozenset())
         if guard:
             kind, rest = guard.kind, guard.otherwise
             body = self.notes.region(kind, context, node.body, guard.text) if not rest else context
+            if rest and kind == "elsewhere" and guards.optional(node.test, off):
+                body = self.notes.region("optional", context, node.body, guard.text)
             if rest and node.orelse:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
-        elif guards.optional(node.test, self.off_by_default.get(context.function, frozenset())):
+        elif guards.optional(node.test, off):
             body = self.notes.region("optional", context, node.body, conditions.short(conditions.words(node.test)))
         elif self.runs_once(node, context) or makes_what_it_keeps(node.body, node.orelse, node.test):
             body = self.notes.region("once", context, node.body, conditions.short(conditions.words(node.test)))
@@ -327,7 +330,7 @@ class _Outliner:
         self.flags.note(node.targets, node.value, context.function)
         choice = node.value if isinstance(node.value, ast.IfExp) else None
         bar = shown_at_will(choice) if choice is not None else None
-        chosen = bar or (guards.on_cuda(choice) if choice is not None else None)
+        chosen = bar or (on_cuda(choice) if choice is not None else None)
         value = bound_functions(node.value) or chain(node.value) if chosen is None else chain(chosen)
         if self.out.regions[context.region].kind == "elsewhere" and isinstance(node.value, ast.Name):
             value = "?"  # the function for other devices

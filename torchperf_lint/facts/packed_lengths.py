@@ -12,8 +12,13 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.syntax import names_of
+
+_FEW = 4
+"""Functions looked at that a call may run."""
 
 
 def packed_lengths(around: Enclosing) -> Iterator[ast.expr]:
@@ -22,6 +27,24 @@ def packed_lengths(around: Enclosing) -> Iterator[ast.expr]:
         if isinstance(call, ast.Call) and last_part(chain(call.func)) == "pack_padded_sequence":
             yield from call.args[1:2]
             yield from (k.value for k in call.keywords if k.arg == "lengths")
+
+
+def handed_on_as_lengths(place: Place, call: ast.Call, node: ast.AST) -> bool:
+    """Whether a call gives a part of it, as it is, to a function of the project that packs sequences by these lengths.
+
+    `self.rnn(x, lengths.cpu())`, of a `forward(self, x, lengths)` that calls `pack_padded_sequence(x, lengths)`.
+    """
+    project, node = place.file.project, node.value if isinstance(node, ast.keyword) else node
+    for key in project.types.targets(place.file.path, place.function, chain(call.func))[:_FEW]:
+        body, record = project.body(key.path), project.index.function(key)
+        function = body.functions.get(key.index) if body is not None else None
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        lengths = {name for part in packed_lengths(Enclosing(function)) for name in names_of(part)}
+        own = (p.name for p in record.parameters if p.name in lengths)
+        if any(argument_for(call, record, name) is node for name in own):
+            return True
+    return False
 
 
 def mask_of_lengths(spot: Spot, index: ast.expr) -> ast.expr | None:

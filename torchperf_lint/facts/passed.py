@@ -19,8 +19,10 @@ def call_at(values: Values, site: CallSite) -> ast.Call | None:
 
 
 def place_of(function: Function, name: str) -> int:
-    """The place, from 0, of what a call passes for a parameter; -1 for the `self` that it does not pass."""
-    return [parameter.name for parameter in function.parameters].index(name) - function.bound
+    """The place, from 0, of what a call passes for a parameter; -1 for the `self` that it does not pass, and where it
+    passes it by name only."""
+    position = [parameter.name for parameter in function.parameters].index(name)
+    return -1 if function.parameters[position].by_name else position - function.bound
 
 
 def argument_for(node: ast.Call, function: Function, name: str) -> ast.expr | None:

@@ -39,6 +39,7 @@ from torchperf_lint.facts.round_trips import (
 from torchperf_lint.facts.row_by_row import row_by_row
 from torchperf_lint.facts.saved_at_once import saved_at_once
 from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.tracing import parts_of
 from torchperf_lint.facts.turn_by_turn import of_cut_parts, together
 from torchperf_lint.facts.uploaded import below_reductions, uploaded_on
@@ -95,7 +96,7 @@ def hot_read(file: SourceFile, place: Place, receiver: ast.expr, shown: Value | 
     if hot is None or hot.kind == "data":
         return None
     value = shown or on_device(file, place, receiver)
-    if value is None:
+    if value is None or tells_what_was_tested(place, receiver):
         return None
     mild = Severity.INFO if _in_evaluation(hot) else Severity.WARNING
     if hot.optional or consequence(place) in EXCUSED or is_handed_to_one(place):

@@ -79,6 +79,8 @@ class Parameter(NamedTuple):
     name: str
     annotation: str
     default: bool
+    by_name: bool = False
+    """Whether calls can give it by its name only: it stands after `*` or `*args`."""
 
 
 @dataclass(slots=True)

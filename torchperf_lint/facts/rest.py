@@ -52,7 +52,7 @@ def _passed(values: Values, starred: bool, frame: Frame) -> Value:
     key = FunctionKey(frame.path, frame.function)
     record = values.index.function(key)
     named = {p.name for p in record.parameters}
-    before = len(named) - record.bound
+    before = sum(not p.by_name for p in record.parameters) - record.bound
     found = []
     for site in values.hotness.callers.get(key, ())[:_MAX_CALLERS]:
         call = call_at(values, site)
@@ -92,7 +92,7 @@ def rest_of(body: Body, function: int) -> str:
 
 def rest_given(call: ast.Call, function: Function) -> list[ast.expr]:
     """What a call passes for `*args` of a function."""
-    return call.args[len({p.name for p in function.parameters}) - function.bound :]
+    return call.args[len({p.name for p in function.parameters if not p.by_name}) - function.bound :]
 
 
 def _is_each_of(result: ast.expr | None, rest: str) -> bool:

@@ -102,7 +102,8 @@ def parameters(args: ast.arguments) -> tuple[Parameter, ...]:
     without = len(plain) - len(args.defaults)
     found = [Parameter(a.arg, _annotation(a), i >= without) for i, a in enumerate(plain)]
     found += [
-        Parameter(a.arg, _annotation(a), d is not None) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        Parameter(a.arg, _annotation(a), d is not None, by_name=True)
+        for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)
     ]
     return tuple(found)
 

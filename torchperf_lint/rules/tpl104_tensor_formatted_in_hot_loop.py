@@ -12,6 +12,7 @@ from torchperf_lint.facts.formatting import formatted
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reads import cause, on_device
 from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.tested_then_told import tells_what_was_tested
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
@@ -119,6 +120,6 @@ class TensorFormattedInHotLoop(SourceRule):
 def _first_tensor(file: SourceFile, place: Place, parts: tuple[ast.expr, ...]) -> tuple[Value, ast.expr] | None:
     for part in parts:
         value = on_device(file, place, part)
-        if value is not None and value.kind == "tensor":
+        if value is not None and value.kind == "tensor" and not tells_what_was_tested(place, part):
             return value, part
     return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
 from torchperf_lint.facts.copied_for_nothing import copied_before
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
@@ -153,7 +154,9 @@ def _each(file: SourceFile, read: Read) -> str:
 
 def _had_before(file: SourceFile, site: Site) -> str | None:
     line = copied_before(file, site)
-    return f"line {line} has copied it already: bind that copy to a name, and use it here too" if line else None
+    if line:
+        return f"line {line} has copied it already: bind that copy to a name, and use it here too"
+    return INSTEAD[READ] if consequence(site) == READ else None
 
 
 def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:

@@ -207,7 +207,7 @@ def _as_mask(selection: Selection, what: str | None) -> ast.expr:
     spot, mask = selection.spot, selection.mask
     if (
         selection.form != INDICES
-        or what not in (WRITTEN, SCATTERED)
+        or what not in (WRITTEN, SCATTERED, COUNTED)
         or is_mask(spot.file.project.values, mask, spot.frame)
     ):
         return mask

@@ -32,7 +32,7 @@ class DataParallel(SourceRule):
     `torch.nn.parallel.replicate`, which do by hand what it does; and the same of the project's own: classes that derive
     from it or copy it, and functions named like it that give back nothing else. Beside an offered
     `DistributedDataParallel`, or for one device, it is reported as info. What `data_parallel` spreads only to save
-    samples once in a while is not reported.
+    samples once in a while is not reported, nor what stands behind a test for machines without CUDA.
 
     ## Why it is slow
     Every forward pass copies the weights to all devices, scatters the batch, runs the replicas in threads that share
@@ -99,6 +99,8 @@ class DataParallel(SourceRule):
                 continue
             if file.denotes(site.call.func, site) == _FUNCTION and _runs_seldom(project, file, site):
                 continue
+            if project.hotness.runs_without_cuda(file.path, site.record.region):
+                continue  # without a device it only calls the module
             if site.function == 0 and project.hotness.demonstrations.holds(file.path, site.start[0]):
                 continue
             yield self.found(

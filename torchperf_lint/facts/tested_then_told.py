@@ -1,0 +1,53 @@
+"""Reads that only say what a test of the same number has found: the test has waited, and holds when something is odd.
+
+    if norm < 1e-8:
+        print("the norm is very small:", norm.item())
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchperf_lint.facts.complaints import only_says
+from torchperf_lint.facts.source import Place
+
+_READS = frozenset({"item", "cpu", "detach", "tolist", "numpy"})
+_NUMBERS = frozenset({"int", "float", "bool"})
+
+
+def tells_what_was_tested(place: Place, read: ast.expr) -> bool:
+    """Whether a statement only says something, in a branch whose test compares what a place reads for it."""
+    around = place.file.enclosing(place.function)
+    statement = around.statement(place.expression)
+    if statement is None or not only_says(statement):
+        return False
+    wanted = ast.unparse(_unread(read))
+    branches = (node for node in around.around(statement) if isinstance(node, ast.If))
+    return any(
+        statement in branch.body and any(ast.unparse(_unread(side)) == wanted for side in _compared(branch.test))
+        for branch in branches
+    )
+
+
+def _compared(test: ast.expr) -> Iterator[ast.expr]:
+    """The sides of the comparisons by size that a test makes."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    for part in parts:
+        if isinstance(part, ast.Compare) and all(isinstance(op, _ORDERS) for op in part.ops):
+            yield from (part.left, *part.comparators)
+
+
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+
+def _unread(node: ast.expr) -> ast.expr:
+    """`norm` of `norm.item()`, `float(norm.detach())`."""
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _READS and not node.args:
+            node = node.func.value
+        elif isinstance(node.func, ast.Name) and node.func.id in _NUMBERS and len(node.args) == 1:
+            node = node.args[0]
+        else:
+            break
+    return node
