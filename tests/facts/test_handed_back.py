@@ -118,6 +118,7 @@ def test_one_number_that_a_step_goes_backward_from_is_no_array_that_it_promises(
         ("out = x.cpu().numpy()\nmaps = {}\nmaps['last'] = out\nreturn maps, 1", False),
         ("out = x.cpu().numpy()\nmaps = {'last': out}\nx = self.layer(maps['last'])\nreturn maps", False),
         ("self.maps['last'] = x.cpu().numpy()\nreturn x", False),
+        ("out = x.cpu().numpy() if y else None\nreturn out", True),
         ("if y:\n    out = x.cpu().numpy()\n    return out\nelse:\n    out = y\n    self.show(out)\nreturn 1", True),
     ],
 )
@@ -194,3 +195,63 @@ def test_one_of_two_things_that_are_handed_back(returned, whole):
                 return {returned}
     """
     assert is_handed_back(site_of(code, "self.net(x).cpu()")) is whole
+
+
+@pytest.mark.parametrize(
+    ("decorator", "name", "array"),
+    [
+        ("@torch.no_grad()", "features", True),
+        ("@torch.inference_mode()", "features", True),
+        ("", "features", False),
+        ("@torch.no_grad()", "_features", False),
+    ],
+)
+def test_an_array_of_a_helper_that_runs_without_gradients(decorator, name, array):
+    code = f"""
+        {decorator}
+        def {name}(net, x):
+            out = net(x).cpu().numpy()
+            return out, len(x)
+
+        class Detector(nn.Module):
+            def forward(self, x: torch.Tensor):
+                return self.head({name}(self.net, x)[0])
+    """
+    assert is_an_array_result(site_of(code, "net(x).cpu()")) is array
+
+
+@pytest.mark.parametrize(
+    ("returned", "array"),
+    [
+        ("Scores(au=x.cpu().numpy(), n=1)", True),
+        ("Scores(x.cpu().numpy() if x is not None else None)", True),
+        ("Scores(x.cpu())", False),
+        ("scores(x.cpu().numpy())", False),
+        ("1 if x.cpu().numpy() else 2", False),
+    ],
+)
+def test_an_array_in_a_record(returned, array):
+    code = f"""
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor):
+                return {returned}
+    """
+    assert is_an_array_result(site_of(code, "x.cpu()")) is array
+
+
+@pytest.mark.parametrize(("name", "array"), [("__call__", True), ("_run", False)])
+def test_an_array_of_an_object_that_is_called(name, array):
+    code = f"""
+        class Gaze:
+            def {name}(self, x):
+                return self.net(x).cpu().numpy()
+
+        class Detector(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gaze = Gaze()
+
+            def forward(self, x: torch.Tensor):
+                return self.head(self.gaze{"" if name == "__call__" else "._run"}(x))
+    """
+    assert is_an_array_result(site_of(code, "self.net(x).cpu()")) is array

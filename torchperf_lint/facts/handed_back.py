@@ -17,6 +17,7 @@ _KINDS = frozenset({"forward", "rollout"})
 _WRAPS = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Return, ast.Assign)
 _MAKES = frozenset({"dict", "concat"})
 """What puts values together as they are; the second is pandas', of tables."""
+_CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.keyword)
 _LOOPS = frozenset({"loop", "comprehension"})
 _PASSES = frozenset({"forward", "training_step"})
 """Methods of a module that are given each batch."""
@@ -68,13 +69,15 @@ def is_an_array_result(place: Place) -> bool:
     """Whether a value is what its function returns as an array, in one piece: `return out.detach().cpu().numpy()`.
 
     Who wrote such a function promises numpy to its callers, and nothing can be trained on what it gives. A helper that
-    only the project's own hot code calls promises nobody anything; and one number of a step that the function itself
-    does could be handed back as a tensor: a loss, for the log.
+    only the project's own hot code calls promises nobody anything, unless it runs without gradients, as inference does;
+    and one number of a step that the function itself does could be handed back as a tensor: a loss, for the log.
     """
     if _in_a_loop(place) or not _is_given_as_an_array(place):
         return False
     record = place.file.outline.functions[place.function]
-    if place.hot is None or (place.hot.depth and (record.class_index < 0 or record.name.startswith("_"))):
+    private = record.name.startswith("_") and record.name != "__call__"
+    helps = private or (record.class_index < 0 and not _without_gradients(place))
+    if place.hot is None or (place.hot.depth and helps):
         return False
     trains = any(c.function == place.function and _TRAINS.search(c.callee) for c in place.file.outline.calls)
     return not (trains and (_tells_a_loss(place.expression) or _is_differentiated(place)))
@@ -89,9 +92,11 @@ def _is_given_as_an_array(place: Place) -> bool:
             array = array or parent.attr == "numpy"
         elif isinstance(parent, ast.Call):
             array = array or last_part(chain(parent.func)) in ("array", "asarray")
+            if array and _makes_a_record(parent):
+                break
             if parent.func is not node and last_part(chain(parent.func)) not in ("array", "asarray"):
                 return False
-        else:
+        elif not isinstance(parent, ast.IfExp) or parent.test is node:
             break
         node = parent
     statement = around.statement(node)
@@ -118,13 +123,20 @@ def _uses_after(place: Place, around: Enclosing, statement: ast.Assign) -> list[
 
 
 def _is_plain_part(around: Enclosing, node: ast.AST, statement: ast.AST | None) -> bool:
-    """Whether a `return` gives a value back as it is, in a tuple, list or dict perhaps."""
+    """Whether a `return` gives a value back as it is, in a tuple, list, dict or record perhaps."""
     for parent in around.ancestors(node):
         if parent is statement:
             return isinstance(parent, ast.Return)
-        if not isinstance(parent, ast.Tuple | ast.List | ast.Dict):
+        chosen = isinstance(parent, ast.IfExp) and parent.test is not node
+        if not (chosen or isinstance(parent, _CONTAINERS) or _makes_a_record(parent)):
             return False
+        node = parent
     return False
+
+
+def _makes_a_record(node: ast.AST) -> bool:
+    """`Scores(au=x.cpu().numpy())`."""
+    return isinstance(node, ast.Call) and last_part(chain(node.func))[:1].isupper()
 
 
 def is_sent_away(place: Place) -> bool:

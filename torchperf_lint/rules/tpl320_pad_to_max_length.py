@@ -34,6 +34,8 @@ _NEED_FIXED_SHAPES = (
     "torch.onnx",
     "torch.export",
 )
+_CALIBRATES = pattern(r"calib", re.IGNORECASE)
+"""Data that tell a quantizer what values to expect."""
 _CONTRACT = pattern(r"clip|t5_?encoder|text_encoder|pooled|vae|unet", re.IGNORECASE)
 """Models of images are conditioned on texts of a fixed number of tokens."""
 
@@ -167,6 +169,8 @@ def _where(site: Site) -> str | None:
     if site.hot is not None and site.hot.kind == "data":
         return "for the batches of a loader"
     one = map_around(site)
+    if one is not None and _CALIBRATES.search(chain(one.site.call.func)):
+        return None  # a few hundred texts, once, and often each has to fill the whole length
     return f"in what `{chain(one.site.call.func)}` (line {one.site.record.line}) prepares" if one is not None else None
 
 
