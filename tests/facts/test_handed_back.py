@@ -224,7 +224,9 @@ def test_an_array_of_a_helper_that_runs_without_gradients(decorator, name, array
     ("returned", "array"),
     [
         ("Scores(au=x.cpu().numpy(), n=1)", True),
-        ("Scores(x.cpu().numpy() if x is not None else None)", True),
+        ("Scores(au=x.cpu().numpy() if x is not None else None)", True),
+        ("Scores(x.cpu().numpy())", False),
+        ("cv2.Blur(src=x.cpu().numpy())", False),
         ("Scores(x.cpu())", False),
         ("scores(x.cpu().numpy())", False),
         ("1 if x.cpu().numpy() else 2", False),

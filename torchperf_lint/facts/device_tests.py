@@ -21,6 +21,7 @@ _CUDA_NAME = pattern(
     re.IGNORECASE,
 )
 """Not `gpu`, which may be the number of one, nor what asks for a library of kernels, `use_cuda_kernel`."""
+_OF_A_DEVICE = pattern(r"^_?(?:is|on)_")
 _CUDA_CONSTANTS = frozenset({"CUDA", "GPU", "cuda", "gpu"})
 """Members of enumerations of devices."""
 ELSEWHERE_NAME = pattern(
@@ -66,6 +67,13 @@ def says_cuda(test: ast.expr) -> bool:
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
 
 
+def _asks_a_device(test: ast.expr) -> bool:
+    """Whether a test asks a tensor or a device what it is; an option, or what the machine has, makes both choices."""
+    if isinstance(test, ast.Name | ast.Attribute):
+        return _OF_A_DEVICE.search(name_of(test)) is not None
+    return not isinstance(test, ast.Call)
+
+
 def _asks_for_cuda(test: ast.Call) -> bool:
     """`torch.cuda.is_available()`, `device.type.startswith("cuda")`."""
     if not isinstance(test.func, ast.Attribute):
@@ -89,7 +97,7 @@ def on_cuda(choice: ast.IfExp) -> ast.expr | None:
     """What a choice by the device is on CUDA: `f_gpu` of `f_gpu if x.is_cuda else f_cpu`; None for other choices."""
     negated = isinstance(choice.test, ast.UnaryOp) and isinstance(choice.test.op, ast.Not)
     test = choice.test.operand if isinstance(choice.test, ast.UnaryOp) and negated else choice.test
-    if not says_cuda(test):
+    if not says_cuda(test) or not _asks_a_device(test):
         return None
     return choice.orelse if negated != is_negative(test) else choice.body
 

@@ -72,6 +72,6 @@ def parameters_for(index: Index, types: Types, path: str, mention: Mention) -> l
         names = [p.name for p in record.parameters]
         shift = record.bound
         at = int(place) + shift if place.isdigit() else names.index(place) if place in names else len(names)
-        if at < len(names):
+        if at < len(names) and not (place.isdigit() and record.parameters[at].by_name):
             found.append((key, names[at]))
     return found

@@ -135,8 +135,10 @@ def _is_plain_part(around: Enclosing, node: ast.AST, statement: ast.AST | None) 
 
 
 def _makes_a_record(node: ast.AST) -> bool:
-    """`Scores(au=x.cpu().numpy())`."""
-    return isinstance(node, ast.Call) and last_part(chain(node.func))[:1].isupper()
+    """`Scores(au=x.cpu().numpy())`: a class by its name, which is given fields by theirs; no function of a library."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+        return False
+    return node.func.id[:1].isupper()
 
 
 def is_sent_away(place: Place) -> bool:
