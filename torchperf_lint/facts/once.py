@@ -33,7 +33,7 @@ def set_up_once(node: ast.If) -> bool:
         return True
     if _flag_is_turned(node):
         return True
-    missing = _missing(node.test)
+    missing = missing_in(node.test)
     if missing is None:
         return False
     if isinstance(node.test, ast.UnaryOp) and _DONE.search(missing):
@@ -59,7 +59,7 @@ def _is_another_key(test: ast.expr, stored: ast.Subscript) -> bool:
 
 def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
     """Whether a function sets what a test found missing back to None itself, or by a `reset` of its own object."""
-    missing = _missing(test)
+    missing = missing_in(test)
     if missing is None or not missing.startswith("self."):
         return False
     stack: list[ast.AST] = [*body]
@@ -135,10 +135,10 @@ def _replaces_the_word(test: ast.expr, body: Sequence[ast.stmt]) -> bool:
     return asked.startswith("self.") and any(chain(target) == asked for s in made for target in s.targets)
 
 
-def _missing(test: ast.expr) -> str | None:
+def missing_in(test: ast.expr) -> str | None:
     """What a test finds missing or empty, as a chain; or kept, but of another size: `m is None or m.size(0) != n`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        missing = _missing(test.values[0])
+        missing = missing_in(test.values[0])
         asked = [{chain(n) for n in nodes_of(part) if isinstance(n, ast.Attribute)} for part in test.values[1:]]
         return missing if missing is not None and all(missing in names for names in asked) else None
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

@@ -17,6 +17,7 @@ from torchperf_lint.facts.class_flags import ClassFlags
 from torchperf_lint.facts.device_tests import on_cuda
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
+from torchperf_lint.facts.filled_elsewhere import FillingMethods, fills_behind
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.flags import Flags
@@ -77,6 +78,7 @@ class _Outliner:
         """Function that runs every step -> the variables of its own loops."""
         self.flags = Flags()
         self.class_flags = ClassFlags()
+        self.filling = FillingMethods()
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
@@ -113,6 +115,8 @@ class _Outliner:
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
                 guard = kept_after(statement, statements[index + 1 :])
+            if guard is None and self.filling.take_down(statement, statements[index + 1 :], self.class_of(context)):
+                guard = guards.Guard("once", "")
             if guard is None and evaluation_follows(statement):
                 guard = guards.Guard("evaluation", "")
             if guard is None and (past := way_past(statement, self.parameters_of(context))):
@@ -198,6 +202,7 @@ class _Outliner:
         if context.function == 0 and context.class_index < 0:
             out.tops[node.name] = ("class", index)
         self.class_flags.note(index, node)
+        self.filling.note(index, node)
         inside = self.notes.region("class", context, node.body)
         self.blocks.append(_Block(node.body, inside._replace(class_index=index, depth=context.depth + 1), inner=False))
 
@@ -234,7 +239,7 @@ class _Outliner:
         name = self.out.functions[context.function].name
         guard = guards.tests_itself(node.test) if context.function > 0 and name != "main" else None
         guard = guard or guards.guard(node.test) or self.flags.of(node.test, context.function)
-        guard = guard or self.class_flags.of(node.test, self.out.functions[context.function].class_index)
+        guard = guard or self.class_flags.of(node.test, self.class_of(context))
         guard = guard or self.of_first_turns(node, context)
         if guard is not None and guard.kind == "cadence" and self.is_of_each_call(node.test, context):
             guard = None
@@ -291,11 +296,17 @@ class _Outliner:
             return False
         return counted_turns.only_counts(test, self.counters.get(context.function, frozenset()))
 
+    def class_of(self, context: Context) -> int:
+        """The number of the class whose method the function around is; -1 for none."""
+        return self.out.functions[context.function].class_index
+
     def runs_once(self, node: ast.If, context: Context) -> bool:
         """Whether a branch sets up what its test found missing, and nothing in the function drops it again."""
         body = self.bodies.get(context.function)
-        if set_up_once(node):
+        if set_up_once(node) or self.filling.fill(node, self.class_of(context)):
             return body is None or not drops(body, node.test)
+        if body is not None and fills_behind(node, body):
+            return not drops(body, node.test)
         return body is not None and (fills_a_name(node, body) or fills_a_table(node, body))
 
     def try_(self, node: ast.Try, context: Context) -> None:
