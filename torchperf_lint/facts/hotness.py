@@ -27,6 +27,7 @@ from torchperf_lint.facts.implementations import Implementations
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.loop import Loop
 from torchperf_lint.facts.loops import Loops
+from torchperf_lint.facts.named_calls import NamedCalls
 from torchperf_lint.facts.namesakes import Namesakes
 from torchperf_lint.facts.nested_spans import NestedSpans
 from torchperf_lint.facts.overridden_callers import runs_for
@@ -90,6 +91,7 @@ class Hotness:
         self.implementations = Implementations(index)
         self.programs = Programs(index, text, beside)
         self.unmentioned = Unmentioned(index, text, self.programs)
+        self.named_calls = NamedCalls(index, types, self._calls_often)
         self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
 
     def at(self, path: str, position: Position) -> Hot | None:
@@ -133,6 +135,8 @@ class Hotness:
         around = self._kinds_around(path, index)
         behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
         if loop is None and found.depth > 1 and self.seldom.is_seldom(FunctionKey(path, function)):
+            found = replace(found, confidence=Confidence.POSSIBLE)
+        if self.named_calls.contradict(found):
             found = replace(found, confidence=Confidence.POSSIBLE)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         found = in_evaluation(found) if evaluates else found

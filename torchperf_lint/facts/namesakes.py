@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.implementations import is_left_open
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
@@ -184,3 +185,8 @@ def _ends_with(cls: str, kind: str) -> bool:
     """Whether the last words of a class's name are those: `VPSDE` of `sde`, no `Keypad` of `pad`."""
     start = len(cls) - len(kind)
     return start >= 0 and cls[start:].lower() == kind and (cls[start].isupper() or start == 0 or cls[start - 1] == "_")
+
+
+def may_be_of_libraries(name: str) -> bool:
+    """Whether objects of libraries have methods of a name, tensors among them: `index_add`, `step`."""
+    return bool(_LIBRARIES.search(name)) or name in _OF_ANYTHING | api.PLAIN_METHODS | api.TENSOR_ONLY_METHODS

@@ -18,13 +18,13 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.code_text import without_sentences
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Index
+from torchperf_lint.facts.named_calls import GUESSED
 from torchperf_lint.facts.programs import Programs
 from torchperf_lint.facts.records import Outline
 from torchperf_lint.facts.role import Role
 from torchperf_lint.facts.written import spans
 from torchperf_lint.model import Confidence
 
-_GUESSED = "no call of it is seen"
 _EACH_STEP = "of a module, which every step runs"
 NO_PROGRAM = " (no program of this project gets to it)"
 """How the reason ends of a module that is left over."""
@@ -85,7 +85,7 @@ class Unmentioned:
         if record.parent > 0 or not self.text(key.path) or not self.programs.is_imported(key.path):
             return False
         offered = beside or (record.class_index < 0 and self.programs.is_in_package(key.path))
-        if not called and _GUESSED in role.because and offered:
+        if not called and GUESSED in role.because and offered:
             unused = not record.decorators and self._is_unnamed(key.path, record.name, beside)
             if unused or record.class_index < 0:
                 return unused
