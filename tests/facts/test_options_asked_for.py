@@ -297,3 +297,33 @@ def test_what_the_caller_fills_in_itself_is_not_left_out(filled, hot):
                 return x * mask
         """
     assert (hot_at(code) is not None) is hot
+
+
+CHOSEN = """
+    class Net(nn.Module):
+        def compute_loss(self, y, x):
+            return self.instances(x, y{given})
+
+        def instances(self, x, y, mask=None):
+            return sum(self.of_one(x[i], {choice}) for i in range(3))
+
+        def of_one(self, x, mask=None):
+            if mask is not None:
+                n = mask.sum().item()  # <-
+            return x.mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "choice", "runs"),
+    [
+        ("", "mask[i] if mask is not None else None", False),
+        ("", "None if mask is None else mask[i]", False),
+        ("", "None if y is None else mask[i]", True),
+        (", y > 0", "mask[i] if mask is not None else None", True),
+        (", self.mask", "mask[i] if mask is not None else None", True),
+        ("", "mask[i] if self.masked else None", True),
+    ],
+)
+def test_a_choice_by_an_option_is_what_its_callers_make_of_it(given, choice, runs):
+    assert (hot_at(CHOSEN.format(given=given, choice=choice)) is not None) is runs

@@ -18,6 +18,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.left_none import left_none
 from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, may_hold, named_freely, parameter_of
+from torchperf_lint.facts.parameter_tests import ways as tests_of
 from torchperf_lint.facts.syntax import nodes_of
 
 
@@ -120,6 +121,8 @@ class Given:
             yield value.value
         elif value is None or _is_parameter(self.index, site, value):
             yield from self._handed_on(site, value, hops)
+        elif isinstance(value, ast.IfExp) and (chosen := self._chosen(site, value, hops)) is not None:
+            yield from self._of(site, chosen, hops)
         elif isinstance(value, ast.IfExp | ast.BoolOp) or self._left_none(site, value):
             yield ANYTHING
         else:
@@ -127,6 +130,22 @@ class Given:
             at = (site.call.line, site.call.column)
             kind = kind_of(body, site.call.function, value, at) if body is not None else None
             yield UNKNOWN if kind is None else kind
+
+    def _chosen(self, site: CallSite, value: ast.IfExp, hops: int) -> ast.expr | None:
+        """The side of a choice that a caller takes in all calls of it: `mask[i] if mask is not None else None`."""
+        caller = FunctionKey(site.path, site.call.function)
+        named = frozenset(p.name for p in self.index.function(caller).parameters)
+        for way, other in zip(tests_of(value.test, named), (value.orelse, value.body), strict=True):
+            decided = hops and " and " not in way and self.callers.get(caller, ())
+            if way and decided and self._never_holds(caller, way, value.lineno, hops - 1):
+                return other
+        return None
+
+    def _never_holds(self, key: FunctionKey, way: str, line: int, hops: int) -> bool:
+        body, name = self.body_of(key.path), parameter_of(way)
+        if body is None or _is_bound(body, key.index, name, line):
+            return False
+        return not any(may_hold(way, given) for given in self.values(key, name, hops))
 
     def _left_none(self, site: CallSite, value: ast.expr) -> bool:
         return left_none(self.index, self.body_of, FunctionKey(site.path, site.call.function), value)
