@@ -414,6 +414,15 @@ COLD_LOOPS = {
     "a loop in a benchmark": (
         "def benchmark(m, xs):\n    for x in xs:\n        m(x).backward()\n        print(x)  # <-"
     ),
+    "a loop over models that are measured": (
+        "def run_benchmark_suite(m, x):\n    m(x).backward()\n\ndef verify(names, x):\n    for name in names:\n"
+        "        run_benchmark_suite(load(name), x)\n        print(name)  # <-"
+    ),
+    "a loop that asks what a model costs": (
+        "def model_profiling(model, size):\n    data = torch.rand(3, size).to(model.device)  # <-\n    model(data)\n\n"
+        "def slim(model):\n    model.eval()\n    while True:\n        with torch.no_grad():\n"
+        "            cost = model_profiling(model, 3)\n            model(cost)"
+    ),
 }
 
 
@@ -612,6 +621,7 @@ def test_a_function_that_somebody_calls_per_step_is_hot(kind, code):
 
 
 COLD_FUNCTIONS = {
+    "a check of a pass": "def validate_backward_pass(model, x):\n    model(x).backward()\n    print(x)  # <-",
     "the constructor of a module": "class Net(nn.Module):\n    def __init__(self, x):\n        print(x)  # <-",
     "a method nobody calls": "class Net(nn.Module):\n    def sizes(self, x):\n        print(x)  # <-",
     "forward of no module": "class Player:\n    def forward(self, x):\n        print(x)  # <-",

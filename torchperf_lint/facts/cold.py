@@ -15,7 +15,7 @@ from torchperf_lint.patterns import pattern
 COLD_NAME = pattern(
     r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
     r"|^reset_parameters$|^_?pre_?alloc|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
-    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|dump|"
+    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profil(?:e|ing)|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
     r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
     r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
@@ -46,11 +46,13 @@ MEASURES_MODULES = pattern(
 )
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
-    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profile|benchmark|timeit|demo|sanity|"
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profil(?:e|ing)|benchmark|timeit|demo|sanity|"
     r"dry_?run|(?<!linear_)probe)(?:_|$)|^_?initiali[sz]e_(?!train)|(?:^|_)re_?initiali[sz]e(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""
+MEASURES_NAME = pattern(r"(?:^|_)(?:benchmarks?|profil(?:e|ing)|timeit)(?:_|$)", re.IGNORECASE)
+"""Functions that take steps to measure them: who calls one in turns measures several models, and trains none."""
 WHOLE_RUN_NAME = pattern(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
 """Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
 

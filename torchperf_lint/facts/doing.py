@@ -74,7 +74,7 @@ class Doing:
         action = self.loops.training.trains(key, 1) or (self.loops.training.trains(key, 2) if of_something else None)
         if name == "backward" and (action is None or passes_on(self.index, key, action)):
             return combines_losses(self.index, key)
-        if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name) or name.startswith("check_"):
+        if action is None or WHOLE_RUN_NAME.search(name) or NOT_TRAINING_NAME.search(name) or name.startswith(_CHECKS):
             return None
         if _ASKS_FOR_GRADIENTS.search(name) and not self._steps_in(self.index.calls_in(key)):
             return None  # an attack, or who explains an answer, asks for them
@@ -160,6 +160,8 @@ _MAKES_A_LOSS = pattern(r"^_?(?:(?:get|compute|calc(?:ulate)?|forward)_)?loss(?:
 """How methods are called that a training step asks for what it minimises."""
 _STEPS = pattern(r"(?:opt\w*|scaler|_opt)\.step$", re.IGNORECASE)
 """What an optimizer, or the scaler of its gradients, does once a step."""
+_CHECKS = ("check_", "verify_", "validate_")
+"""How functions begin that do a step, or ask for gradients, to see whether they are right."""
 _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
 """How methods begin that run their module for another reason than to answer an input."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.cold import MEASURES_NAME
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.loop import FEW_TURNS, PARTS
@@ -90,7 +91,9 @@ class TrainingActions:
         if (key, depth) in self._trains:
             return self._trains[key, depth]
         region = self.index.function(key).region
-        calls = self.calls.directly_in(key.path, region) if not _PREPARES.search(self.index.function(key).name) else []
+        name = self.index.function(key).name
+        is_a_trial = _PREPARES.search(name) or MEASURES_NAME.search(name)
+        calls = self.calls.directly_in(key.path, region) if not is_a_trial else []
         found = next((c for c in calls if self._is_action(key.path, c)), None)
         if found is None and depth > 1:
             for call in calls:
