@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_literal
+from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
 
@@ -25,10 +28,11 @@ _MEMORY = pattern(r"^(?:max_)?memory_(?:allocated|reserved|stats|summary|snapsho
 _MEASURED = pattern(r"^reset_(?:max|peak)_memory")
 _CAPTURE = frozenset({"CUDAGraph", "graph", "capture_begin", "make_graphed_callables", "replay"})
 _MEASURES = pattern(r"bench|measure|profil|throughput|speed|latency|timing|(?:^|[._])time(?:[._]|$)", re.IGNORECASE)
-_TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch", re.IGNORECASE)
+_TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch|(?-i:[a-z]Timer$)", re.IGNORECASE)
 """Functions, and blocks, that measure time: `with phase_timer("train"):`."""
 _PAGED = pattern(r"(?:^|_)(?:paged|managed|uvm)(?:_|$)")
 """Memory that both host and device write to: `if self.is_paged: torch.cuda.synchronize()`."""
+_PROFILER = pattern(r"(?:^|[._])(?:\w*profiler|timer|stop_?watch)\.\w+$", re.IGNORECASE)
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 
 
@@ -47,6 +51,8 @@ def is_needed(file: SourceFile, site: Site) -> bool:
     """Whether the function around measures something, captures a graph, or reads a copy that does not block."""
     if _TIMER.search(last_part(file.outline.functions[site.function].name)) or _in_a_timer(file, site):
         return True
+    if _is_timed_where_called(file, site):
+        return True
     return any(
         _is_clock(callee) or _MEMORY.match(last_part(callee)) or last_part(callee) in _CAPTURE
         for callee in _callees(file, site)
@@ -60,8 +66,46 @@ def _in_a_timer(file: SourceFile, site: Site) -> bool:
     for node in around.around(site.call):
         if isinstance(node, ast.With | ast.AsyncWith):
             timers = any(_TIMER.search(last_part(chain(item.context_expr).removesuffix("()"))) for item in node.items)
-            return timers and any(part is statement for part in ast.walk(node.body[-1]))
+            last = next((part for part in reversed(node.body) if not _only_prints(part)), None)
+            return timers and last is not None and any(part is statement for part in ast.walk(last))
     return False
+
+
+def _only_prints(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Call) and chain(value.func) == "print"
+
+
+def _is_timed_where_called(file: SourceFile, site: Site) -> bool:
+    """Whether all that a function does is to wait, and every call of it stands before what takes a time.
+
+    `sync(device)`, and in the next line `profiler.tick("forward")`.
+    """
+    function = file.enclosing(site.function).top
+    statement = file.enclosing(site.function).statement(site.call)
+    body = [s for s in getattr(function, "body", []) if not isinstance(getattr(s, "value", None), ast.Constant)]
+    while len(body) == 1 and isinstance(body[0], ast.If) and not body[0].orelse:
+        body = body[0].body
+    if body != [statement]:
+        return False
+    sites = file.project.hotness.callers.get(FunctionKey(file.path, site.function), ())
+    return bool(sites) and all(_is_before_a_clock(file, called) for called in sites)
+
+
+def _is_before_a_clock(file: SourceFile, site: CallSite) -> bool:
+    body, call = file.project.body(site.path), call_at(file.project.values, site)
+    if body is None or call is None:
+        return False
+    statements = sorted(body.statements(site.call.function), key=lambda s: s.lineno)
+    for statement, behind in pairwise(statements):
+        if isinstance(statement, ast.Expr) and statement.value is call:
+            value = behind.value if isinstance(behind, ast.Expr | ast.Assign) else None
+            return isinstance(value, ast.Call) and _takes_a_time(chain(value.func))
+    return False
+
+
+def _takes_a_time(callee: str) -> bool:
+    return _is_clock(callee) or bool(_PROFILER.search(callee))
 
 
 def times_each_step(file: SourceFile, site: Site) -> bool:
