@@ -23,6 +23,7 @@ from torchperf_lint.facts import (
     device_tests,
     documented,
     expressions,
+    filled_elsewhere,
     filled_names,
     first_turns,
     flags,
@@ -178,6 +179,7 @@ def _made_by() -> str:
     makers = (
         outline,
         expressions,
+        filled_elsewhere,
         filled_names,
         moved_beside,
         notes,
