@@ -48,16 +48,25 @@ def test_a_call_of_an_unknown_object_bears_its_name(call, own, seen):
     assert (hot.confidence is Confidence.POSSIBLE) is seen
 
 
-def test_a_hot_call_takes_nothing_back():
-    hot = hot_at(
-        QUANTIZER.format(call="print(name)", own="None").replace("percdamp=0.01", "q, percdamp=0.01")
-        + """
+IN_A_PASS = """
 
 class Net(nn.Module):
     def forward(self, x):
         return self.parts[0].fasterquant(x)
 """
-    )
+IN_A_NEW_PASS = """
+
+def patch(net):
+    def forward(self, x):
+        return self.parts[0].fasterquant(x)
+
+    net.forward = forward
+"""
+
+
+@pytest.mark.parametrize("more", [IN_A_PASS, IN_A_NEW_PASS])
+def test_a_hot_call_takes_nothing_back(more):
+    hot = hot_at(QUANTIZER.format(call="print(name)", own="None").replace("percdamp=0.01", "q, percdamp=0.01") + more)
     assert hot is not None
     assert hot.confidence is Confidence.LIKELY
 

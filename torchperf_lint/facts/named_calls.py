@@ -54,8 +54,12 @@ class NamedCalls:
     def _is_called_seldom(self, key: FunctionKey) -> bool:
         if key not in self._known:
             sites = self._calls_of(key)
-            self._known[key] = bool(sites) and not any(map(self.often, sites))
+            self._known[key] = bool(sites) and not any(self.often(site) or self._is_handed_on(site) for site in sites)
         return self._known[key]
+
+    def _is_handed_on(self, site: CallSite) -> bool:
+        """Whether a call stands in a function inside another, which gives it to who knows whom: a new `forward`."""
+        return self.index.function(FunctionKey(site.path, site.call.function)).parent > 0
 
     def _calls_of(self, key: FunctionKey) -> list[CallSite]:
         function = self.index.function(key)
