@@ -147,6 +147,11 @@ def test_loops_over_parameters(body, expected):
         ("model.info(loss)", []),
         ("x = x % loss", []),
         ("check(False, f'{loss}')", []),
+        ("odd = f'{loss}'\nwarnings.warn(odd)", []),
+        ("odd = f'{loss}'\nfor a in kept:\n  break\nwarnings.warn(odd)", []),
+        ("odd = f'{loss}'\nif flag:\n  continue\nwarnings.warn(odd)", ["loss"]),
+        ("if flag:\n  odd = f'{loss}'\nelse:\n  raise ValueError(odd)", ["loss"]),
+        ("warnings.warn(odd)\nodd = f'{loss}'", ["loss"]),
     ],
 )
 def test_formatted(body, expected):

@@ -13,6 +13,7 @@ from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.literals import is_false, is_text
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
 
 _TEXTS = ("str", "repr", "format", "ascii")
@@ -23,6 +24,8 @@ _FOR_TROUBLE = pattern(
     r"^(?:warn|warning|error|critical|exception|fatal|fail|rank_zero_warn|\w*(?:Error|Exception|Warning))$"
 )
 """Calls that say that something is wrong: not every step."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Formatted(NamedTuple):
@@ -133,10 +136,27 @@ def _is_kept_for_trouble(place: Place, enclosing: Enclosing) -> bool:
     if body is None or not isinstance(statement, ast.Assign | ast.AugAssign) or not isinstance(target, ast.Name):
         return False
     uses = body.reads(place.function, target.id)
-    block = enclosing.parents.get(statement)  # what is raised further in, under a test, has been written before it
-    told = (u for u in uses if _is_told_as_trouble(enclosing, u))
-    beside = [u for u in told if enclosing.parents.get(enclosing.statement(u) or u) is block]
+    told = (enclosing.statement(use) for use in uses if _is_told_as_trouble(enclosing, use))
+    beside = [by for by in told if by is not None and _always_follows(enclosing, by, statement)]
     return bool(uses) and len(beside) == len(uses)
+
+
+def _always_follows(enclosing: Enclosing, later: ast.stmt, statement: ast.stmt) -> bool:
+    """Whether a statement stands below another in the same block, and nothing between the two may leave the block.
+
+    What is raised further in, under a test, or in the `else` of the loop, has been written before it.
+    """
+    suite = enclosing.suite(statement)
+    above, below = enclosing.place_in_suite(statement), enclosing.place_in_suite(later)
+    return enclosing.suite(later) is suite and above < below and not any(map(_may_leave, suite[above + 1 : below]))
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether what stands below a statement may be passed over; a loop's own `break` ends only that."""
+    if isinstance(statement, _DEFINITIONS):
+        return False
+    leaves = (ast.Return,) if isinstance(statement, _LOOPS) else (ast.Return, ast.Continue, ast.Break)
+    return any(isinstance(node, leaves) for node in nodes_of(statement))
 
 
 def _only_when_odd(place: Place, branch: ast.If) -> bool:
