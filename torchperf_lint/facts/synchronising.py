@@ -135,13 +135,22 @@ def _is_asked_to_measure(file: SourceFile, site: Site) -> bool:
 
 def may_be_needed(file: SourceFile, site: Site) -> bool:
     """Whether the function around works with streams of its own, hands tensors to other processes, or pages them."""
-    around = file.enclosing(site.function).around(site.call)
-    if any(isinstance(node, ast.If) and _PAGED.search(last_part(chain(node.test))) for node in around):
+    if _is_for_paged(file, site):
         return True
     return any(
         last_part(callee) in _HANDS_OVER or callee.endswith(("cuda.stream", "cuda.Stream", "record_stream"))
         for callee in _callees(file, site)
     )
+
+
+def _is_for_paged(file: SourceFile, site: Site) -> bool:
+    """Whether a call waits for paged memory, by the test around it; in the `else` of that nothing is paged."""
+    node: ast.AST = site.call
+    for parent in file.enclosing(site.function).around(site.call):
+        if isinstance(parent, ast.If) and node in parent.body and _PAGED.search(last_part(chain(parent.test))):
+            return True
+        node = parent
+    return False
 
 
 def _callees(file: SourceFile, site: Site) -> Iterator[str]:
