@@ -437,6 +437,8 @@ def outer(x, sigma):
     [
         ("sigma = sigma.to(torch.float32).reshape(-1, 1)", None),
         ("sigma = sigma.cuda()", None),
+        ("sigma = sigma.to(torch.float32).tolist()", GIVEN),
+        ("sigma = sigma.cuda().sum().item()", GIVEN),
         ("sigma = sigma.copy()", GIVEN),
         ("if x: sigma = sigma.to(torch.float32)", None),
     ],

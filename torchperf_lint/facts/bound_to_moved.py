@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.value import Frame
 
@@ -19,8 +20,9 @@ def bound_to_moved(body: Body, node: ast.expr, frame: Frame) -> bool:
 
 
 def _is_moved(node: ast.expr | None) -> bool:
+    """Whether a chain of methods moves or converts, and those behind that keep a tensor: no `.tolist()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr in _METHODS and (node.args or node.keywords or node.func.attr == "cuda"):
             return True
-        node = node.func.value
+        node = node.func.value if node.func.attr in api.DERIVING else None
     return False
