@@ -15,8 +15,8 @@ from torchperf_lint.patterns import pattern
 _KINDS = frozenset({"forward", "rollout"})
 """Code that a caller runs for each input; a training step hands nothing back that it could not keep on the device."""
 _WRAPS = (ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.Dict, ast.keyword, ast.Return, ast.Assign)
-_MAKES = frozenset({"dict", "concat"})
-"""What puts values together as they are; the second is pandas', of tables."""
+_JOINS_TABLES = "pandas.concat"
+"""What puts tables together as they are; `torch.concat` computes on the host."""
 _CONTAINERS = (ast.Tuple, ast.List, ast.Dict, ast.keyword)
 _LOOPS = frozenset({"loop", "comprehension"})
 _PASSES = frozenset({"forward", "training_step"})
@@ -222,14 +222,14 @@ def is_returned(place: Place) -> bool:
     around = place.file.enclosing(place.function)
     statement = around.statement(place.expression)
     if isinstance(statement, ast.Return):
-        return _only_wrapped(around, place.expression)
-    if not isinstance(statement, ast.Assign) or not _only_wrapped(around, place.expression):
+        return _only_wrapped(place, place.expression)
+    if not isinstance(statement, ast.Assign) or not _only_wrapped(place, place.expression):
         return False
     names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
     listed = _listed(around, names)
     named = (node for returned in around.of_kinds((ast.Return,)) for node in ast.walk(returned))
     return any(
-        isinstance(node, ast.Name) and node.id in names | listed and _only_wrapped(around, node) for node in named
+        isinstance(node, ast.Name) and node.id in names | listed and _only_wrapped(place, node) for node in named
     )
 
 
@@ -250,14 +250,21 @@ def _is_table(assignment: ast.Assign) -> bool:
     return isinstance(assignment.value, ast.Call) and last_part(chain(assignment.value.func)) == "DataFrame"
 
 
-def _only_wrapped(around: Enclosing, node: ast.AST) -> bool:
+def _only_wrapped(place: Place, node: ast.AST) -> bool:
     """Whether a value comes to its statement as it is: through its own methods, into containers and records."""
-    for parent in around.ancestors(node):
+    for parent in place.file.enclosing(place.function).ancestors(node):
         if isinstance(parent, ast.Call):
-            made = last_part(chain(parent.func))
-            if parent.func is not node and not made[:1].isupper() and made not in _MAKES:
+            if parent.func is not node and not _keeps(place, parent):
                 return False
         elif not isinstance(parent, _WRAPS) and not (isinstance(parent, ast.IfExp) and parent.test is not node):
             return False
         node = parent
     return True
+
+
+def _keeps(place: Place, call: ast.Call) -> bool:
+    """Whether a call puts what it is given together as it is: a class, by its name, `dict`, or `pd.concat`."""
+    made = last_part(chain(call.func))
+    if made == "concat":
+        return place.file.denotes(call.func, place) == _JOINS_TABLES
+    return made[:1].isupper() or made == "dict"
