@@ -13,6 +13,9 @@ JOINTS = """
     ALL_JOINTS = [6, 5, 4, 1, 2, 3]
     SOME_JOINTS = ALL_JOINTS[:3]
     LEFT_EYE = list(range(33, 47)) + list(range(133, 145))
+    ORDER = [2, 1, 0]
+    LAST_AND_FIRST = [-1, 0]
+    SWITCHES = [True, False]
     ONE_JOINT = 3
     BODY_PARTS = [[0, 1], [2]]
     PART_NAMES = ["hip", "knee"]
@@ -22,7 +25,8 @@ JOINTS = """
 """
 NET = """
     import joints
-    from joints import ALL_JOINTS, BODY_PARTS, LEFT_EYE, ONE_JOINT, PART_NAMES, TWO_WAYS
+    from joints import ALL_JOINTS, BODY_PARTS, LAST_AND_FIRST, LEFT_EYE, ONE_JOINT, ORDER
+    from joints import PART_NAMES, SWITCHES, TWO_WAYS
     from joints import SOME_JOINTS as PICKED_JOINTS
     from elsewhere import OTHER_JOINTS
 
@@ -43,10 +47,24 @@ def told(expression, binding="pass"):
 
 @pytest.mark.parametrize(
     "expression",
-    ["x[:, ALL_JOINTS]", "x[:, PICKED_JOINTS, :]", "x[..., LEFT_EYE]", "x[joints.SOME_JOINTS]", "x[:, OWN_JOINTS, :2]"],
+    [
+        "x[:, ALL_JOINTS]",
+        "x[:, PICKED_JOINTS, :]",
+        "x[..., LEFT_EYE]",
+        "x[joints.SOME_JOINTS]",
+        "x[:, OWN_JOINTS, :2]",
+        "x[:, LAST_AND_FIRST]",
+    ],
 )
 def test_a_list_of_a_module_is_copied_at_each_use(expression):
     assert told(expression) == 1
+
+
+def test_a_name_of_one_word_is_enough():
+    used = "import torch\nfrom torch import nn\nfrom joints import ORDER\n\nclass Net(nn.Module):\n"
+    used += "    def forward(self, x: torch.Tensor):\n        x = x.cuda()\n        return x[:, ORDER]\n"
+    files = {"joints.py": "ORDER = [2, 1, 0]\n", "a.py": used}
+    assert len(list(host_indices(SourceFile(Project.of_texts(files), "a.py", used)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,6 +72,7 @@ def test_a_list_of_a_module_is_copied_at_each_use(expression):
     [
         ("x[:, ONE_JOINT]", "pass"),
         ("x[:, TWO_WAYS]", "pass"),
+        ("x[:, SWITCHES]", "pass"),
         ("x[:, OTHER_JOINTS]", "pass"),
         ("x[:, FOURTH_JOINT]", "pass"),
         ("self.table[PART_NAMES]", "pass"),

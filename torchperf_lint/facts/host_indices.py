@@ -42,11 +42,11 @@ _LISTED = (
     ),
     pattern(r"assign\w*\("),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
-    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\w+\.)*_?[A-Z][A-Z\d]*_[A-Z\d_]+\s*[\],]"),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\w+\.)*_?[A-Z][A-Z\d_]+\s*[\],]"),
 )
 """`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such.
 
-The last: `x[:, LEFT_EYE]`, a constant that may be another module's.
+The last: `x[:, LEFT_EYE]`, `x[:, ORDER]`, a constant that may be another module's.
 """
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.literals import literal_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
@@ -60,7 +61,7 @@ def _bound(values: Values, written: str, path: str) -> tuple[ast.expr, str] | No
 
 def _is_list(values: Values, made: ast.expr, path: str, hops: int) -> bool:
     if isinstance(made, ast.List):
-        return bool(made.elts) and all(isinstance(e, ast.Constant) and type(e.value) is int for e in made.elts)
+        return bool(made.elts) and all(type(literal_of(e)) is int for e in made.elts)
     if isinstance(made, ast.BinOp) and isinstance(made.op, ast.Add):
         return _is_list(values, made.left, path, hops) and _is_list(values, made.right, path, hops)
     if isinstance(made, ast.Subscript) and isinstance(made.slice, ast.Slice):
