@@ -45,6 +45,11 @@ def _ways(body: str) -> Ways:
         "z = net(x)\nw = y[z > 3].sum()\nw.backward()\nz.detach()",
         "_, w = torch.max(net(x), 1)\nF.cross_entropy(other(x), w).backward()",
         "z, w = net(x).topk(3)\nw.sum()\nz.detach()",
+        "_, w = net(x).min(dim=other)\nF.cross_entropy(other(x), w).backward()",
+        "_, w = net(x).topk(other)\nF.cross_entropy(other(x), w).backward()",
+        "_, w = net(x).sort(descending=True)\nF.cross_entropy(other(x), w).backward()",
+        "_, w = torch.topk(net(x), k=other)\nF.cross_entropy(other(x), w).backward()",
+        "_, w = torch.max(net(x), -1)\nF.cross_entropy(other(x), w).backward()",
     ],
 )
 def test_what_is_detached_at_the_end(body):
@@ -59,6 +64,9 @@ def test_what_is_detached_at_the_end(body):
         "z = net(x).max(1)[0]\nz.sum().backward()",
         "z, w = torch.max(net(x), 1)\nz.sum().backward()",
         "_, w = torch.maximum(net(x), y)\nw.sum().backward()",
+        "_, w = torch.max(net(x), y)\nw.mean().backward()",
+        "z, w = net(x).min(y)\nw.mean().backward()",
+        "w = torch.max(net(x), y)[1]\nw.mean().backward()",
         "z = stored(net(x), y).detach()",
         "z = []\nfor _ in y:\n    z.append(net(x))\nw = torch.stack(z).detach()\nreturn z",
         "z = other\nz.append(net(x))\ntorch.stack(z).detach()",

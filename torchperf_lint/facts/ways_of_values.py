@@ -14,6 +14,7 @@ import ast
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.literals import literal_of
 from torchperf_lint.facts.networks import is_network
 from torchperf_lint.facts.source import Site
 from torchperf_lint.patterns import pattern
@@ -36,6 +37,9 @@ _COMPARES = frozenset(
 """Operations that no gradient passes either, and that are asked of values with a graph all the same."""
 _SELECTS = frozenset(("max", "min", "topk", "sort", "median"))
 """Operations whose second result is a tensor of indices."""
+_OF_TWO = frozenset(("max", "min"))
+"""Of those, the ones that compare two tensors as well, by position."""
+_AXES = frozenset(("dim", "k", "descending"))
 _ASKS = frozenset("len print isinstance type str repr hasattr".split())
 _NUMBERS = frozenset(("float", "int", "bool"))
 _LOOKS = frozenset("shape dtype device ndim size dim numel indices".split())
@@ -111,12 +115,14 @@ class Ways:
         return [parent]
 
     def _selects(self, node: ast.expr) -> bool:
-        """`q.max(1)`, `torch.topk(q, 3)`: what gives values and their places."""
+        """`q.max(1)`, `torch.topk(q, 3)`: what gives values and their places; `torch.max(q, bound)` gives neither."""
         if not isinstance(node, ast.Call) or last_part(chain(node.func)) not in _SELECTS:
             return False
         denoted = self.file.denotes(node.func, self.site) or ""
-        of_torch = denoted.startswith("torch.") and "()" not in denoted
-        return len(node.args) + len(node.keywords) > of_torch
+        given = node.args[denoted.startswith("torch.") and "()" not in denoted :]
+        named = any(keyword.arg in _AXES for keyword in node.keywords)
+        two = last_part(chain(node.func)) in _OF_TWO
+        return named or (len(given) > 0 and (not two or isinstance(literal_of(given[0]), int)))
 
     def _of_attribute(self, node: ast.Attribute) -> list[ast.expr] | None:
         if node.attr == "data":
