@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.held import CHANGES
 from torchperf_lint.facts.reads import conversion_readings, copy_readings, item_readings, on_device
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.patterns import pattern
@@ -87,9 +88,11 @@ def _reads(file: SourceFile, site: Site, calls: set[ast.Call]) -> Iterator[ast.e
 
 
 def _kept(file: SourceFile, site: Site, argument: ast.expr) -> ast.Dict | None:
-    """The dict that a name was given in the same function: `losses = {"loss": loss}`, `wandb.log(losses)`."""
+    """The dict that a name was given, and nothing changes: `losses = {"loss": loss}`, `wandb.log(losses)`."""
     body = file.project.body(file.path)
-    if body is None or not isinstance(argument, ast.Name):
+    if body is None or not isinstance(argument, ast.Name) or body.stored_items(site.function, argument.id):
+        return None
+    if any(method in CHANGES for method, _ in body.uses(site.function, argument.id)):
         return None
     made = body.assigned_once(site.function, argument.id, body.at(argument))
     return made if isinstance(made, ast.Dict) else None
