@@ -35,6 +35,9 @@ def found(drawn, taken="x[rows]"):
         ("np.random.choice(n, k, False)", "x[rows]", "torch.randperm(n, device=x.device)[:k]"),
         ("np.random.choice(n, size=k)", "x[rows]", "torch.randint(n, (k,), device=x.device)"),
         ("np.random.randint(0, n, k)", "x[rows]", "torch.randint(n, (k,), device=x.device)"),
+        ("np.random.randint(n, size=k)", "x[rows]", "torch.randint(n, (k,), device=x.device)"),
+        ("np.random.randint(5, n, k)", "x[rows]", "torch.randint(low, high, (k,), device=x.device)"),
+        ("np.random.randint(5, high=n, size=k)", "x[rows]", "torch.randint(low, high, (k,), device=x.device)"),
         ("random.sample(range(n), k)", "x[rows]", "torch.randperm(n, device=x.device)[:k]"),
     ],
 )
@@ -55,7 +58,16 @@ def test_the_device_can_draw_them(drawn, taken, there):
         ("np.random.permutation(n)", "kept[rows]"),
         ("np.random.permutation(n)", "x.cpu()[rows]"),
         ("np.random.permutation(n)", "x[rows[0]]"),
+        ("np.random.permutation(n)", "x[rows], kept[rows]"),
+        ("np.random.permutation(n)[:4]", "x[rows], kept[:, rows]"),
+        ("np.random.permutation(n)", "x[rows], len(rows)"),
+        ("np.random.randint(0, kept, 3)", "x[rows]"),
+        ("random.sample(range(5, n), k)", "x[rows]"),
     ],
 )
 def test_what_only_the_host_has_and_single_numbers_are_left_alone(drawn, taken):
     assert found(drawn, taken) == []
+
+
+def test_uses_that_are_all_of_tensors_on_the_device_are_told():
+    assert found("np.random.permutation(n)", "x[rows], x[:, rows[:k]]")
