@@ -10,6 +10,12 @@ from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 
 
+def asked(source: str) -> str:
+    files = texts(source)
+    site, *_ = SourceFile(Project.of_texts(files), "a.py", files["a.py"]).hot_calls("equal", "allclose")
+    return consequence(site)
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -28,6 +34,36 @@ class Attention(nn.Module):
         {body}
         return self.q(query), self.k(key)
 """
-    files = texts(source)
-    site, *_ = SourceFile(Project.of_texts(files), "a.py", files["a.py"]).hot_calls("equal", "allclose")
-    assert consequence(site) == expected
+    assert asked(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("x, x", SAME),
+        ("now=self.last, before=self.last", SAME),
+        ("x, self.last", DECIDES),
+        ("self.q(x), self.q(x)", DECIDES),
+    ],
+)
+def test_two_parameters_that_a_call_gives_one_tensor(call, expected):
+    source = f"""\
+class Cached(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return self.cached({call})
+
+    def cached(self, now: torch.Tensor, before: torch.Tensor):
+        if torch.equal(now, before): return self.packed(before)
+        return self.q(now)
+"""
+    assert asked(source) == expected
+
+
+def test_two_parameters_of_a_function_that_attends_to_nothing():
+    source = """\
+class Net(nn.Module):
+    def forward(self, now: torch.Tensor, before: torch.Tensor):
+        if torch.equal(now, before): return self.packed(before)
+        return self.q(now)
+"""
+    assert asked(source) == DECIDES

@@ -2,6 +2,8 @@
 
     def forward(self, query, key, value):
         if torch.equal(query, key):        # compares every element and waits: `query is key` tells of self-attention
+
+Two other parameters are most often two tensors; they count only where a call in the project passes one twice.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.source import Place
 
 
@@ -17,10 +21,33 @@ def asks_if_same(place: Place) -> bool:
     call = place.expression
     if not isinstance(call, ast.Call) or chain(call.func) != "torch.equal" or len(call.args) != len(_SIDES):
         return False
-    return all(_is_parameter(place, side) for side in call.args)
+    if not all(_is_parameter(place, side) for side in call.args):
+        return False
+    one, other = (chain(side) for side in call.args)
+    return _attends(place, {one, other}) or _is_passed_twice(place, one, other)
 
 
 _SIDES = ("input", "other")
+_ATTENDED = frozenset({"query", "key", "value", "q", "k", "v"})
+
+
+def _attends(place: Place, names: set[str]) -> bool:
+    """Whether these are what the attention of a module is given, which is one tensor in self-attention."""
+    project = place.file.project
+    own = project.index.class_of(place.file.path, place.function)
+    return names <= _ATTENDED and own is not None and project.types.is_module_class(own)
+
+
+def _is_passed_twice(place: Place, one: str, other: str) -> bool:
+    """Whether a call in the project passes the same name for both parameters."""
+    values, function = place.file.project.values, place.file.outline.functions[place.function]
+    callers = place.file.project.hotness.callers.get(FunctionKey(place.file.path, place.function), ())
+    for node in (call_at(values, site) for site in callers):
+        given = argument_for(node, function, one) if node is not None else None
+        again = argument_for(node, function, other) if node is not None else None
+        if isinstance(given, ast.Name | ast.Attribute) and again is not None and ast.dump(given) == ast.dump(again):
+            return True
+    return False
 
 
 def _is_parameter(place: Place, node: ast.expr) -> bool:
