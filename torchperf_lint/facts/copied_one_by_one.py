@@ -3,17 +3,22 @@
     for i, j in enumerate(self.modes):                  picked[..., : len(self.modes)] = x_ft[..., self.modes]
         picked[:, :, :, i] = x_ft[:, :, :, j]
 
-Each turn starts a kernel, and two more in the backward pass; one index takes all of them at once.
+Each turn starts a kernel, and two more in the backward pass; one index takes all of them at once. Masks and slices
+choose several elements each, and what the turns write into may be read by none of them.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.guards import literal_turns
+from torchperf_lint.facts.literals import UNKNOWN, literal_of
 from torchperf_lint.facts.loop import FEW_TURNS
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.single import is_one_tensor
@@ -22,6 +27,7 @@ from torchperf_lint.facts.spots import Spot, hot_nodes
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.turns import HANDFUL
 from torchperf_lint.facts.value import Value
+from torchperf_lint.patterns import pattern
 
 _NO_LISTS = frozenset({"tensor", "batch", "module", "loader"})
 """What is gone through on the device, or for each step."""
@@ -46,8 +52,9 @@ def copied_one_by_one(file: SourceFile) -> Iterator[CopiedOneByOne]:
         if copy is None or spot.hot.kind == "data" or _is_short(loop):
             continue
         into, taken = copy
-        of_the_host = all(file.value(part, spot).kind not in _NO_LISTS for part in _lists(loop.iter))
-        if not of_the_host or _is_same(into, taken) or not _is_on_device(file, spot, into):
+        if not _are_places(file, spot, loop) or not _is_new(file, spot, into, taken):
+            continue
+        if not _is_on_device(file, spot, into):
             continue
         value = on_device(file, spot, taken.value)
         if value is not None and value.kind == "tensor" and is_one_tensor(file, spot, taken.value):
@@ -57,15 +64,37 @@ def copied_one_by_one(file: SourceFile) -> Iterator[CopiedOneByOne]:
 def _copy(loop: ast.For) -> tuple[ast.Subscript, ast.Subscript] | None:
     """What a turn copies into, and what it takes; None where it does more, or less."""
     last = loop.body[-1]
-    skips = (isinstance(s, ast.If) and not s.orelse and isinstance(s.body[0], ast.Continue) for s in loop.body[:-1])
-    if not isinstance(last, ast.Assign) or len(last.targets) != 1 or loop.orelse or not all(skips):
+    variables = names_of(loop.target)
+    skips = all(_skips(statement, variables) for statement in loop.body[:-1])
+    if not isinstance(last, ast.Assign) or len(last.targets) != 1 or loop.orelse or not skips:
         return None
     into, taken = last.targets[0], last.value
     if not isinstance(into, ast.Subscript) or not isinstance(taken, ast.Subscript):
         return None
-    variables = names_of(loop.target)
     both = all(_picks_one(side, variables) for side in (into, taken))
     return (into, taken) if both else None
+
+
+def _skips(statement: ast.stmt, variables: set[str]) -> bool:
+    """`if j >= x.shape[-1]: continue`: a place outside of a tensor, which the host knows before the loop."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.body[0], ast.Continue):
+        return False
+    tests = statement.test.values if isinstance(statement.test, ast.BoolOp) else [statement.test]
+    return all(
+        isinstance(test, ast.Compare) and all(_is_number(side, variables) for side in (test.left, *test.comparators))
+        for test in tests
+    )
+
+
+def _is_number(node: ast.expr, variables: set[str]) -> bool:
+    """A variable of the loop, a literal number, or a size: `j`, `3`, `x.shape[-1]`, `x.size(0)`, `len(x)`."""
+    if isinstance(node, ast.Subscript):
+        return chain(node.value).endswith(".shape") and literal_of(node.slice) is not UNKNOWN
+    if isinstance(node, ast.Call):
+        plain = ast.Name | ast.Attribute | ast.Constant | ast.UnaryOp
+        asks = chain(node.func) == "len" or chain(node.func).endswith(".size")
+        return asks and all(isinstance(argument, plain) for argument in node.args)
+    return (isinstance(node, ast.Name) and node.id in variables) or isinstance(literal_of(node), int)
 
 
 def _picks_one(node: ast.Subscript, variables: set[str]) -> bool:
@@ -93,8 +122,58 @@ def _is_short(loop: ast.For) -> bool:
     return not lists or few or any(HANDFUL.search(name) for name in names_of(loop.target, loop.iter))
 
 
-def _is_same(into: ast.Subscript, taken: ast.Subscript) -> bool:
-    return ast.dump(into.value) == ast.dump(taken.value)
+def _are_places(file: SourceFile, spot: Spot, loop: ast.For) -> bool:
+    """Whether the lists of a loop lie on the host and hold, for all that is known, one place for each turn."""
+    lists = _lists(loop.iter)
+    names = names_of(loop.target) | {last_part(chain(part)) for part in lists}
+    if any(_CHOOSES_SEVERAL.search(name) for name in names) or file.mentions(("slice(",)):
+        return False
+    values = [file.value(part, spot) for part in lists]
+    held = [value.item.kind for value in values if value.item is not None]
+    starred = any(isinstance(part, ast.Starred) for part in lists)
+    return not starred and all(v.kind not in _NO_LISTS for v in values) and all(kind in _NUMBERS for kind in held)
+
+
+_CHOOSES_SEVERAL = pattern(
+    r"(?:^|_)(?:mask|slice|slc|sl|span|region|range|window|segment|interval|group|subset|block|chunk|part|cluster)s?(?:_|$)",
+    re.IGNORECASE,
+)
+"""Names of what chooses several elements, or a part of an axis."""
+_NUMBERS = frozenset({"plain", "unknown"})
+
+
+def _is_new(file: SourceFile, spot: Spot, into: ast.Subscript, taken: ast.Subscript) -> bool:
+    """Whether the function makes what is written into, `out = torch.zeros(n)`, and takes from something else."""
+    body = file.project.body(file.path)
+    made = _bound(body, spot, into.value) if body is not None else None
+    if body is None or not isinstance(into.value, ast.Name) or not isinstance(made, ast.Call):
+        return False
+    denoted = file.denotes(made.func, spot) or ""
+    name = last_part(chain(made.func))
+    fresh = denoted == f"torch.{name}" and name in _FACTORIES
+    return (fresh or name.startswith("new_")) and into.value.id not in _sources(body, spot, taken.value)
+
+
+_FACTORIES = api.FACTORIES | api.LIKE_FACTORIES
+
+
+def _sources(body: Body, spot: Spot, node: ast.expr) -> set[str]:
+    """The names that something may be a view of: `x`, `y` and `z` of `x = y.view(-1)`, `y = z`."""
+    found: set[str] = set()
+    current: ast.expr | None = node
+    while current is not None:
+        while isinstance(current, ast.Attribute | ast.Subscript | ast.Call):
+            current = current.func if isinstance(current, ast.Call) else current.value
+        if not isinstance(current, ast.Name) or current.id in found:
+            break
+        found.add(current.id)
+        current = _bound(body, spot, current)
+    return found
+
+
+def _bound(body: Body, spot: Spot, node: ast.expr) -> ast.expr | None:
+    """The one thing that a name is bound to before the loop."""
+    return body.assigned_once(spot.function, node.id, spot.start) if isinstance(node, ast.Name) else None
 
 
 def _is_on_device(file: SourceFile, spot: Spot, into: ast.Subscript) -> bool:

@@ -194,8 +194,8 @@ class ElementLoopOverTensor(SourceRule):
         return self.found(
             found.spot.at(loop.iter),
             message=f"the loop copies `{whole}` into `{into}` element by element, with kernels for each, {hot.when}",
-            instead="copy all of them at once: hold the places as a tensor that was moved to the device once (a "
-            f"buffer), and take `{whole}.index_select(dim, places)`, or write `{into}.index_copy_(dim, places, ...)`",
+            instead="copy all of them at once: hold the places as tensors that were moved to the device once (buffers) "
+            f"and write `{into}[..., places] = {whole}[..., other]`, each on the axis that the loop indexes",
             value=found.value,
             hot=hot,
             severity=_severity(hot),
