@@ -55,6 +55,25 @@ ASKED_FOR = [
     "class DebugRun:\n    def start(self):\n        torch.manual_seed(0)",
     "def debug():\n    def inner():\n        torch.manual_seed(0)",
 ]
+RANKS = [
+    "rank == 0",
+    "args.local_rank in [-1, 0]",
+    "dist.get_rank() == 0",
+    "self._rank != -1",
+    "get_local_rank() > -1",
+    "opt.global_rank >= 0",
+]
+NO_RANKS = [
+    "args.lora_rank > 0",
+    "args.lora_rank == 0",
+    "args.rank != 0",
+    "args.rank > 0",
+    "args.rank == 8",
+    "lowrank == 0",
+    "rank in ranks",
+    "matrix_rank(x) == 0",
+]
+"""What is named a rank, and is that of a matrix, or of some processes only."""
 
 
 @pytest.mark.parametrize("snippet", ORDINARY)
@@ -69,12 +88,12 @@ def test_somebody_asks_for_it(snippet):
     assert asked_for(site.file, site.call, site.record.function)
 
 
-@pytest.mark.parametrize("test", ["rank == 0", "self.is_main_process", "world_size > 1", "torch.cuda.is_available()"])
+@pytest.mark.parametrize("test", [*RANKS, "self.is_main_process", "world_size > 1", "torch.cuda.is_available()"])
 def test_what_holds_in_ordinary_runs(test):
     assert ordinary(parse(test).body[0].value)
 
 
-@pytest.mark.parametrize("test", ["flag", "not flag", "rank == 0 and flag", "torch.cuda.is_available() or flag"])
+@pytest.mark.parametrize("test", ["flag", "not flag", "rank == 0 and flag", "torch.cuda.is_available() or flag", *NO_RANKS])
 def test_what_is_a_choice(test):
     assert not ordinary(parse(test).body[0].value)
 
