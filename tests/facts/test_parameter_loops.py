@@ -119,6 +119,15 @@ def listed(model):
     [
         ("self.centers = nn.Parameter(torch.randn(n, 8))", []),
         ("self.n, self.centers = n, nn.Parameter(torch.randn(n, 8))", []),
+        ("self.rate, self.centers = rate * n**-0.5, nn.Parameter(torch.randn(n, 8).to(torch.float32))", []),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.reset_parameters()", []),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.n = n; self.net = net", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.nets = [net]", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); own = net; self.net = own", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.add_module('net', net)", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); setattr(self, 'net', net)", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self._modules['net'] = net", [CHANGE]),
+        ("self.centers = nn.Parameter(torch.randn(n, 8)); self.register_parameter(name, net.weight)", [CHANGE]),
         ("self.centers = nn.Parameter(torch.randn(n, 8)); self.net = nn.Linear(8, n)", [CHANGE]),
         ("self.centers = nn.Parameter(torch.randn(n, 8)); self.net = backbone(n)", [CHANGE]),
         ("self.layers = [nn.Parameter(torch.randn(8, 8)) for _ in range(n)]", [CHANGE]),
@@ -128,7 +137,8 @@ def listed(model):
 )
 def test_a_module_of_a_parameter_or_two(held, expected):
     body = "".join(f"        {part}\n" for part in held.split("; "))
-    loss = f"class Centers(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n{body}\n\n"
+    start = "    def __init__(self, n, net=None, rate=0.1, name=None):\n        super().__init__()\n"
+    loss = f"class Centers(nn.Module):\n{start}{body}\n\n"
     made = STEP.replace("ema: nn.Module", "n").replace("    for x", "    centers = Centers(n)\n    for x")
     assert _kinds(f"{loss}{made}        for p in centers.parameters():\n            p.grad.mul_(d)\n") == expected
 

@@ -93,7 +93,7 @@ def test_what_holds_in_ordinary_runs(test):
     assert ordinary(parse(test).body[0].value)
 
 
-@pytest.mark.parametrize("test", ["flag", "not flag", "rank == 0 and flag", "torch.cuda.is_available() or flag", *NO_RANKS])
+@pytest.mark.parametrize("test", [*NO_RANKS, "flag", "not flag", "rank == 0 and f", "torch.cuda.is_available() or f"])
 def test_what_is_a_choice(test):
     assert not ordinary(parse(test).body[0].value)
 

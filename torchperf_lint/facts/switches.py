@@ -31,7 +31,8 @@ _NO_CHOICE = pattern(
     r"|[\w.]*(?:device_count\(\)|n_gpus?|num_gpus?|world_size) (?:> [01]|== 1|<= 1|< 2)"
     r"|[\w.]*(?:is_)?distributed(?:\(\))?|[\w.]*(?:backend|device|device_type|device\.type) == '(?:nccl|cuda)'"
     r"|(?:[\w.]+\.)?_?(?:get_)?(?:local_|global_|node_|dist_|world_)?rank(?:\(\))?"
-    r" (?:== (?:0|-1)|!= -1|>= 0|> -1|in [\[({](?:-1, 0|0, -1)[\])}])|[\w.]*is_(?:main|rank_zero|global_zero|master)\w*(?:\(\))?)$"
+    r" (?:== (?:0|-1)|!= -1|>= 0|> -1|in [\[({](?:-1, 0|0, -1)[\])}])"
+    r"|[\w.]*is_(?:main|rank_zero|global_zero|master)\w*(?:\(\))?)$"
 )
 """Tests that hold in every ordinary run on a device, as written: which script this is, what the machine has."""
 
