@@ -13,6 +13,7 @@ from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.ragged import RAGGED, Raggedness
 from torchperf_lint.facts.rows import fills_row, fills_up_to
 from torchperf_lint.facts.searches import calls_of_short, is_search
+from torchperf_lint.facts.shifts import is_shift
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.trainable import is_plain_layer
@@ -131,7 +132,7 @@ class _Doubts:
                 continue
             if node in filled or fills_up_to(self.turn, node):
                 continue
-            if self._is_offset(node.slice) and not self._is_shift(node):
+            if self._is_offset(node.slice) and not is_shift(self.turn, node):
                 return "turns that look at their neighbours"
         return None
 
@@ -145,24 +146,6 @@ class _Doubts:
             elif isinstance(part, ast.BinOp) and self.turn.mentions(part):
                 return True
         return False
-
-    def _is_shift(self, node: ast.Subscript) -> bool:
-        """`x[:, i - 1]`, where no turn writes into `x`: of all turns at once that is `x[:, :-1]`.
-
-        Numbers that the host reads, `offsets[i + 1].item()`, say where rows end that differ in length.
-        """
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        offsets = [part for part in parts if self.turn.mentions(part) and not isinstance(part, ast.Name)]
-        steady = all(isinstance(p, ast.BinOp) and isinstance(p.op, ast.Add | ast.Sub) for p in offsets)
-        parent = self.turn.file.enclosing(self.turn.place.function).parents.get(node)
-        read = isinstance(parent, ast.Attribute) and parent.attr in ("item", "tolist")
-        read = read or (isinstance(parent, ast.Call) and chain(parent.func) in ("int", "float"))
-        return steady and not read and self.turn.is_tensor(node.value) and chain(node.value) not in self._written()
-
-    def _written(self) -> set[str]:
-        """What turns bind, or write into."""
-        stored = (n for n in self.turn.nodes if isinstance(n, ast.Name | ast.Attribute | ast.Subscript))
-        return {chain(n.value if isinstance(n, ast.Subscript) else n) for n in stored if isinstance(n.ctx, ast.Store)}
 
     def _is_flat(self, index: ast.expr) -> bool:
         """`x[i * n + j]`, and `x[i * n + j, i * n : (i + 1) * n]`: element (i, j) of a matrix laid out in a row.
