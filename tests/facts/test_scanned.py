@@ -17,6 +17,20 @@ from torchperf_lint.facts.truths import truths
         ("boxes[k].sum() == 0", "k -= 1", SCANNED),
         ("k > 0 and boxes[k].sum() == 0", "k -= 1", SCANNED),
         ("k > 0 and boxes[0, k].sum() == 0", "k -= 1\n            n += 1", SCANNED),
+        ("boxes[k] > limit", "k -= 1", SCANNED),
+        ("not boxes[k, 0].any() and k > 0", "k -= 1", SCANNED),
+        ("self.loss(x - boxes[k]) > 0", "k -= 1", DECIDES),
+        ("(x - boxes[k]).sum() > 0", "k -= 1", DECIDES),
+        ("boxes[k] > x.mean()", "k -= 1", DECIDES),
+        ("boxes[k].sum() > boxes[k - 1].sum()", "k -= 1", DECIDES),
+        ("boxes[x[k]] > 0", "k -= 1", DECIDES),
+        ("boxes.refined()[k] > 0", "k -= 1", DECIDES),
+        ("boxes[k] > best", "x = self.net(x)\n            best = x.mean()\n            k -= 1", DECIDES),
+        ("flat[k] > 0", "boxes.sub_(0.1)\n            k -= 1", DECIDES),
+        ("boxes[k] > 0", "for k in range(k, 9): self.net(x)\n            k += 1", DECIDES),
+        ("boxes[k] > 0", "k, x = self.grown(k, x)\n            k += 1", DECIDES),
+        ("boxes[k] > 0", "k += 1\n            k = 2 * k", DECIDES),
+        ("boxes[k] > 0", "k += 1\n            k += self.stride", DECIDES),
         ("boxes[k].sum() == 0", "boxes = self.net(boxes)\n            k -= 1", DECIDES),
         ("boxes[k].sum() == 0", "boxes[k - 1] = 0\n            k -= 1", DECIDES),
         ("boxes[k].sum() == 0", "self.grow(boxes)\n            k -= 1", DECIDES),
@@ -28,7 +42,8 @@ from torchperf_lint.facts.truths import truths
 def test_walking_along(test, turn, expected):
     source = f"""\
 class Head(nn.Module):
-    def forward(self, x: torch.Tensor, boxes: torch.Tensor):
+    def forward(self, x: torch.Tensor, boxes: torch.Tensor, limit: float):
+        best, flat = x.mean(), boxes.view(-1)
         k, n = len(boxes) - 1, 0
         while {test}:
             {turn}
