@@ -35,3 +35,11 @@ def test_a_list_made_of_itself_ends() -> None:
             return rows[0]
     """
     assert value_of(source, "rows[0]").kind in ("tensor", "unknown")
+
+
+@pytest.mark.parametrize("begun", ["for out in loader:", "for _ in loader:\n        out = {'x': torch.zeros(3)}"])
+def test_entries_made_of_several_reads_of_the_one_above_end(begun: str) -> None:
+    step = "        out['x'] = (out['x'] - out['x'].mean()) / out['x'].std() * out['x']\n"
+    end = "        out['x'] = out['x'].to('cuda')\n        print(out['x'].mean())\n"
+    source = f"def train(loader: DataLoader):\n    {begun}\n{step * 30}{end}"
+    assert value_of(source, "out['x'].mean()").kind == "tensor"

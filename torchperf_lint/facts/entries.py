@@ -80,5 +80,11 @@ def _put_there(values: Values, node: ast.Subscript, key: str, frame: Frame) -> t
         found.append(value)
         block = body.block_of(frame.function, body.at(value))
         if around[: len(block)] == block:
-            return [values.of(v, frame.back(body.at(v))) for v in found], True
-    return [values.of(v, frame.back(body.at(v))) for v in found], False
+            return [_as_put(values, v, body, frame) for v in found], True
+    return [_as_put(values, v, body, frame) for v in found], False
+
+
+def _as_put(values: Values, stored: ast.expr, body: Body, frame: Frame) -> Value:
+    """What was put under a key, which is kept: each entry may be made of several reads of the one above it."""
+    there = frame.back(body.at(stored))
+    return values.remembered(("entry", *there[:3]), there, lambda at: values.of(stored, at))
