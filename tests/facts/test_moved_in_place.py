@@ -24,12 +24,20 @@ def to_float(batch, device):
     for k, v in batch.items():
         batch[k] = v.to(torch.float32)
 
+def move_unless(batch, device, skip):
+    if skip:
+        return
+    for k, v in batch.items():
+        batch[k] = v.to(device)
+
 def move_copy(batch, device):
     batch = dict(batch)
     for k, v in batch.items():
         batch[k] = v.to(device)
 
 """
+MOVED = "move(batch, device)\n"
+READ = "model(batch['x'].sum())"
 LOOP = "def train(model: nn.Module, loader: DataLoader, device, use, steps):\n    for batch in loader:\n"
 TAKEN = """
 def train(model: nn.Module, loader: DataLoader, device, use, steps):
@@ -78,8 +86,44 @@ def test_entries_moved_in_place(code, device):
     assert where(code, "batch['x'].sum()") == device
 
 
-def test_a_dict_in_the_dict_is_left_where_it_is():
-    assert where("move(batch, device)\nmodel(batch['info']['n'].sum())", "batch['info']['n'].sum()") != DEVICE
+@pytest.mark.parametrize(
+    ("code", "device"),
+    [
+        (f"{MOVED}move(batch, 'cpu')\n{READ}", HOST),
+        (f"move(batch, 'cpu')\n{MOVED}{READ}", DEVICE),
+        (f"{MOVED}if use:\n    move(batch, 'cpu')\n{READ}", HOST),
+        (f"{MOVED}for k in batch:\n    batch[k] = batch[k].cpu()\n{READ}", HOST),
+        (f"{MOVED}for k, v in batch.items():\n    batch[k] = v.to('cpu')\n{READ}", HOST),
+        (f"{MOVED}for k in ('x', 'y'):\n    batch[k] = batch[k].cpu()\n{READ}", HOST),
+        (f"{MOVED}for k in batch:\n    batch[k] = batch[k].float()\n{READ}", DEVICE),
+        (f"{MOVED}for k, v in batch.items():\n    batch[k] = v.float()\n{READ}", DEVICE),
+        (f"{MOVED}for k in batch:\n    batch[k] = listed(k)\n{READ}", HOST),
+        (f"{MOVED}batch['x'] = torch.tensor([3])\n{READ}", HOST),
+        (f"{MOVED}batch['x'] = batch['x'].cpu()\n{READ}", HOST),
+        (f"batch['x'] = torch.tensor([3])\n{MOVED}{READ}", DEVICE),
+        (f"{MOVED}batch['y'] = batch['y'].cpu()\n{READ}", DEVICE),
+        (f"for k, v in batch.items():\n    batch[k] = model(v.to(device)).cpu()\n{READ}", HOST),
+        (f"for k, v in batch.items():\n    batch[k] = v.to(device).cpu()\n{READ}", HOST),
+        (f"for k, v in batch.items():\n    batch[k] = listed(v.to(device))\n{READ}", HOST),
+        (f"move_unless(batch, device, use)\n{READ}", HOST),
+        (f"batch['x'] = batch['x'].to(device)\nbatch = next(iter(loader))\n{READ}", HOST),
+    ],
+)
+def test_what_comes_after_the_move_counts(code, device):
+    assert where(code, "batch['x'].sum()") == device
+
+
+def test_one_that_is_taken_at_the_end_of_a_turn_comes_by_the_move_of_the_next():
+    taken = "def train(model: nn.Module, loader: DataLoader, device):\n    batches = iter(loader)\n"
+    turn = "        batch['x'] = batch['x'].to(device)\n        y = batch['x'].max()\n        batch = next(batches)\n"
+    code = f"{taken}    batch = next(batches)\n    while batch:\n{turn}"
+    assert value_of(code, "batch['x'].max()").device == DEVICE
+
+
+@pytest.mark.parametrize("part", ["batch['info']['n']", "info['n']"])
+def test_a_dict_in_the_dict_is_left_where_it_is(part):
+    assert where(f"{MOVED}info = batch['info']\nmodel({part}.sum())", f"{part}.sum()") != DEVICE
+    assert where(f"{MOVED}info = batch['info']\nmodel({part}.item())", part) == ANYWHERE
 
 
 def test_every_batch_that_the_turn_takes_comes_by_the_move():

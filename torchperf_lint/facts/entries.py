@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.literals import is_text
+from torchperf_lint.facts.moved_in_place import moved_in_place
+from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.value import DEVICE, HOST, UNKNOWN, Frame, Value, join
 from torchperf_lint.patterns import pattern
 
@@ -47,11 +49,25 @@ def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> 
 
 def _moved_entry(values: Values, node: ast.Subscript, key: str, batch: Value, frame: Frame) -> Value | None:
     """`batch["x"]` after `batch["x"] = batch["x"].to(device)`; None where nothing was put there, on the device."""
+    if batch.levels:
+        return _put_since(values, node, key, frame)
     if batch.kind != "batch" or batch.device != HOST:
         return None
     stored, always = _put_there(values, node, key, frame)
     found = join(stored) if always else UNKNOWN
     return found if found.kind == "tensor" and found.device == DEVICE else None
+
+
+def _put_since(values: Values, node: ast.Subscript, key: str, frame: Frame) -> Value | None:
+    """What was put under a key after all entries had been moved, `batch["n"] = batch["n"].cpu()`; None for nothing."""
+    body = values.body(frame.path)
+    if body is None or not isinstance(node.value, ast.Name):
+        return None
+    moved = moved_in_place(values, node.value.id, frame, body)
+    if moved is None:
+        return None
+    stored, always = _put_there(values, node, key, frame, body.at(moved.statement, end=True))
+    return join(stored) if always else UNKNOWN if stored else None
 
 
 def put_into(values: Values, name: str, body: Body, frame: Frame) -> tuple[tuple[str, Value], ...]:
@@ -65,7 +81,9 @@ def put_into(values: Values, name: str, body: Body, frame: Frame) -> tuple[tuple
     )
 
 
-def _put_there(values: Values, node: ast.Subscript, key: str, frame: Frame) -> tuple[list[Value], bool]:
+def _put_there(
+    values: Values, node: ast.Subscript, key: str, frame: Frame, since: Position = (0, 0)
+) -> tuple[list[Value], bool]:
     """What the function itself puts there, `out["loss"] = loss`, and whether it always does before it is asked for."""
     body = values.body(frame.path)
     if body is None or not isinstance(node.value, ast.Name):
@@ -73,7 +91,8 @@ def _put_there(values: Values, node: ast.Subscript, key: str, frame: Frame) -> t
     found: list[ast.expr] = []
     around = body.block_of(frame.function, frame.at)
     written = body.put_under(frame.function, node.value.id).get(key, ())
-    before = [value for value in written if body.at(value) < frame.at]
+    before = [value for value in written if since < body.at(value) < frame.at]
+    before = [value for value in before if not bound_again(body, frame, node.value.id, value)]
     for value in reversed(before[-_WRITES:]):
         if body.at(value, end=True) >= frame.at:
             continue  # `out["x"] = out["x"].cpu()` asks for what was there before
@@ -82,6 +101,16 @@ def _put_there(values: Values, node: ast.Subscript, key: str, frame: Frame) -> t
         if around[: len(block)] == block:
             return [_as_put(values, v, body, frame) for v in found], True
     return [_as_put(values, v, body, frame) for v in found], False
+
+
+def bound_again(body: Body, frame: Frame, name: str, stored: ast.expr) -> bool:
+    """Whether a name may stand for another container since something was put into the one that it stood for."""
+    put = body.at(stored)
+    block = body.block_of(frame.function, put)
+    return any(
+        d.end > put and (d.at < frame.at or block[: len(d.block)] != d.block)  # at the end of a turn, the next one puts
+        for d in body.reaching(frame.function, name, frame.at) or ()
+    )
 
 
 def _as_put(values: Values, stored: ast.expr, body: Body, frame: Frame) -> Value:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of, target_device
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import is_text
@@ -24,11 +24,12 @@ from torchperf_lint.model import Confidence
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_MOVES = frozenset({"to", "cuda"})
+_MOVES = frozenset({"to", "cuda", "cpu"})
 _WRAPS = frozenset({"list", "tuple", "sorted", "enumerate", "range", "len"})
 """What a loop may put around the container that it goes through."""
 _VIEWS = frozenset({"items", "keys"})
-_IN_PLACE = "moves in place"
+_STAYS = frozenset("float half bfloat16 double long int bool contiguous detach clone unsqueeze squeeze".split())
+"""Methods whose result is where the tensor is."""
 
 
 class InPlace(NamedTuple):
@@ -47,10 +48,22 @@ class InPlace(NamedTuple):
 
 def moved_in_place(values: Values, name: str, frame: Frame, body: Body) -> InPlace | None:
     """What has moved the entries of what a name holds, whichever way leads to a place; None where nothing has."""
-    for found in _in_function(values, FunctionKey(frame.path, frame.function), body):
-        if found.name == name and _always_before(found.statement, name, frame, body):
-            return found if _goes_to_device(values, found, frame) else None
+    for found in reversed(_in_function(values, FunctionKey(frame.path, frame.function), body)):
+        if found.name != name or body.at(found.statement, end=True) > frame.at:
+            continue
+        if not _goes_to_device(values, found, frame):
+            return None
+        if _always_before(found.statement, name, frame, body):
+            return found if not _put_by_keys_since(found.statement, name, frame, body) else None
     return None
+
+
+def _put_by_keys_since(statement: ast.stmt, name: str, frame: Frame, body: Body) -> bool:
+    """Whether something else is put under keys that nobody can tell, `batch[key] = batch[key].cpu()`, after a move."""
+    told = {id(value) for written in body.put_under(frame.function, name).values() for value in written}
+    put = (value for value in body.stored_items(frame.function, name) if id(value) not in told)
+    since = (value for value in put if body.at(statement, end=True) < body.at(value) < frame.at)
+    return any(not _is_part(value, name, frame, body) for value in since)
 
 
 def after_its_move(values: Values, name: str, value: Value, frame: Frame, body: Body) -> Value:
@@ -58,19 +71,22 @@ def after_its_move(values: Values, name: str, value: Value, frame: Frame, body: 
     moved = moved_in_place(values, name, frame, body) if value.kind == "batch" and value.device == HOST else None
     if moved is None:
         return value
-    because = f"`{name}`, a batch that line {moved.statement.lineno} {_IN_PLACE}"
-    return value._replace(device=ANYWHERE if moved.chosen else DEVICE, because=because).weaker(Confidence.LIKELY)
+    because = f"`{name}`, a batch that line {moved.statement.lineno} moves in place"
+    device = ANYWHERE if moved.chosen else DEVICE
+    return value._replace(device=device, because=because, levels=1).weaker(Confidence.LIKELY)
 
 
 def entry_of_moved(node: ast.Subscript, base: Value) -> Value:
     """A part of a batch on the device; what a dict in a dict holds, `data["info"]["count"]`, a loop has left alone."""
-    inner = isinstance(node.value, ast.Subscript) and is_text(node.value.slice) and is_text(node.slice)
-    return base._replace(device=ANYWHERE) if inner and base.because.endswith(_IN_PLACE) else base
+    if base.levels is None or not is_text(node.slice):
+        return base
+    return base._replace(levels=base.levels - 1) if base.levels else base._replace(device=ANYWHERE)
 
 
 def _in_function(values: Values, key: FunctionKey, body: Body) -> tuple[InPlace, ...]:
     if key not in values.moved_in_place:
-        values.moved_in_place[key] = tuple(found for s in body.statements(key.index) for found in _of(values, s, key))
+        ordered = sorted(body.statements(key.index), key=body.at)
+        values.moved_in_place[key] = tuple(found for s in ordered for found in _of(values, s, key))
     return values.moved_in_place[key]
 
 
@@ -90,8 +106,8 @@ def _of_loop(loop: ast.For, key: FunctionKey) -> Iterator[InPlace]:
     stored = f"{container}[{first.id}]"
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and ast.unparse(node.targets[0]) == stored:
-            move = next((part for part in ast.walk(node.value) if _is_move(part)), None)
-            if isinstance(move, ast.Call):
+            move = _move_of(node.value)
+            if move is not None:
                 yield InPlace(container, loop, move, key, _asks_for(loop, first.id))
                 return
 
@@ -108,8 +124,28 @@ def _gone_through(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _is_move(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
+def _move_of(value: ast.expr) -> ast.Call | None:
+    """The move that a tensor comes from as it is put back: `v.to(device)`, `v.to(device).float() if full else v`."""
+    if isinstance(value, ast.IfExp):
+        moves = [move for move in (_move_of(value.body), _move_of(value.orelse)) if move is not None]
+        return next((move for move in moves if last_part(chain(move.func)) == "cpu"), next(iter(moves), None))
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr in _MOVES:
+            return value
+        if value.func.attr not in _STAYS:
+            return None
+        value = value.func.value
+    return None
+
+
+def _is_part(value: ast.expr, name: str, frame: Frame, body: Body) -> bool:
+    """Whether what is put back is what was there, on the same device: `batch[key].float()`, `value.float()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _STAYS:
+        value = value.func.value
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Name) and value.value.id == name
+    bound = body.reaching(frame.function, value.id, body.at(value)) if isinstance(value, ast.Name) else None
+    return bool(bound) and all(d.how == "loop" and d.value and _gone_through(d.value) == name for d in bound or ())
 
 
 def _asks_for(loop: ast.For, key: str) -> bool:
@@ -133,7 +169,10 @@ def _of_call(values: Values, statement: ast.stmt, call: ast.Call, key: FunctionK
         return
     function = values.index.function(targets[0])
     parameters = {parameter.name for parameter in function.parameters}
+    leaves = min((s.lineno for s in body.statements(targets[0].index) if isinstance(s, ast.Return)), default=10**9)
     for loop in body.functions[targets[0].index].body if targets[0].index in body.functions else ():
+        if loop.lineno > leaves:
+            return
         for found in _of_loop(loop, targets[0]) if isinstance(loop, ast.For) else ():
             given = argument_for(call, function, found.name) if found.name in parameters else None
             if isinstance(given, ast.Name) and not body.definitions(targets[0].index).get(found.name):
@@ -155,8 +194,8 @@ def _always_before(statement: ast.stmt, name: str, frame: Frame, body: Body) -> 
 
 def _goes_to_device(values: Values, found: InPlace, frame: Frame) -> bool:
     move, where = found.move, found.where
-    if isinstance(move.func, ast.Attribute) and move.func.attr == "cuda":
-        return True
+    if isinstance(move.func, ast.Attribute) and move.func.attr != "to":
+        return move.func.attr == "cuda"
     told = next((k.value for k in move.keywords if k.arg == "device"), next(iter(move.args), None))
     function = values.index.function(where)
     if found.call is not None and isinstance(told, ast.Name) and told.id in {p.name for p in function.parameters}:

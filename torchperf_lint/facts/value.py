@@ -92,6 +92,8 @@ class Value(NamedTuple):
     """Whether the device is that of a parameter: each call has its own answer, see `as_called`."""
     origins: tuple[tuple[str, int, int], ...] = ()
     """(path, 1-based line, 1-based column) of each call that may have made a loader; batches carry their loader's."""
+    levels: int | None = None
+    """How many texts take a part that is where `device` says, for a batch whose entries were moved one by one."""
 
     @property
     def on_device(self) -> bool:
@@ -109,7 +111,8 @@ class Value(NamedTuple):
     def moved(self, device: str, because: str = "") -> Value:
         """The same on another device."""
         kind = "tensor" if self.kind == "batch" else self.kind
-        return self._replace(kind=kind, device=device, because=because or self.because, borrowed=False, entries=())
+        because = because or self.because
+        return self._replace(kind=kind, device=device, because=because, borrowed=False, entries=(), levels=None)
 
 
 UNKNOWN = Value()
