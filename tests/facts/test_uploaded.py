@@ -63,6 +63,10 @@ def test_it_was_there_before(code):
     [
         "n = torch.full((3,), x.shape[1], device='cuda')\nn[0] = 2\nseen.append(n.cpu())",
         "x['y'] = x['y'].to(device)\nx['y'] = net(x['y'])\nseen.append(x['y'].cpu())",
+        "x['y'] = x['y'].to(device)\nx = {k: v for k, v in net(x).items()}\nseen.append(x['y'].cpu())",
+        "move_all(x, device)\nx = {k: v for k, v in net(x).items()}\nseen.append(x['y'].cpu())",
+        "for k, v in x.items():\n    x[k] = net(v.to(device))\nseen.append(x['y'].cpu())",
+        "move_all(x, device)\nmove_all(x, 'cpu')\nseen.append(x['y'].cpu())",
         "move_all(x, device)\nx['z'] = net(x['y'])\nseen.append(x['z'].cpu())",
         "n = torch.full((3,), model(x), device='cuda')\nseen.append(n.cpu())",
         "n = torch.tensor([1], device='cuda')\ndist.all_reduce(n)\nseen.append(n.cpu())",

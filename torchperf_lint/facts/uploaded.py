@@ -18,6 +18,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.changed_in_place import base_of, changed, given_for_effect
 from torchperf_lint.facts.devices import target_device
+from torchperf_lint.facts.entries import bound_again
 from torchperf_lint.facts.made_there import is_made_of_host_numbers
 from torchperf_lint.facts.moved_in_place import moved_in_place
 from torchperf_lint.facts.movers import MOVERS, moved_by_function
@@ -140,6 +141,8 @@ class _Search:
         function, text = self.frame.function, key.value if isinstance(key, ast.Constant) else None
         put = self.body.put_under(function, name).get(text, []) if isinstance(text, str) else []
         if len(put) != 1 or not isinstance(put[0], ast.Call) or not self._uploads(put[0], self.body.at(put[0])):
+            return None
+        if bound_again(self.body, self.frame._replace(at=at), name, put[0]):
             return None
         block = self.body.block_of(function, self.body.at(put[0]))
         always = self.body.block_of(function, at)[: len(block)] == block
