@@ -126,6 +126,14 @@ def test_a_dict_in_the_dict_is_left_where_it_is(part):
     assert where(f"{MOVED}info = batch['info']\nmodel({part}.item())", part) == ANYWHERE
 
 
+@pytest.mark.parametrize(
+    "taken",
+    ["for k, info in batch.items():\n    ", "for info in batch.values():\n    ", "info = batch.get('info')\n"],
+)
+def test_a_dict_that_a_method_of_the_dict_gives_is_left_where_it_is(taken):
+    assert where(f"{MOVED}{taken}model(info['n'].item())", "info['n']") == ANYWHERE
+
+
 def test_every_batch_that_the_turn_takes_comes_by_the_move():
     assert value_of(MOVERS + TAKEN, "batch['y'].max()").device == DEVICE
 

@@ -169,7 +169,7 @@ def _tensor_method(values: Values, node: ast.Call, base: Value, name: str, frame
     if name.startswith("new_") and any(k.arg == "device" for k in node.keywords):
         return base.moved(target_device(values, node, frame) or ANYWHERE)
     if name in ("items", "keys", "values", "get", "pop"):
-        return _of_a_record(base, name)
+        return _of_a_record(base._replace(levels=0) if base.levels else base, name)
     if name in api.PAIR_METHODS and (node.args or node.keywords) and not _of_two(values, node, name, frame):
         return sequence(base, (base, base))
     if name in api.SEQUENCE_METHODS:
