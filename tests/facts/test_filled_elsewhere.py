@@ -80,38 +80,18 @@ def test_what_a_branch_makes_is_kept_further_down(behind, often):
 
 
 PROBE = """
-class Loss(nn.Module):
-    def __init__(self, check):
-        self.due = check
+class Probe(nn.Module):
+    def __init__(self):
+        self.due = False
 
-    def forward(self, x, given=None):
-        self.probe(x, given)
-        return x.mean()
-
-    def probe(self, x, given):
-        if {test}:
-            return
+    def forward(self, x):
+        if not self.due:
+            return x
         print(x.max().item())  # <-
-        {last}
-
-    def start(self):
-        {other}
+        self.due = False
+        return x
 """
 
 
-@pytest.mark.parametrize(
-    ("test", "last", "other", "often"),
-    [
-        ("not self.due", "self.due = False", "pass", False),
-        ("not self.due", "self.due = False", "self.due = False", False),
-        ("not self.due or not given", "self.due = False", "pass", False),
-        ("not self.due", "self.due = 0", "pass", True),
-        ("not self.due and given", "self.due = False", "pass", True),
-        ("not self.due", "self.due = True", "pass", True),
-        ("not self.due", "if x.any(): self.due = False", "pass", True),
-        ("self.due", "self.due = False", "pass", True),
-        ("not self.due", "self.due = False", "self.due = True", True),  # a timer's start and end
-    ],
-)
-def test_a_flag_that_is_taken_down_for_good_lets_nothing_through_again(test, last, other, often):
-    assert (hot_at(PROBE.format(test=test, last=last, other=other)) is not None) is often
+def test_a_flag_that_is_taken_down_may_be_raised_in_each_step():
+    assert hot_at(PROBE) is not None

@@ -1,4 +1,4 @@
-"""Code that runs once, as other code says: what puts away what a test found missing, or takes down a flag for good.
+"""Code that runs once, as other code says: what puts away what a test found missing.
 
     if self.losses is None:                 def _search(self, data):
         self._search(data)                      self.losses = np.zeros(len(data))
@@ -7,11 +7,6 @@
         weight = self.recover()
     ...
     self.weight = weight
-
-    if not self.pending:
-        return
-    ...
-    self.pending = False
 
 Decided from one file's syntax, so outlines can hold the answer.
 """
@@ -22,7 +17,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.literals import is_false, is_none
+from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.once import missing_in
 from torchperf_lint.facts.syntax import nodes_of
 
@@ -48,29 +43,6 @@ class FillingMethods:
         methods = self._methods.get(class_index, {})
         called = [methods[name] for name in _own_calls(node.body) if name in methods]
         return any(True for method in called for _ in _set_by(method, missing))
-
-    def take_down(self, statement: ast.stmt, rest: Sequence[ast.stmt], class_index: int) -> bool:
-        """Whether a block is left at once where a flag is down, and takes it down itself; nothing else raises it.
-
-        What is raised again, as by the `start` of a timer that its `end` takes down, is up as often as that runs.
-        """
-        if not isinstance(statement, ast.If) or statement.orelse or not _returns_nothing(statement.body):
-            return False
-        test = statement.test
-        ways_out = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
-        asked = {chain(way.operand) for way in ways_out if isinstance(way, ast.UnaryOp) and isinstance(way.op, ast.Not)}
-        down = {chain(t) for s in rest if isinstance(s, ast.Assign) and is_false(s.value) for t in s.targets}
-        flags = {name for name in asked & down if name.startswith(_OWN)}
-        return any(not self._is_raised(flag, class_index) for flag in flags)
-
-    def _is_raised(self, flag: str, class_index: int) -> bool:
-        """Whether a method other than the constructor gives a flag anything but False."""
-        methods = (m for name, m in self._methods.get(class_index, {}).items() if name != "__init__")
-        return any(not is_false(value) for method in methods for value in _set_by(method, flag))
-
-
-def _returns_nothing(body: Sequence[ast.stmt]) -> bool:
-    return isinstance(body[-1], ast.Return) and body[-1].value is None
 
 
 def fills_behind(node: ast.If, body: Sequence[ast.stmt]) -> bool:

@@ -115,8 +115,6 @@ class _Outliner:
             guard = guards.guards_the_rest(statement)
             if guard is None and isinstance(statement, ast.If):
                 guard = kept_after(statement, statements[index + 1 :])
-            if guard is None and self.filling.take_down(statement, statements[index + 1 :], self.class_of(context)):
-                guard = guards.Guard("once", "")
             if guard is None and evaluation_follows(statement):
                 guard = guards.Guard("evaluation", "")
             if guard is None and (past := way_past(statement, self.parameters_of(context))):
