@@ -35,6 +35,13 @@ class Estimator(nn.Module):
         ("self.losses is None", "self.search(x)", "losses = None", True),
         ("self.training", "self.search(x)", "losses = x * 0", True),
         ("self.losses is not None", "self.search(x)", "losses = x * 0", True),
+        ("self.losses is None", "self.search(x)", "losses: Tensor = x * 0", False),
+        ("self.losses is None", "self.search(x)", "losses = x if self.most > 3 else None", True),
+        ("not self.losses", "self.search(x)", "losses = True", False),
+        ("not self.losses", "self.search(x)", "losses = self.most < 1", True),
+        ("not self.losses", "self.search(x)", "losses = x.tolist()", True),
+        ("not getattr(self, 'losses', None)", "self.search(x)", "losses = x.tolist()", True),
+        ("len(self.losses) == 0", "self.search(x)", "losses = x.tolist()", True),
     ],
 )
 def test_a_method_keeps_what_its_caller_found_missing(test, call, kept, often):
@@ -50,6 +57,46 @@ def test_a_method_of_a_branch_that_is_not_always_called_keeps_nothing():
 def test_what_the_function_drops_again_is_made_again():
     code = ESTIMATOR.format(test="self.losses is None", call="self.search(x)", kept="losses = x * 0")
     assert hot_at(code.replace("return x + self.losses.sum()", "self.losses = None")) is not None
+
+
+@pytest.mark.parametrize(
+    ("last", "often"),
+    [
+        ("with torch.no_grad(): self.losses = x * 0", False),
+        ("if self.losses is None: self.losses = x * 0", False),
+        ("if self.most < 1: self.losses = x * 0", True),
+        ("for row in x: self.losses = row", True),
+        ("if self.most < 1: return x\n        self.losses = x * 0", True),
+        ("yield x\n        self.losses = x * 0", True),
+    ],
+)
+def test_a_method_has_to_keep_it_come_what_may(last, often):
+    code = ESTIMATOR.format(test="self.losses is None", call="self.search(x)", kept="losses = x * 0")
+    assert (hot_at(code.replace("self.losses = x * 0", last)) is not None) is often
+
+
+@pytest.mark.parametrize(
+    ("test", "kept", "other", "often"),
+    [
+        ("self.losses is None", "x * 0", "self.losses = x", False),
+        ("self.losses is None", "x * 0", "self.losses = None", True),
+        ("self.losses is None", "x * 0", "self.losses: Tensor | None = None", True),
+        ("self.losses is None", "x * 0", "self.seen, self.losses = x, None", True),
+        ("self.losses is None", "x * 0", "x.losses = None", True),
+        ("not hasattr(self, 'losses')", "x * 0", "del self.losses", True),
+        ("not hasattr(self, 'losses')", "x * 0", "delattr(self, 'losses')", True),
+        ("not self.losses", "True", "self.losses = False", True),
+        ("not self.losses", "True", "self.losses &= x.is_contiguous()", True),
+    ],
+)
+def test_what_other_code_drops_is_made_again(test, kept, other, often):
+    code = ESTIMATOR.format(test=test, call="self.search(x)", kept=f"losses = {kept}")
+    assert (hot_at(code.replace("self.seen = x", other)) is not None) is often
+
+
+def test_a_call_behind_a_way_out_of_the_branch_keeps_nothing():
+    call = "if x.training: return x\n            self.search(x)"
+    assert hot_at(ESTIMATOR.format(test="self.losses is None", call=call, kept="losses = x * 0")) is not None
 
 
 LINEAR = """
@@ -73,10 +120,18 @@ class Linear(nn.Module):
         ("self.other = weight", True),
         ("self.weight = x", True),
         ("return x @ weight", True),
+        ("if self.training: self.weight = weight", True),
+        ("if self.training: return x\n        self.weight = weight", True),
+        ("self.weight = weight\n        del self.weight", True),
     ],
 )
 def test_what_a_branch_makes_is_kept_further_down(behind, often):
     assert (hot_at(LINEAR.format(behind=behind)) is not None) is often
+
+
+def test_a_plain_flag_that_takes_what_a_branch_makes_may_be_empty_again():
+    code = LINEAR.format(behind="self.weight = weight")
+    assert hot_at(code.replace('not hasattr(self, "weight")', "not self.weight")) is not None
 
 
 PROBE = """

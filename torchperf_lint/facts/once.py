@@ -19,7 +19,7 @@ _DONE = pattern(
 """Flags that say of an object that it is complete."""
 COUNTS = pattern(r"(?:^|[._])(?:steps?|iter\w*|i|t|time|count\w*|idx|index|batch|batch_id\w*|pos|position)$")
 """What changes with every step."""
-_RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
+RESETS = pattern(r"self\._?(?:reset|clear)\w*$")
 
 
 def set_up_once(node: ast.If) -> bool:
@@ -65,7 +65,7 @@ def drops(body: Sequence[ast.stmt], test: ast.expr) -> bool:
     stack: list[ast.AST] = [*body]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Call) and _RESETS.match(chain(node.func)):
+        if isinstance(node, ast.Call) and RESETS.match(chain(node.func)):
             return True
         empties = isinstance(node, ast.Assign) and is_none(node.value)
         if empties and any(chain(target) == missing for target in node.targets):  # type: ignore[attr-defined]

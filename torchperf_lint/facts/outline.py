@@ -17,7 +17,7 @@ from torchperf_lint.facts.class_flags import ClassFlags
 from torchperf_lint.facts.device_tests import on_cuda
 from torchperf_lint.facts.documented import documented
 from torchperf_lint.facts.expressions import Expressions
-from torchperf_lint.facts.filled_elsewhere import FillingMethods, fills_behind
+from torchperf_lint.facts.filled_elsewhere import Filling
 from torchperf_lint.facts.filled_names import fills_a_name
 from torchperf_lint.facts.first_turns import shows_the_first_few
 from torchperf_lint.facts.flags import Flags
@@ -78,10 +78,11 @@ class _Outliner:
         """Function that runs every step -> the variables of its own loops."""
         self.flags = Flags()
         self.class_flags = ClassFlags()
-        self.filling = FillingMethods()
+        self.filling = Filling()
 
     def run(self, tree: ast.Module) -> Outline:
         out = self.out
+        self.filling.read(tree)
         last = tree.body[-1].end_lineno if tree.body else 1
         out.functions.append(Function("<module>", "<module>", 1, last or 1, -1, -1, 0))
         out.regions.append(Region("function", -1, (1, 1), ((last or 1) + 1, 1), 0, ""))
@@ -301,11 +302,13 @@ class _Outliner:
     def runs_once(self, node: ast.If, context: Context) -> bool:
         """Whether a branch sets up what its test found missing, and nothing in the function drops it again."""
         body = self.bodies.get(context.function)
-        if set_up_once(node) or self.filling.fill(node, self.class_of(context)):
+        if set_up_once(node):
             return body is None or not drops(body, node.test)
-        if body is not None and fills_behind(node, body):
-            return not drops(body, node.test)
-        return body is not None and (fills_a_name(node, body) or fills_a_table(node, body))
+        if body is None:
+            return False
+        if self.filling.fill(node, self.class_of(context), body) or self.filling.fills_behind(node, body):
+            return True
+        return fills_a_name(node, body) or fills_a_table(node, body)
 
     def try_(self, node: ast.Try, context: Context) -> None:
         self.inner_block(node.body, context)
