@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from snippets import hot_at
 
+from torchperf_lint.facts import filled_elsewhere
+from torchperf_lint.facts.outline import outline
+
 ESTIMATOR = """
 class Estimator(nn.Module):
     def __init__(self):
@@ -132,6 +135,28 @@ def test_what_a_branch_makes_is_kept_further_down(behind, often):
 def test_a_plain_flag_that_takes_what_a_branch_makes_may_be_empty_again():
     code = LINEAR.format(behind="self.weight = weight")
     assert hot_at(code.replace('not hasattr(self, "weight")', "not self.weight")) is not None
+
+
+MANY = """
+class Many(nn.Module):
+    def forward(self, x):
+{branches}
+        return x
+
+    def search(self, x):
+{kept}
+"""
+
+
+def test_many_branches_read_each_function_once(monkeypatch):
+    read = []
+    plain = filled_elsewhere._read
+    monkeypatch.setattr(filled_elsewhere, "_read", lambda body: read.append(body) or plain(body))
+    branch = "        if self.a{0} is None:\n            w{0} = x\n            self.search(x)"
+    branches = "\n".join(branch.format(number) for number in range(50))
+    kept = "\n".join(f"        self.a{number} = x" for number in range(50))
+    outline("a.py", MANY.format(branches=branches, kept=kept))
+    assert len(read) == 2
 
 
 PROBE = """
