@@ -110,6 +110,8 @@ def _guard(test: ast.expr) -> Guard | None:
         return Guard("except", short(words(test)), negated)
     if says_cuda(test):
         return Guard("elsewhere", short(words(test)), otherwise=negated == is_negative(test))
+    if names_another_device(test):
+        return Guard("elsewhere", short(words(test)), otherwise=negated != is_negative(test))
     kind = _kind(test)
     if kind is None:
         return None
@@ -231,7 +233,7 @@ def _kind_of_one(test: ast.expr) -> str | None:
     nodes = walked(test)
     told = {_kind_by_name(name) for name in names_among(nodes)}
     if names_another_device(test):
-        return "elsewhere"
+        return None if is_negative(test) else "elsewhere"
     throttled = _is_throttle(nodes) and not _is_time_left(test)
     counted = has_modulus(nodes) or is_single_turn(test) or outgrows_a_cache(test)
     if counted or is_one_length(test) or is_rare_state(test) or throttled:
