@@ -44,10 +44,7 @@ def names_another_device(test: ast.expr) -> bool:
 def says_cuda(test: ast.expr) -> bool:
     """`x.is_cuda`, `device.type == "cuda"`: where it does not hold the code runs elsewhere."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        others = [part for part in test.values if not says_cuda(part)]
-        return len(others) < len(test.values) and all(
-            isinstance(part, ast.Call) and name_of(part.func).endswith("is_available") for part in others
-        )
+        return all(says_cuda(part) and not is_negative(part) for part in test.values)
     if isinstance(test, ast.Name | ast.Attribute):
         return bool(_CUDA_NAME.search(test.attr if isinstance(test, ast.Attribute) else test.id))
     if isinstance(test, ast.Call):
