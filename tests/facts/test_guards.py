@@ -118,9 +118,6 @@ RARE = [
     ("torch.cuda.is_available()", "elsewhere", True),
     ("not torch.cuda.is_available()", "elsewhere", False),
     ("torch.cuda.is_available() and x.is_cuda", "elsewhere", True),
-    ("self.use_gpu and torch.cuda.is_available()", "elsewhere", True),
-    ("args.cuda", "elsewhere", True),
-    ("not USE_CUDA", "elsewhere", False),
 ]
 
 
@@ -181,6 +178,10 @@ OFTEN = [
     "x.device.type != 'cpu' or self.flag",
     "'cuda' in names",
     "name.startswith('cuda')",
+    "self.use_cuda",
+    "not use_gpu",
+    "args.cuda",
+    "torch.version.cuda",
     "dist.is_available()",
     "torch.cuda.is_available() and dist.is_available()",
     "self.has_gpu and torch.distributed.is_available()",
@@ -199,6 +200,28 @@ OFTEN = [
     "prolific",
     "evaluation_result",
 ]
+
+
+@pytest.mark.parametrize(
+    ("code", "otherwise"),
+    [
+        ("if use_cuda: x = x.cuda()\nelse: x = x * 2", True),
+        ("if not USE_CUDA: pass\nelse: x = x.to(args.device)", False),
+        ("if args.cuda: x = x.to('cuda:1')\nelse: pass", True),
+        ("if self.use_gpu and torch.cuda.is_available(): x = x.cuda()\nelse: pass", True),
+        ("if use_gpu: y = index.search(x)\nelse: y = index.search(x.cpu())", None),
+        ("if use_cuda: x = x.to(torch.float16)\nelse: x = x.float()", None),
+        ("if use_cuda: x = x.to('cpu')\nelse: pass", None),
+        ("if use_cuda: x = ops.run(x)\nelse: x = x.cuda()", None),
+        ("if not use_cuda: x = x.mean()", None),
+        ("if use_cuda and self.fast: x = x.cuda()\nelse: pass", None),
+        ("if torch.version.cuda: x = x.cuda()\nelse: pass", None),
+        ("if torch.backends.cuda: x = x.cuda()\nelse: pass", None),
+    ],
+)
+def test_an_option_leaves_a_branch_to_other_devices_where_it_moves_something(code, otherwise):
+    found = guards.by_an_option(statement(code))
+    assert (found and (found.kind, found.otherwise)) == (otherwise if otherwise is None else ("elsewhere", otherwise))
 
 
 @pytest.mark.parametrize("test", OFTEN)

@@ -17,10 +17,12 @@ from torchperf_lint.patterns import pattern
 
 _OTHER_DEVICES = frozenset({"mps", "npu", "cpu", "xla", "hpu", "mlu", "neuron", "tpu", "meta"})
 _CUDA_NAME = pattern(
-    r"^_?(?:(?:is|on|use|has|have|with)_(?:on_)?(?:cuda|gpu)|(?:is_)?(?:cuda|gpu)_(?:is_)?available|use_?(?:cuda|gpu)|cuda)$",
-    re.IGNORECASE,
+    r"^_?(?:(?:is|on|has|have)_(?:on_)?(?:cuda|gpu)|(?:is_)?(?:cuda|gpu)_(?:is_)?available)$", re.IGNORECASE
 )
+_CUDA_OPTION = pattern(r"^_?(?:(?:use|with)_?(?:cuda|gpu)|cuda)$", re.IGNORECASE)
 """Not `gpu`, which may be the number of one, nor what asks for a library of kernels, `use_cuda_kernel`."""
+_NO_OPTIONS = frozenset({"torch", "version", "backends"})
+"""What has a part named `cuda` that nobody turns on: `torch.version.cuda` tells CUDA from ROCm."""
 _OF_A_DEVICE = pattern(r"^_?(?:is|on)_")
 _CUDA_CONSTANTS = frozenset({"CUDA", "GPU", "cuda", "gpu"})
 """Members of enumerations of devices."""
@@ -64,6 +66,51 @@ def says_cuda(test: ast.expr) -> bool:
     return is_literal(other, "cuda") and isinstance(kind, ast.Attribute | ast.Call)
 
 
+def moved_by_an_option(branch: ast.If) -> bool | None:
+    """Whether it is the else of `if use_cuda: x = x.cuda()` that runs elsewhere; None where no option moves anything.
+
+    Such options also turn on kernels or libraries, whose tensors are on the device either way.
+    """
+    test, negated = without_not(branch.test)
+    moves = is_option(test) and any(_moves(node) for part in _on(branch, negated) for node in ast.walk(part))
+    return not negated if moves else None
+
+
+def without_not(test: ast.expr) -> tuple[ast.expr, bool]:
+    """A test without the `not`s before it, and whether those turn it round."""
+    negated = False
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, negated = test.operand, not negated
+    return test, negated
+
+
+def _on(branch: ast.If, negated: bool) -> list[ast.stmt]:
+    return branch.orelse if negated else branch.body
+
+
+def is_option(test: ast.expr) -> bool:
+    """`use_cuda`, `args.cuda`, `use_gpu and torch.cuda.is_available()`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        others = [part for part in test.values if not is_option(part)]
+        asked = all(isinstance(part, ast.Call) and _asks_for_cuda(part) for part in others)
+        return asked and len(others) < len(test.values)
+    if isinstance(test, ast.Attribute) and name_of(test.value) in _NO_OPTIONS:
+        return False
+    return isinstance(test, ast.Name | ast.Attribute) and _CUDA_OPTION.search(name_of(test)) is not None
+
+
+def _moves(node: ast.AST) -> bool:
+    """`x.cuda()`, `x.to("cuda:0")`, `x.to(device)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "cuda":
+        return True
+    place = node.args[0] if node.func.attr == "to" and node.args else None
+    if isinstance(place, ast.Constant):
+        return isinstance(place.value, str) and place.value.startswith("cuda")
+    return place is not None and _is_a_device(place)
+
+
 def _asks_a_device(test: ast.expr) -> bool:
     """Whether a test asks a tensor or a device what it is; an option, or what the machine has, makes both choices."""
     if isinstance(test, ast.Name | ast.Attribute):
@@ -92,8 +139,7 @@ def _is_a_device(node: ast.expr) -> bool:
 
 def on_cuda(choice: ast.IfExp) -> ast.expr | None:
     """What a choice by the device is on CUDA: `f_gpu` of `f_gpu if x.is_cuda else f_cpu`; None for other choices."""
-    negated = isinstance(choice.test, ast.UnaryOp) and isinstance(choice.test.op, ast.Not)
-    test = choice.test.operand if isinstance(choice.test, ast.UnaryOp) and negated else choice.test
+    test, negated = without_not(choice.test)
     if not says_cuda(test) or not _asks_a_device(test):
         return None
     return choice.orelse if negated != is_negative(test) else choice.body

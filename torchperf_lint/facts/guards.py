@@ -20,7 +20,15 @@ from torchperf_lint.facts.counted_turns import (
     outgrows_a_cache,
     waits_for_a_count,
 )
-from torchperf_lint.facts.device_tests import ELSEWHERE_NAME, is_negative, names_another_device, says_cuda
+from torchperf_lint.facts.device_tests import (
+    ELSEWHERE_NAME,
+    is_negative,
+    is_option,
+    moved_by_an_option,
+    names_another_device,
+    says_cuda,
+    without_not,
+)
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.reached_lengths import is_one_length
 from torchperf_lint.facts.states import is_rare_state
@@ -88,8 +96,19 @@ def _plain(test: ast.expr) -> str:
     return f"{before}{test.id}{after}" if isinstance(test, ast.Name) else ""
 
 
+def by_an_option(branch: ast.If) -> Guard | None:
+    """`if use_cuda: x = x.cuda()`: the other branch runs elsewhere."""
+    otherwise = moved_by_an_option(branch)
+    return None if otherwise is None else Guard("elsewhere", short(words(branch.test)), otherwise)
+
+
+def is_cuda_asked_for(test: ast.expr, off_by_default: frozenset[str]) -> bool:
+    """`not use_cuda`, of a parameter that is False unless a caller asks for it: that decides nothing by the device."""
+    bare, _ = without_not(test)
+    return optional(bare, off_by_default) and (is_option(bare) or says_cuda(bare))
+
+
 def _guard(test: ast.expr) -> Guard | None:
-    negated = False
     if isinstance(test, ast.Constant):
         return Guard("raise", short(words(test)), otherwise=bool(test.value))
     waits = waits_for_a_count(test)
@@ -103,9 +122,7 @@ def _guard(test: ast.expr) -> Guard | None:
         return Guard("cadence", short(words(test)), otherwise=other)
     if is_finite_check(test):
         return Guard("except", short(words(test)), otherwise=not isinstance(test, ast.UnaryOp))
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        negated = not negated
-        test = test.operand
+    test, negated = without_not(test)
     if counts_anomalies(test):
         return Guard("except", short(words(test)), negated)
     if says_cuda(test):

@@ -245,11 +245,10 @@ class _Outliner:
         if guard is not None and guard.kind == "debug":
             guard = None if guards.holds_by_default(node.test, self.on_by_default.get(context.function, {})) else guard
         body, orelse, off = context, context, self.off_by_default.get(context.function, frozenset())
+        guard = None if guards.is_cuda_asked_for(node.test, off) else guard or guards.by_an_option(node)
         if guard:
             kind, rest = guard.kind, guard.otherwise
             body = self.notes.region(kind, context, node.body, guard.text) if not rest else context
-            if rest and kind == "elsewhere" and guards.optional(node.test, off):
-                body = self.notes.region("optional", context, node.body, guard.text)
             if rest and node.orelse:
                 orelse = self.notes.region(kind, context, node.orelse, guard.text)
         elif guards.optional(node.test, off):
