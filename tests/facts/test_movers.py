@@ -25,6 +25,9 @@ MOVER = """
     def settings_to(x, place):
         return x, place
 
+    def make_cuda(*parts, weight=None):
+        return parts, weight.cuda()
+
     def move_to(x, place):
         return x + place
 
@@ -56,6 +59,7 @@ def moved(call):
         ("to_device(torch.arange(3), 'cpu')", None),
         ("to_device(torch.arange(3), x.cpu())", None),
         ("to_device(*pair)", None),
+        ("make_cuda(torch.ones(3))", None),
         ("move_to(torch.ones(3), x)", None),
         ("unknown.to_device(torch.ones(3), device)", None),
     ],

@@ -19,6 +19,12 @@ def stored(x, memory):
     memory.append(x)
     return x
 
+def masked(*parts, mask=None):
+    return mask.detach()
+
+def plain(part):
+    return part.detach()
+
 def run(net: nn.Module, x, y, other):
     {body}
 """
@@ -38,6 +44,7 @@ def _ways(body: str) -> Ways:
         "z = net(x).max(1)[1]",
         "z = torch.topk(net(x), 3)[1]",
         "z = scaled(net(x), y).detach()",
+        "z = plain(net(x))\nz.sum().backward()",
         "z = net(x)\nw = torch.zeros_like(z)\nz[y > 0] = 0\nprint(z.eq(y), len(z))\nz = z.detach()",
         "z = []\nfor _ in y:\n    z.append(net(x))\nz = torch.stack(z[1:])\nz = z.detach()",
         "z = net(x)\nw = y\nw += z\nw = w.detach()",
@@ -62,6 +69,7 @@ def test_what_is_detached_at_the_end(body):
     "body",
     [
         "z = net(x).max(1)[0]\nz.sum().backward()",
+        "z = masked(net(x))\nz.sum().backward()",
         "z, w = torch.max(net(x), 1)\nz.sum().backward()",
         "_, w = torch.maximum(net(x), y)\nw.sum().backward()",
         "_, w = torch.max(net(x), y)\nw.mean().backward()",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.records import Call
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
@@ -69,8 +70,7 @@ def _moves_its_first(values: Values, node: ast.Call, frame: Frame) -> bool:
         return thing is not None and thing.kind == "external" and thing.dotted.startswith(_PUBLIC)
     key = targets[0]
     record, body = values.index.function(key), values.body(key.path)
-    own = record.bound
-    names = [parameter.name for parameter in record.parameters][own:]
+    names = by_place(record)
     if len(targets) > 1 or body is None or not names:
         return False
     return any(attribute in _MOVES for attribute, _ in body.uses(key.index, names[0]))

@@ -19,6 +19,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.left_none import left_none
 from torchperf_lint.facts.parameter_tests import ANYTHING, UNKNOWN, each_way, may_hold, named_freely, parameter_of
 from torchperf_lint.facts.parameter_tests import ways as tests_of
+from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.syntax import nodes_of
 
 
@@ -244,7 +245,7 @@ def _given(
     if not isinstance(call, ast.Call):
         return {None: ast.Constant(None)}
     function = index.function(key)
-    names = [p.name for p in function.parameters if not p.by_name][function.bound :]
+    names = by_place(function)
     stars = [a for a in call.args if isinstance(a, ast.Starred)]
     given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
     return given | ({None: stars[0]} if stars else dict(zip(names, call.args, strict=False)))

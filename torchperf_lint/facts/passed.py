@@ -18,6 +18,11 @@ def call_at(values: Values, site: CallSite) -> ast.Call | None:
     return body.node_of(site.call) if body is not None else None
 
 
+def by_place(function: Function) -> list[str]:
+    """The names of the parameters that a call passes by their place, in order, without `self`."""
+    return [parameter.name for parameter in function.parameters if not parameter.by_name][function.bound :]
+
+
 def place_of(function: Function, name: str) -> int:
     """The place, from 0, of what a call passes for a parameter; -1 for the `self` that it does not pass, and where it
     passes it by name only."""

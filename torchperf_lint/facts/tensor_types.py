@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.passed import argument_of
+from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.value import HOST, Frame
 
 if TYPE_CHECKING:
@@ -44,11 +44,10 @@ def _all_give_one(values: Values, name: str, frame: Frame, hops: int) -> bool:
     callers = values.hotness.callers.get(key, ()) if name in names else ()
     if not 0 < len(callers) <= _MAX_CALLERS:
         return False
-    position = names.index(name) - record.bound
     for path, call in callers:
         there = values.body(path)
         node = there.node_of(call) if there is not None else None
-        argument = argument_of(node, position, name) if node is not None else None
+        argument = argument_for(node, record, name) if node is not None else None
         at = Frame(path, call.function, (call.line, call.column))
         if argument is None or type_of_tensor(values, argument, at, hops + 1) is None:
             return False

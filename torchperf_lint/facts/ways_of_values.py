@@ -16,6 +16,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.literals import literal_of
 from torchperf_lint.facts.networks import is_network
+from torchperf_lint.facts.passed import by_place
 from torchperf_lint.facts.source import Site
 from torchperf_lint.patterns import pattern
 
@@ -214,7 +215,7 @@ class Ways:
 
     def _detaches(self, key: FunctionKey) -> bool:
         body, function = self.file.project.body(key.path), self.file.project.index.function(key)
-        given = [parameter.name for parameter in function.parameters[function.bound :]]
+        given = by_place(function)
         if body is None or not given:
             return False
         returned = [ast.unparse(node) for node in body.returns(key.index)]
