@@ -29,3 +29,15 @@ def step(norm, other, verbose):
 def test_what_is_told_behind_a_test(code, told):
     site = site_of(STEP.format(code), "norm.item()")
     assert tells_what_was_tested(site, site.receiver) is told
+
+
+def test_a_long_sum_is_compared_without_end():
+    terms = " + ".join(["other"] * 900)
+    site = site_of(STEP.format(f"if norm < {terms}:\n        print(norm.item())"), "norm.item()")
+    assert tells_what_was_tested(site, site.receiver)
+
+
+@pytest.mark.parametrize("tested", ["norms[other]", "largest(norm)"])
+def test_items_and_calls_are_no_names_of_a_number(tested):
+    site = site_of(STEP.format(f"if {tested} > 8:\n        print({tested}.item())"), f"{tested}.item()")
+    assert not tells_what_was_tested(site, site.receiver)

@@ -9,9 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.complaints import only_says
 from torchperf_lint.facts.source import Place
+from torchperf_lint.patterns import pattern
 
+_NAMED = pattern(r"^[\w.]+$")
+"""What is the same number wherever it is written so: no call, no item of a list."""
 _READS = frozenset({"item", "cpu", "detach", "tolist", "numpy"})
 _NUMBERS = frozenset({"int", "float", "bool"})
 
@@ -22,10 +26,12 @@ def tells_what_was_tested(place: Place, read: ast.expr) -> bool:
     statement = around.statement(place.expression)
     if statement is None or not only_says(statement):
         return False
-    wanted = ast.unparse(_unread(read))
+    wanted = chain(_unread(read))
+    if not _NAMED.match(wanted):
+        return False
     branches = (node for node in around.around(statement) if isinstance(node, ast.If))
     return any(
-        statement in branch.body and any(ast.unparse(_unread(side)) == wanted for side in _compared(branch.test))
+        statement in branch.body and any(chain(_unread(side)) == wanted for side in _compared(branch.test))
         for branch in branches
     )
 
