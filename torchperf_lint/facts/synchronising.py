@@ -93,6 +93,7 @@ def _is_timed_where_called(file: SourceFile, site: Site) -> bool:
 
 
 def _is_before_a_clock(file: SourceFile, site: CallSite) -> bool:
+    """Whether the next statement of the block takes a time; behind a loop it does so once."""
     body, call = file.project.body(site.path), call_at(file.project.values, site)
     if body is None or call is None:
         return False
@@ -100,7 +101,10 @@ def _is_before_a_clock(file: SourceFile, site: CallSite) -> bool:
     for statement, behind in pairwise(statements):
         if isinstance(statement, ast.Expr) and statement.value is call:
             value = behind.value if isinstance(behind, ast.Expr | ast.Assign) else None
-            return isinstance(value, ast.Call) and _takes_a_time(chain(value.func))
+            if not isinstance(value, ast.Call) or not _takes_a_time(chain(value.func)):
+                return False
+            blocks = [body.block_of(site.call.function, body.at(each)) for each in (statement, behind)]
+            return blocks[0] == blocks[1]
     return False
 
 
