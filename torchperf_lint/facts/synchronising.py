@@ -32,7 +32,10 @@ _TIMER = pattern(r"(?:^|_)timer$|^time_|(?:^|_)timed(?:_|$)|stop_?watch|(?-i:[a-
 """Functions, and blocks, that measure time: `with phase_timer("train"):`."""
 _PAGED = pattern(r"(?:^|_)(?:paged|managed|uvm)(?:_|$)")
 """Memory that both host and device write to: `if self.is_paged: torch.cuda.synchronize()`."""
-_PROFILER = pattern(r"(?:^|[._])(?:\w*profiler|timer|stop_?watch)\.\w+$", re.IGNORECASE)
+_PROFILER = pattern(
+    r"(?:profiler|(?:^|[._])(?:timer|stop_?watch))\.(?:tick|tic|toc|start|stop|lap|record|end|mark)$", re.IGNORECASE
+)
+"""Methods that take a time; `profiler.step()` of torch's own only counts the steps."""
 _HANDS_OVER = frozenset({"put", "put_nowait", "send", "share_memory_", "_share_cuda_", "reduce_tensor"})
 
 
