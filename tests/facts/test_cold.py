@@ -44,6 +44,13 @@ def test_what_wraps_models_for_other_runtimes_is_traced(path, hot):
         ("initialized", True),
         ("_graph_reinitialize", False),
         ("initialize_training", True),
+        ("profile_epoch", False),
+        ("_profiling", False),
+        ("model_profile", False),
+        ("train_with_profiling", True),
+        ("fit_profile", True),
+        ("_train_profile", True),
+        ("learn_profile_vectors", True),
     ],
 )
 def test_loops_that_measure_are_not_waited_for(name, hot):
@@ -53,6 +60,33 @@ def test_loops_that_measure_are_not_waited_for(name, hot):
             loss = model(x).mean()
             loss.backward()
             optimizer.step()
+            print(loss)  # <-
+    """
+    assert (hot_at(code) is not None) is hot
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "hot"),
+    [
+        ("train_user_profile", "optimizer.step()", True),
+        ("update_profile", "optimizer.step()", True),
+        ("update_profile", "pass", False),
+        ("profile_model", "pass", False),
+        ("learn_profile_vectors", "pass", True),
+        ("run_benchmark", "optimizer.step()", False),
+    ],
+)
+def test_a_loop_that_calls_what_profiles_trains_nothing(name, steps, hot):
+    code = f"""
+    def {name}(model, optimizer, x):
+        loss = model(x).mean()
+        loss.backward()
+        {steps}
+        return loss
+
+    def go(model, optimizer, data):
+        for x in data:
+            loss = {name}(model, optimizer, x.cuda())
             print(loss)  # <-
     """
     assert (hot_at(code) is not None) is hot

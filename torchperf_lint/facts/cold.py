@@ -12,14 +12,17 @@ from torchperf_lint.facts.meters import ONCE_PER_EPOCH, is_meter
 from torchperf_lint.facts.operations import PLAIN_BASES
 from torchperf_lint.patterns import pattern
 
+_PROFILES = r"(?:^|\.)(?!_?(?:train|fit))_?(?:profil(?:e|ing)(?:_|$)|\w*_profil(?:e|ing)$)"
+"""Names that begin or end so; the `user_profile` that somebody trains is none."""
 COLD_NAME = pattern(
     r"^__(?:new|repr|str|del|post_init|setstate|getstate|deepcopy|len|hash|eq)__$|^extra_repr$|^(?:re)?set(?:up)?$"
     r"|^reset_parameters$|^_?pre_?alloc|(?:^|_)init_weights?$|^_?initiali[sz]e|^_init_|_initiali[sz]ation$"
-    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profil(?:e|ing)|benchmark|dump|"
+    r"|(?:^|_)(?:export|onnx|checkpoint|ckpt|plot|visuali[sz]e|visuali[sz]ation|vis|debug|benchmark|dump|"
     r"demo|warmup|sanity)(?:_|$)|^(?:load|save|restore)(?:_|$)|state_dict|pretrained|^on_\w*epoch_(?:end|start)$"
     r"|(?:^|_)draw_(?:\w+_)?(?:box(?:es)?|bbox(?:es)?|markers?|labels?|lines?|text|points?|keypoints?|skeletons?|images?|"
     r"frames?|masks?|circles?|rectangles?|tracks?|heatmaps?|results?|predictions?|detections?)$"
     r"|^(?:un)?merge(?:_adapter|_and_unload)?$|^(?:un)?fuse(?:_\w*lora\w*)?$|epoch_end$|^configure_(?!gradient_clipping$)"
+    rf"|{_PROFILES}"
     r"|^_\w+_(?:compute|reduce)$",  # what functional metrics make of a finished state, once an epoch
     re.IGNORECASE,
 )
@@ -46,13 +49,16 @@ MEASURES_MODULES = pattern(
 )
 """Files, classes and functions whose hooks look at a model for people, and are taken off again."""
 NOT_TRAINING_NAME = pattern(
-    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|profil(?:e|ing)|benchmark|timeit|demo|sanity|"
-    r"dry_?run|(?<!linear_)probe)(?:_|$)|^_?initiali[sz]e_(?!train)|(?:^|_)re_?initiali[sz]e(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$",
+    r"(?:^|_)(?:export|onnx|plot|visuali[sz]e|visuali[sz]ation|vis|debug|benchmark|timeit|demo|sanity|"
+    r"dry_?run|(?<!linear_)probe)(?:_|$)|^_?initiali[sz]e_(?!train)|(?:^|_)re_?initiali[sz]e(?:_|$)|^measure_(?:\w+_)?(?:v?ram|memory|latency|throughput|speed|fps|flops)$|^_test_|^time_(?:it|loaders?|model|function|fn|inference|forward|call|run)$"
+    rf"|{_PROFILES}",
     re.IGNORECASE,
 )
 """Functions whose own loops are not hot either."""
-MEASURES_NAME = pattern(r"(?:^|_)(?:benchmarks?|profil(?:e|ing)|timeit)(?:_|$)", re.IGNORECASE)
+MEASURES_NAME = pattern(r"(?:^|_)(?:benchmarks?|timeit)(?:_|$)", re.IGNORECASE)
 """Functions that take steps to measure them: who calls one in turns measures several models, and trains none."""
+PROFILES_NAME = pattern(_PROFILES, re.IGNORECASE)
+"""Functions that measure what a model costs, unless they step an optimizer: who calls one in turns trains nothing."""
 WHOLE_RUN_NAME = pattern(r"^_?(?:fit|calibrate|solve|main|run)(?:_(?!batch|step|one)\w*)?$", re.IGNORECASE)
 """Functions that do a whole optimisation a call, even where the one step in sight takes a closure (L-BFGS)."""
 
@@ -70,7 +76,7 @@ def is_cold(index: Index, key: FunctionKey, called: bool = False, trains: bool =
     if _COLD_UNLESS_CALLED.search(function.name) and not (called and _made_in_passing(index, key)):
         return True
     if COLD_NAME.search(function.name):
-        return not (trains and _WARM_UP.search(function.name))
+        return not (trains and (_WARM_UP.search(function.name) or PROFILES_NAME.search(function.name)))
     if function.class_index < 0:
         return False
     own = Thing("class", key.path, function.class_index)

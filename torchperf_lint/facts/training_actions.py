@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchperf_lint.facts.chains import last_part
-from torchperf_lint.facts.cold import MEASURES_NAME
+from torchperf_lint.facts.cold import MEASURES_NAME, PROFILES_NAME
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.loop import FEW_TURNS, PARTS
@@ -90,10 +90,7 @@ class TrainingActions:
         """The training action a function does outside loops of its own, through at most `depth` calls."""
         if (key, depth) in self._trains:
             return self._trains[key, depth]
-        region = self.index.function(key).region
-        name = self.index.function(key).name
-        is_a_trial = _PREPARES.search(name) or MEASURES_NAME.search(name)
-        calls = self.calls.directly_in(key.path, region) if not is_a_trial else []
+        calls = [] if self._is_a_trial(key) else self.calls.directly_in(key.path, self.index.function(key).region)
         found = next((c for c in calls if self._is_action(key.path, c)), None)
         if found is None and depth > 1:
             for call in calls:
@@ -104,6 +101,16 @@ class TrainingActions:
                     break
         self._trains[key, depth] = found
         return found
+
+    def _is_a_trial(self, key: FunctionKey) -> bool:
+        """Whether a function takes its steps to measure them, or to have taken one, by its name."""
+        function = self.index.function(key)
+        if _PREPARES.search(function.name) or MEASURES_NAME.search(function.name):
+            return True
+        if not PROFILES_NAME.search(function.name):
+            return False
+        calls = self.calls.directly_in(key.path, function.region)
+        return not any(last_part(c.callee) == "step" and self._is_action(key.path, c) for c in calls)
 
     def _is_action(self, path: str, call: Call) -> bool:
         name = last_part(call.callee)
