@@ -30,6 +30,11 @@ class Net(nn.Module):
         ("self.packing(x, n, n.cpu())", "lengths", RECORDS),
         ("self.packing(n.cpu(), n)", "lengths", RECORDS),
         ("self.packing(x, n.cpu())", "x.shape[0]", RECORDS),
+        ("self.packing(n.cpu(), x)", "torch.full((x.size(0),), x.size(1))", RECORDS),
+        ("self.packing(n.cpu(), x)", "x.shape[1:]", RECORDS),
+        ("self.packing(x, n.cpu())", "lengths[1]", RECORDS),
+        ("self.packing(n.cpu(), x)", "lengths.clamp(max=x.size(1))", RECORDS),
+        ("self.packing(x, n.cpu())", "lengths.clamp(max=x.size(1))", DECIDES),
         ("other(x, n.cpu())", "lengths", RECORDS),
     ],
 )

@@ -15,8 +15,9 @@ from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.passed import argument_for
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.spots import Spot
-from torchperf_lint.facts.syntax import names_of
 
+_KEEPS = frozenset("cpu to tolist numpy detach int long clamp clamp_min flatten view reshape squeeze".split())
+"""Methods that give the same lengths, one for each sequence."""
 _FEW = 4
 """Functions looked at that a call may run."""
 
@@ -27,6 +28,22 @@ def packed_lengths(around: Enclosing) -> Iterator[ast.expr]:
         if isinstance(call, ast.Call) and last_part(chain(call.func)) == "pack_padded_sequence":
             yield from call.args[1:2]
             yield from (k.value for k in call.keywords if k.arg == "lengths")
+
+
+def _named_lengths(around: Enclosing) -> set[str]:
+    """The variables that a function gives as such lengths; not the sequences that it takes a size of."""
+    return {_root(part) for part in packed_lengths(around)} - {""}
+
+
+def _root(node: ast.expr) -> str:
+    """`lengths` of `lengths[some].clamp(min=1).tolist()`; empty for `batch[1]` and what is computed."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+            node = node.value
+        else:
+            return node.id if isinstance(node, ast.Name) else ""
 
 
 def handed_on_as_lengths(place: Place, call: ast.Call, node: ast.AST) -> bool:
@@ -40,7 +57,7 @@ def handed_on_as_lengths(place: Place, call: ast.Call, node: ast.AST) -> bool:
         function = body.functions.get(key.index) if body is not None else None
         if not isinstance(function, ast.FunctionDef):
             continue
-        lengths = {name for part in packed_lengths(Enclosing(function)) for name in names_of(part)}
+        lengths = _named_lengths(Enclosing(function))
         own = (p.name for p in record.parameters if p.name in lengths)
         if any(argument_for(call, record, name) is node for name in own):
             return True
@@ -56,7 +73,7 @@ def mask_of_lengths(spot: Spot, index: ast.expr) -> ast.expr | None:
     lengths = mask.left if isinstance(mask, ast.Compare) else None
     if not isinstance(lengths, ast.Name):
         return None
-    given = {name for part in packed_lengths(spot.file.enclosing(spot.function)) for name in names_of(part)}
+    given = _named_lengths(spot.file.enclosing(spot.function))
     copied = body.assigned_once(spot.function, lengths.id, body.at(lengths)) if lengths.id in given else None
     if not isinstance(copied, ast.Call) or not isinstance(copied.func, ast.Attribute) or copied.func.attr != "cpu":
         return None
