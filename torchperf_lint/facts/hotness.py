@@ -136,8 +136,7 @@ class Hotness:
         behind = "optional" in around and not self.paths.asked_for(path, index, self._calls_often)
         if loop is None and found.depth > 1 and self.seldom.is_seldom(FunctionKey(path, function)):
             found = replace(found, confidence=Confidence.POSSIBLE)
-        if self.named_calls.contradict(found):
-            found = replace(found, confidence=Confidence.POSSIBLE)
+        found = self.named_calls.weighed(found)
         optional, evaluates = found.optional or behind, found.evaluates or "evaluation" in around
         found = in_evaluation(found) if evaluates else found
         return replace(found, optional=True) if optional else found

@@ -11,6 +11,7 @@ functions have, and those of libraries, tell nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 from torchperf_lint.facts.chains import last_part
@@ -19,9 +20,15 @@ from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import CallSite, FunctionKey, Index
 from torchperf_lint.facts.namesakes import may_be_of_libraries
 from torchperf_lint.facts.types import Types
+from torchperf_lint.model import Confidence
 
 GUESSED = "no call of it is seen"
 """What the reasons say of functions that are taken for operations because nobody calls them."""
+_INSTEAD = {
+    f"{GUESSED} in the project": "no call that is seen runs it in every step",
+    "who uses it does so": "who else uses it may do so",
+}
+"""What is said of them where calls bear their name."""
 _FEW = 3
 """Functions of one name; more of them are no hint which one a call runs."""
 
@@ -43,7 +50,14 @@ class NamedCalls:
         self.often = often
         self._known: dict[FunctionKey, bool] = {}
 
-    def contradict(self, hot: Hot) -> bool:
+    def weighed(self, hot: Hot) -> Hot:
+        """A reason; where calls that are seen contradict it, one that is only possible, and does not deny them."""
+        if not self._contradict(hot):
+            return hot
+        story = tuple(_reworded(part) if isinstance(part, str) else part for part in hot.story)
+        return replace(hot, because=_reworded(hot.because), confidence=Confidence.POSSIBLE, story=story)
+
+    def _contradict(self, hot: Hot) -> bool:
         """Whether a reason rests on a function that nobody seems to call, and calls bear its name, none in hot code."""
         if GUESSED not in hot.because:
             return False
@@ -106,3 +120,10 @@ class NamedCalls:
                 if name in self._definitions:
                     found.setdefault(name, []).append(CallSite(path, call))
         return found
+
+
+def _reworded(text: str) -> str:
+    """What a reason says, without the words that no call is seen."""
+    for said, instead in _INSTEAD.items():
+        text = text.replace(said, instead)
+    return text
