@@ -261,3 +261,17 @@ def test_a_rule_that_crashes_is_named_and_costs_only_its_findings_there(
     lost = [f for f in whole.findings if f not in found.findings]
     assert {(f.location.path, f.code) for f in lost} == {("both.py", "TPL101")}
     assert ("both.py", "TPL751") in {(f.location.path, f.code) for f in found.findings}
+
+
+def test_a_very_long_sum_is_looked_through(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "import torch\nmodel = torch.nn.Linear(8, 1).cuda()\n"
+        "def train(loader, optimizer):\n    for x in loader:\n        loss = model(x.cuda()).mean()\n"
+        "        loss.backward()\n        optimizer.step()\n"
+        f"        held = torch.full((2, 2), {' + '.join(['loss'] * 900)}, device='cuda')\n",
+        encoding="utf-8",
+    )
+    report = lint(Target(tmp_path, Settings(jobs=1, no_cache=True), (path,)))
+    assert not report.problems
+    assert ("TPL113", 8) in {(finding.code, finding.location.line) for finding in report.findings}

@@ -36,7 +36,16 @@ def _may_be(place: Place, node: ast.expr, hops: int) -> bool:
         return _call(place, node, hops)
     if isinstance(node, ast.Subscript):
         return _may_be(place, node.value, hops) or _is_given(place, node.value)
-    return any(_may_be(place, part, hops) for part in _operands(node))
+    return any(_may_be(place, part, hops) for part in _terms(node))
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    """What an expression is put together of; long sums nest to the left, which Python's stack has no room for."""
+    terms = []
+    while isinstance(node, ast.BinOp):
+        terms.append(node.right)
+        node = node.left
+    return [*terms, node] if terms else _operands(node)
 
 
 def _is_given(place: Place, node: ast.expr) -> bool:
@@ -46,8 +55,6 @@ def _is_given(place: Place, node: ast.expr) -> bool:
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
         return [node.operand]
     if isinstance(node, ast.Compare):
