@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
+from snippets import value_of
 
 from torchperf_lint.facts.outline import outline
 from torchperf_lint.facts.passed import argument_for
@@ -26,3 +27,8 @@ def test_what_a_parameter_gets(signature, call, given):
     function = outline("a.py", f"def f({signature}): ...\n").functions[1]
     found = argument_for(ast.parse(call, mode="eval").body, function, "scale")
     assert (found and ast.unparse(found)) == given
+
+
+def test_what_is_given_by_name_only_is_known() -> None:
+    source = "def use(*, scale):\n    return scale + 1\n\ndef run():\n    use(scale=torch.ones(3, device='cuda'))\n"
+    assert value_of(source, "scale").device == "device"

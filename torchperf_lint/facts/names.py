@@ -362,9 +362,10 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if node is None:
         return UNKNOWN
     held = _given_before(values, site)
-    position -= held
-    if position < 0:
-        return UNKNOWN  # a partial holds it
+    if not parameter.by_name:
+        position -= held
+        if position < 0:
+            return UNKNOWN  # a partial holds it
     argument = argument_of(node, position, parameter.name)
     if argument is None:
         spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
