@@ -14,7 +14,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.filling import is_empty_container
 from torchperf_lint.facts.index import FunctionKey, Thing
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.records import END_OF_FILE, Position
 from torchperf_lint.facts.value import UNKNOWN, Frame, Value, join, told, unpacked
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _may_be_set_between(values: Values, own: Thing, node: ast.Attribute, since: 
     body, assigned = values.body(frame.path), node.value
     assert body is not None and isinstance(assigned, ast.Name)
     loops = any(branch == "loop" for _, branch in body.block_of(frame.function, frame.at))
-    until = (10**9, 1) if loops else frame.at
+    until = END_OF_FILE if loops else frame.at
     if any(since[0] <= line <= until[0] for _, line, _ in body.passed_to(frame.function, assigned.id)):
         return True
     key = FunctionKey(frame.path, frame.function)

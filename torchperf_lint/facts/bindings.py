@@ -55,6 +55,14 @@ class Narrowing(NamedTuple):
     """Whether nothing goes on where it does not hold: `assert isinstance(x, Tensor)`."""
 
 
+def told_together(around: list[Narrowing], bound: Position) -> Narrowing | None:
+    """The innermost of the tests around a place, with all classes that it and others since a binding have ruled out."""
+    if not around or around[0].holds:
+        return around[0] if around else None
+    excluded = [test.classes for test in around if not test.holds and (bound < test.start or test is around[0])]
+    return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
+
+
 def _leaves(statement: ast.stmt) -> bool:
     """`if test: return`, after which the test is known not to hold."""
     if not isinstance(statement, ast.If) or statement.orelse:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from torchperf_lint.facts import effects
-from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing
+from torchperf_lint.facts.bindings import BlockPath, Collector, Definition, Narrowing, told_together
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.deciding import decisive_names
 from torchperf_lint.facts.nested_spans import NestedSpans
@@ -115,22 +115,15 @@ class Body:
         return self._definitions[function]
 
     def narrowing(self, function: int, name: str, at: Position, elements: bool = False) -> Narrowing | None:
-        """The innermost `isinstance` test of a name, or of all its elements, that was made before a place.
-
-        What several tests one after the other have ruled out is told together, as one test of all those classes.
-        """
+        """The innermost `isinstance` test of a name, or of all its elements, that was made before a place."""
         if function not in self._narrowed:
             self.definitions(function)
         found = self._narrowed[function].get((name, elements))
         if found is None:
             return None
         spans, tests = found
-        around = [tests[number] for number in spans.inside_out(at)]
-        if not around or around[0].holds:
-            return around[0] if around else None
         bound = max((d.at for d in self._definitions[function].get(name, ()) if d.at < at), default=(0, 0))
-        excluded = [test.classes for test in around if not test.holds and (bound < test.start or test is around[0])]
-        return around[0]._replace(classes=f"({', '.join(excluded)})") if len(excluded) > 1 else around[0]
+        return told_together([tests[number] for number in spans.inside_out(at)], bound)
 
     def contexts(self, function: int, at: Position) -> list[ast.expr]:
         """The context managers of the `with` blocks of a function around a place, the innermost first."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchperf_lint.facts.attributes import setters
 from torchperf_lint.facts.hints import default_of
 from torchperf_lint.facts.index import Thing
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.records import END_OF_FILE, Position
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_LATE = (10**9, 1)
 
 
 class Bound(NamedTuple):
@@ -44,7 +43,7 @@ def name_bound_to(values: Values, name: str, frame: Frame) -> Iterator[Bound]:
         if default is not None:
             yield Bound(default, frame.hop(frame.path, scope, frame.at), default=True)
             return
-        scope, at = values.index.outlines[frame.path].functions[scope].parent, _LATE
+        scope, at = values.index.outlines[frame.path].functions[scope].parent, END_OF_FILE
 
 
 def _place(frame: Frame, scope: int, at: Position) -> Frame:

@@ -8,8 +8,6 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.value import Frame
 
-_METHODS = frozenset({"to", "cuda"})
-
 
 def bound_to_moved(body: Body, node: ast.expr, frame: Frame) -> bool:
     """Whether a name has been moved or converted on every way to a place: no number, list or array can be asked."""
@@ -22,7 +20,7 @@ def bound_to_moved(body: Body, node: ast.expr, frame: Frame) -> bool:
 def _is_moved(node: ast.expr | None) -> bool:
     """Whether a chain of methods moves or converts, and those behind that keep a tensor: no `.tolist()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _METHODS and (node.args or node.keywords or node.func.attr == "cuda"):
+        if node.func.attr in api.MOVES and (node.args or node.keywords or node.func.attr == "cuda"):
             return True
         node = node.func.value if node.func.attr in api.DERIVING else None
     return False

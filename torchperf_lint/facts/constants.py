@@ -42,7 +42,7 @@ from torchperf_lint.facts.inside_steps import without_loops_inside
 from torchperf_lint.facts.listed_shapes import filled_with_sides, lists_sides
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.put_into import places, put_below, written_into
-from torchperf_lint.facts.records import Function, Position
+from torchperf_lint.facts.records import END_OF_FILE, Function, Position
 from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -53,7 +53,6 @@ _MAX_CALLERS = 16
 _MAX_HOPS = 6
 _MAX_NAMES = 300
 """Names looked up for one question; those with an answer need far fewer as a rule."""
-_LATE = (10**9, 1)
 _KEEP_NUMBERS = frozenset({"append", "extend", "remove", "sort", "reverse", "pop", "clear"})
 """Of `LIST_CHANGES`, those that put nothing in but what is asked about, too."""
 
@@ -238,7 +237,7 @@ class Look:
                     numbers = self.tests or numeric_parameter(body, scope, name)
                     return CONFIGURED if numbers else setting(body, scope, name, at, once=True)
                 return self.passed(scope, name) if scope == self.frame.function else None
-            scope, at = functions[scope].parent, _LATE
+            scope, at = functions[scope].parent, END_OF_FILE
         return LITERAL if name.isupper() and len(name) > 2 else None
 
     def passed(self, function: int, name: str, instead: str | None = None) -> str | None:
@@ -279,7 +278,7 @@ class Look:
         body = self.values.body(self.frame.path)
         default = default_of(body.functions.get(function), name) if body is not None else None
         if isinstance(default, ast.Name) and self.may_go_into(0):
-            outside = self.elsewhere(self.frame.hop(self.frame.path, 0, _LATE))
+            outside = self.elsewhere(self.frame.hop(self.frame.path, 0, END_OF_FILE))
             return CONFIGURED if outside.of(default, 1) is not None else None
         return CONFIGURED if default is not None and are_numbers(default) else None
 

@@ -12,6 +12,7 @@ from torchperf_lint.facts.device_attributes import is_host_attribute
 from torchperf_lint.facts.imported_devices import is_imported_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.spread_devices import spread_device, spreads
 from torchperf_lint.facts.tensor_types import type_of_tensor
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
@@ -206,8 +207,6 @@ def names_a_tensor(values: Values, node: ast.expr, frame: Frame) -> bool:
     return device_of(values, node, frame) is None
 
 
-_END = (10**9, 1)
-"""Behind a file's last line: what a module has bound when its functions run."""
 
 
 def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -217,7 +216,7 @@ def is_cuda_type(values: Values, node: ast.expr, frame: Frame) -> bool:
     body = values.body(frame.path) if isinstance(node, ast.Name) else None
     reaching = body.reaching(frame.function, chain(node), frame.at) if body is not None else None
     if reaching is None and body is not None and frame.function:
-        reaching = body.reaching(0, chain(node), _END)  # `Tensor = ...` above the functions that use it
+        reaching = body.reaching(0, chain(node), END_OF_FILE)  # `Tensor = ...` above the functions that use it
     made = reaching[0].value if reaching and len(reaching) == 1 else None
     if isinstance(made, ast.IfExp):
         return any(is_cuda_type(values, part, frame) for part in (made.body, made.orelse) if part is not node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
@@ -38,7 +39,6 @@ ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 _LATER = frozenset("float half bfloat16 long int bool type type_as to dtype double".split())
 _TAKEN_OVER = frozenset(("copy_", "Parameter", "set_", "append", "interp"))
 """Who is given the tensor has a type of its own, or leaves it to others."""
-_MOVES = frozenset(("to", "cuda"))
 _MAX_DEPTH = 6
 
 
@@ -115,7 +115,7 @@ def _followed(file: SourceFile, site: Site) -> tuple[ast.expr, bool]:
         assert isinstance(attribute, ast.Attribute)
         if not isinstance(call, ast.Call) or call.func is not attribute:
             break
-        if attribute.attr in _MOVES:
+        if attribute.attr in api.MOVES:
             given = [*call.args, *(k.value for k in call.keywords if k.arg == "device")]
             if len(call.args) > 1 or any(k.arg == "dtype" for k in call.keywords):
                 return node, False

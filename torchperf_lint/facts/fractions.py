@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.bindings import Definition
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.source import Site
 
 _LOSSES = frozenset(
@@ -23,7 +24,6 @@ _AVERAGES = frozenset({"mean", "norm", "std", "var"})
 _FLOATS = frozenset({"float", "double", "half", "bfloat16"})
 _SAME_SHAPE = _FLOATS | {"detach", "clone", "abs", "exp", "sqrt"}
 _DEPTH = 8
-_LATE = (10**9, 1)
 
 
 def is_fraction(site: Site, node: ast.expr, at: tuple[int, int], depth: int = 0) -> bool:
@@ -88,7 +88,7 @@ def _is_loss_module(site: Site, name: str, at: tuple[int, int]) -> bool:
         return False
     if any(parameter.name == name for parameter in site.file.outline.functions[site.function].parameters):
         return False
-    found = body.reaching(site.function, name, at) or body.reaching(0, name, _LATE) or []
+    found = body.reaching(site.function, name, at) or body.reaching(0, name, END_OF_FILE) or []
     made = found[0].value if len(found) == 1 and found[0].how == "assign" and not found[0].index else None
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in ("to", "cuda"):
         made = made.func.value

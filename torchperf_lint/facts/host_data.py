@@ -25,6 +25,7 @@ from torchperf_lint.facts.host_numbers import is_host_number
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.multiplied_lists import repeats_one_number, repeats_one_tensor
 from torchperf_lint.facts.own_factories import torch_name
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.tested_numbers import tested_number
 from torchperf_lint.facts.value import DEVICE, HOST, Frame
 from torchperf_lint.facts.values import Values
@@ -35,7 +36,6 @@ _MAKERS = api.HOST_DATA | api.FACTORIES | api.LEGACY_TYPES
 _LISTS = pattern(r"(?:_ids|_list|_mask|values|weights|_types?_mask|means|stds|sizes|scales|sigmas|anchors|indices)$")
 """Names of what holds several numbers: `torch.Tensor(n)` of one is of that size."""
 _MAX_STEPS = 12
-_LATE = (10**9, 1)
 REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
 COUNTED = "counted"
@@ -127,7 +127,7 @@ def _definition(values: Values, name: str, frame: Frame) -> tuple[ast.expr, Fram
             return only.value, frame.hop(frame.path, scope, body.at(only.value))
         if is_parameter:
             return None
-        scope, at = functions[scope].parent, _LATE
+        scope, at = functions[scope].parent, END_OF_FILE
     return None
 
 

@@ -10,13 +10,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import HOST, Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_END = (10**9, 1)
-"""Behind a module's last line: what it has bound when another one uses it."""
 
 
 def is_imported_host(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -28,7 +27,7 @@ def is_imported_host(values: Values, node: ast.expr, frame: Frame) -> bool:
     module, _, name = f"{imported}.{rest}".rstrip(".").rpartition(".")
     path = values.index.module(module, frame.path) if module.strip(".") else None
     body = values.body(path) if path is not None else None
-    bound = body.reaching(0, name, _END) if body is not None else None
+    bound = body.reaching(0, name, END_OF_FILE) if body is not None else None
     if path is None or bound is None or len(bound) != 1 or bound[0].how != "assign" or bound[0].block:
         return False
     if bound[0].value is None:

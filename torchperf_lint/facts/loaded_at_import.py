@@ -7,12 +7,11 @@ import ast
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import device_of
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
-
-_LATE = (10**9, 1)
 
 
 def loaded_at_import(values: Values, name: ast.Name, frame: Frame) -> Value | None:
@@ -23,7 +22,7 @@ def loaded_at_import(values: Values, name: ast.Name, frame: Frame) -> Value | No
     body = values.body(frame.path)
     if body is None or frame.function == 0 or not name.id.isupper() or body.definitions(frame.function).get(name.id):
         return None
-    bound = body.reaching(0, name.id, _LATE) or ()
+    bound = body.reaching(0, name.id, END_OF_FILE) or ()
     made = bound[0].value if len(bound) == 1 and bound[0].how == "assign" else None
     if not isinstance(made, ast.Call):
         return None

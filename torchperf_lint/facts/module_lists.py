@@ -10,11 +10,10 @@ import ast
 
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import literal_of
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 
-_END = (10**9, 1)
-"""Behind a module's last line: what it has bound when a function runs."""
 _HOPS = 4
 """Names between the one that is used and the list."""
 _MAKES_LIST = frozenset({"list", "sorted"})
@@ -53,7 +52,7 @@ def _bound(values: Values, written: str, path: str) -> tuple[ast.expr, str] | No
         owner = values.index.module(module, path) if module.strip(".") else None
         body = values.body(owner) if owner is not None else None
         path = owner or path
-    bound = body.reaching(0, name, _END) if body is not None else None
+    bound = body.reaching(0, name, END_OF_FILE) if body is not None else None
     if bound is None or len(bound) != 1 or bound[0].how != "assign" or bound[0].block or bound[0].value is None:
         return None
     return bound[0].value, path

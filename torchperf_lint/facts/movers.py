@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
 from torchperf_lint.facts.passed import by_place
@@ -26,7 +27,6 @@ _NAMED_SO = pattern(
 _TO_CUDA = frozenset({"to_cuda", "to_gpu", "move_to_cuda", "move_to_gpu", "to_var", "to_variable", "make_cuda"})
 """Those that need not be told where to."""
 _PUBLIC = ("accelerate.", "lightning.", "fastai.")
-_MOVES = frozenset({"to", "cuda"})
 
 
 def movers_called(calls: Iterable[Call]) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _moves_its_first(values: Values, node: ast.Call, frame: Frame) -> bool:
     names = by_place(record)
     if len(targets) > 1 or body is None or not names:
         return False
-    return any(attribute in _MOVES for attribute, _ in body.uses(key.index, names[0]))
+    return any(attribute in api.MOVES for attribute, _ in body.uses(key.index, names[0]))
 
 
 COPIERS = ("new_tensor",)

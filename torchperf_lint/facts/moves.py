@@ -16,13 +16,12 @@ from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import left_behind
 from torchperf_lint.facts.loaded_at_import import is_called_once_moved, loaded_at_import
 from torchperf_lint.facts.passed import argument_for, call_at
-from torchperf_lint.facts.records import Position
+from torchperf_lint.facts.records import END_OF_FILE, Position
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
 from torchperf_lint.model import Confidence
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
-_LATE = (10**9, 1)
 _MAX_CALLERS = 8
 """Calls looked at for what a parameter is given."""
 
@@ -246,7 +245,7 @@ def _is_settled(site: Site, receiver: ast.expr) -> bool:
     body = site.file.project.body(site.file.path)
     if body is None:
         return False
-    start, end = _span(site) or ((0, 0), _LATE)
+    start, end = _span(site) or ((0, 0), END_OF_FILE)
     head = written.partition(".")[0]
     for definition in body.definitions(site.function).get(head, ()):
         moved = isinstance(definition.value, ast.Call) and chain(definition.value.func).startswith(f"{head}.")

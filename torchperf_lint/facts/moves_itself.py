@@ -16,11 +16,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.records import Position
-
-_MOVES = frozenset({"to", "cuda"})
 
 
 def before_its_move(name: str, reaching: Sequence[Definition], at: Position, body: Body) -> Sequence[Definition]:
@@ -39,7 +38,7 @@ def _is_moved_there(name: str, d: Definition, at: Position, body: Body) -> bool:
     if d.how != "assign" or not isinstance(d.value, ast.Call) or not body.at(d.value) <= at < d.end:
         return False
     func = d.value.func
-    moves = isinstance(func, ast.Attribute) and func.attr in _MOVES
+    moves = isinstance(func, ast.Attribute) and func.attr in api.MOVES
     return moves and isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == name
 
 

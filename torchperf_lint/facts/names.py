@@ -27,8 +27,8 @@ from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.never_set import never_bound
 from torchperf_lint.facts.nominal import from_annotation, from_thing
-from torchperf_lint.facts.passed import argument_of, call_at, place_of
-from torchperf_lint.facts.records import Function, Parameter
+from torchperf_lint.facts.passed import argument_of, call_at, place_of, spread_to
+from torchperf_lint.facts.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
 from torchperf_lint.facts.step_batches import batch_of_step, says_no_more
@@ -110,7 +110,7 @@ def _value_of_name(values: Values, name: str, frame: Frame) -> Value:
         if rest is not None:
             return rest
         # An enclosing function has run to its end, as far as anyone knows, when an inner one runs.
-        at = (10**9, 1)
+        at = END_OF_FILE
         scope = functions[scope].parent
     return from_thing(values, values.types.thing(path, frame.function, name), name)
 
@@ -368,7 +368,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
             return UNKNOWN  # a partial holds it
     argument = argument_of(node, position, parameter.name)
     if argument is None:
-        spread = _spread(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
+        spread = spread_to(values, node, position, frame.hop(path, call.function, (call.line, call.column)))
         if spread is not None:
             return spread
         return None if parameter.default and not unpacks_keywords(node) else UNKNOWN
@@ -392,12 +392,3 @@ def _given_before(values: Values, site: CallSite) -> int:
     """How many arguments the called partial has got already."""
     thing = values.types.thing(site.path, site.call.function, site.call.callee)
     return int(thing.dotted) if thing is not None and thing.kind == "partial" else 0
-
-
-def _spread(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:
-    """What `f(*pair)` passes for one parameter, where it is known what `pair` holds, one by one."""
-    first = next((i for i, argument in enumerate(node.args) if isinstance(argument, ast.Starred)), None)
-    if first is None or position < first:
-        return None
-    held = values.of(node.args[first], frame)
-    return held.items[position - first] if position - first < len(held.items) else None

@@ -9,13 +9,13 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.index import FunctionKey, Thing
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
 _MAX_DEPTH = 8
 _MAX_HOPS = 3
-_LATE = (10**9, 1)
 _MAKERS = frozenset(
     "array asarray asanyarray ascontiguousarray asfortranarray zeros ones empty full eye identity arange linspace "
     "logspace geomspace zeros_like ones_like empty_like full_like stack concatenate vstack hstack dstack "
@@ -240,7 +240,7 @@ def _named(values: Values, name: str, frame: Frame, depth: int) -> str | None:
                 if _annotated(values, parameter.annotation, frame)
                 else None
             )
-        scope, at = functions[scope].parent, _LATE
+        scope, at = functions[scope].parent, END_OF_FILE
     return None
 
 

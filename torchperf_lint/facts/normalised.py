@@ -16,6 +16,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.class_body import assigned_in_class
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.reads import on_device
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import ANYWHERE, Frame, Value
 from torchperf_lint.facts.values import Values
@@ -115,7 +116,7 @@ def _bound(values: Values, name: str, frame: Frame) -> Iterator[tuple[int, ast.e
     """What a name is bound to in the function, or in the module."""
     body = values.body(frame.path)
     assert body is not None
-    for scope, at in ((frame.function, frame.at), (0, (10**9, 1))):
+    for scope, at in ((frame.function, frame.at), (0, END_OF_FILE)):
         reaching = body.reaching(scope, name, at)
         if reaching:
             yield from ((scope, d.value) for d in reaching if d.value is not None and d.how == "assign")

@@ -9,6 +9,7 @@ from torchperf_lint.facts.index import CallSite
 from torchperf_lint.facts.records import Function
 
 if TYPE_CHECKING:
+    from torchperf_lint.facts.value import Frame, Value
     from torchperf_lint.facts.values import Values
 
 
@@ -43,3 +44,12 @@ def argument_of(node: ast.Call, position: int, name: str) -> ast.expr | None:
     if any(isinstance(a, ast.Starred) for a in node.args[: position + 1]):
         return None
     return node.args[position] if 0 <= position < len(node.args) else None
+
+
+def spread_to(values: Values, node: ast.Call, position: int, frame: Frame) -> Value | None:
+    """What `f(*pair)` passes at a place, where it is known what `pair` holds, one by one."""
+    first = next((i for i, argument in enumerate(node.args) if isinstance(argument, ast.Starred)), None)
+    if first is None or position < first:
+        return None
+    held = values.of(node.args[first], frame)
+    return held.items[position - first] if position - first < len(held.items) else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
 from torchperf_lint.facts.role import Role
@@ -17,7 +18,6 @@ _ONE_INPUT = pattern(
     r"^_?(?:step|track|act|observe|(?:process|handle|run|do|forward|infer)_(?:\w+_)?(?:step|frame|batch|chunk)|"
     r"\w+_(?:one_)?(?:frame|chunk))$"
 )
-_MOVES = frozenset({"to", "cuda"})
 
 
 def per_input(index: Index, key: FunctionKey) -> Role | None:
@@ -27,7 +27,7 @@ def per_input(index: Index, key: FunctionKey) -> Role | None:
         return None
     names = {p.name for p in function.parameters[function.bound :]}
     own = index.calls_in(key)
-    moved = next((c for c in own if last_part(c.callee) in _MOVES and _head(c.callee) in names), None)
+    moved = next((c for c in own if last_part(c.callee) in api.MOVES and _head(c.callee) in names), None)
     methods = index.record(Thing("class", key.path, function.class_index)).methods
     runs = next((c for c in own if _attribute_called(c.callee) not in ("", *methods)), None)
     if moved is None or runs is None:

@@ -27,6 +27,7 @@ from torchperf_lint.facts.literals import is_literal, is_true
 from torchperf_lint.facts.output_elements import element_of_output
 from torchperf_lint.facts.read_shows import shown_by_read
 from torchperf_lint.facts.reading_helpers import helper_reads
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
 from torchperf_lint.facts.round_trips import (
@@ -392,6 +393,6 @@ def _stands_for_cpu(site: Site, name: str) -> bool:
         return False
     bound = body.reaching(site.function, name, site.start)
     if bound is None:
-        bound = body.reaching(0, name, (10**9, 1))
+        bound = body.reaching(0, name, END_OF_FILE)
     values = [d.value for d in bound or () if d.how == "assign" and not isinstance(d.value, ast.Name)]
     return 0 < len(values) == len(bound or ()) and all(_is_cpu(site, value) for value in values)

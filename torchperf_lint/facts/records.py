@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 Position = tuple[int, int]
+END_OF_FILE: Position = (10**9, 1)
+"""Behind the last line: what a file has bound when its functions run."""
 
 
 class Region(NamedTuple):

@@ -15,12 +15,12 @@ from torchperf_lint.facts.arguments import keyword, unpacks_keywords
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.held import CHANGES
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_END = (10**9, 1)
 
 
 def written_out(values: Values, call: ast.Call, frame: Frame) -> ast.Call:
@@ -67,7 +67,7 @@ def _bound(body: Body, name: str, frame: Frame) -> ast.expr | None:
         bound = body.definitions(function).get(name)
         if not bound:
             continue
-        made = body.assigned_once(function, name, frame.at if function == frame.function else _END)
+        made = body.assigned_once(function, name, frame.at if function == frame.function else END_OF_FILE)
         return made if made is not None and not _changes(body, function, name) else None
     return None
 

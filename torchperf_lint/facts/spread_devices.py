@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.literals import is_literal
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.value import Frame
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_END = (10**9, 1)
 
 
 def spreads(node: ast.Call) -> bool:
@@ -40,7 +40,7 @@ def _bound(values: Values, node: ast.expr, frame: Frame) -> Iterator[tuple[ast.e
         reaching = body.reaching(frame.function, node.id, frame.at)
         scope = frame.function
         if reaching is None and scope:
-            scope, reaching = 0, body.reaching(0, node.id, _END)
+            scope, reaching = 0, body.reaching(0, node.id, END_OF_FILE)
         for d in reaching or ():
             if d.how == "assign" and d.value is not None:
                 yield d.value, frame.hop(frame.path, scope, body.at(d.value))

@@ -21,6 +21,7 @@ from torchperf_lint.facts.host_index_sources import Source, counts_turns
 from torchperf_lint.facts.index_uses import name_below
 from torchperf_lint.facts.module_lists import is_module_list
 from torchperf_lint.facts.put_into import written_into
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence
@@ -28,7 +29,6 @@ from torchperf_lint.model import Confidence
 _KEPT = "keep it on the device: a buffer of the module, or one for each device, under `functools.cache`"
 _STEADY = frozenset({LITERAL, CONFIGURED, SHAPE, GIVEN})
 _DATA = api.HOST_DATA | api.LEGACY_TYPES
-_LATE = (10**9, 1)
 
 
 def steady_index(spot: Spot, index: ast.expr, device: str) -> Source | None:
@@ -63,7 +63,7 @@ def _listed(spot: Spot, index: ast.expr) -> Source | None:
     if not isinstance(index, ast.Name) or body is None:
         return None
     bound = body.reaching(spot.function, index.id, body.at(index))
-    bound = bound if bound else body.reaching(0, index.id, _LATE)
+    bound = bound if bound else body.reaching(0, index.id, END_OF_FILE)
     made = [d.value for d in bound or () if d.how == "assign"]
     if not made or len(made) != len(bound or ()) or not all(isinstance(m, ast.List | ast.ListComp) for m in made):
         return None

@@ -5,6 +5,8 @@ Taken from the torch 2.13 documentation and sources.
 
 from __future__ import annotations
 
+MOVES = frozenset({"to", "cuda"})
+"""Methods of tensors and modules that take them to a device."""
 FILL_FACTORIES = frozenset(
     "zeros ones empty full eye arange linspace logspace tril_indices triu_indices hann_window hamming_window "
     "blackman_window bartlett_window kaiser_window nn.Transformer.generate_square_subsequent_mask".split()

@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events, copies
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import DEVICE
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
@@ -16,7 +17,6 @@ from torchperf_lint.rule import SourceRule
 
 _PER_SAMPLE = frozenset({"__getitem__", "__iter__", "__getitems__"})
 _DATA_SETS = ("torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
-_END = (10**9, 1)
 _FACTORIES = ("tensor", "as_tensor", "zeros", "ones", "full", "empty", "rand", "randn", "arange")
 
 
@@ -155,7 +155,7 @@ def _is_bound_to_cuda(file: SourceFile, site: Site, given: ast.expr | None) -> b
     body = file.project.body(file.path)
     functions, number = file.outline.functions, site.function
     while body is not None and isinstance(given, ast.Name):
-        found = body.reaching(number, given.id, site.start if number == site.function else _END)
+        found = body.reaching(number, given.id, site.start if number == site.function else END_OF_FILE)
         if found:
             return all(d.how == "assign" and d.value is not None and _trains_on(d.value) for d in found)
         if number <= 0:
