@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from torchperf_lint.confirming import NO_DEVICE, by_events, copies, priced
+from torchperf_lint.confirming import NO_DEVICE, ON_HOST, by_events, copies, priced
 from torchperf_lint.evidence import Event, Evidence, LoaderRun, Segment
 from torchperf_lint.model import Confidence, Finding, Location, Outcome, Severity
 
@@ -55,6 +55,25 @@ def test_a_loop_that_is_one_of_several_is_confirmed_by_its_own_steps(train, over
     assert verdict.outcome.value == outcome
     row = f"20 synchronisations in 20 of 500 steps, which lie within {over} in a row: a loop of its own"
     assert outcome == "refuted" or verdict.reason == row
+
+
+@pytest.mark.parametrize(
+    ("devices", "copied", "outcome"),
+    [(["cpu"], False, "unobservable"), (["cpu"], True, "refuted"), (["cpu", "cuda"], False, "refuted")],
+)
+def test_a_script_that_left_its_device_alone_refutes_nothing(devices, copied, outcome):
+    elsewhere = (event(kind="copy", what="h2d", line=3, column=1, end_line=3, end_column=9),) if copied else ()
+    optimizer = {"class": "SGD", "tensors": 2, "parameters": 2, "devices": devices}
+    run = evidence(*elsewhere, lines={"train.py": {20: 3}}, state={"optimizers": [optimizer]})
+    verdict = judge(run)
+    assert verdict.outcome.value == outcome
+    assert (verdict.reason == ON_HOST) == (outcome == "unobservable")
+
+
+def test_a_line_that_did_not_run_is_not_reached_whatever_the_device():
+    optimizer = {"class": "SGD", "tensors": 2, "parameters": 2, "devices": ["cpu"]}
+    run = evidence(complete=frozenset({"train.py"}), state={"optimizers": [optimizer]})
+    assert judge(run).outcome is Outcome.NOT_REACHED
 
 
 def test_one_event_in_one_step_is_said_in_the_singular():

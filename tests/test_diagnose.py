@@ -359,6 +359,17 @@ def test_a_wait_for_data_is_never_passed_over(workers, cpu, queued, disk_sleep, 
     assert all("training waits for data 40 % of the step's time" in d.title for d in said)
 
 
+def test_a_device_that_was_opened_and_left_alone_is_said():
+    optimizer = {"class": "SGD", "tensors": 2, "parameters": 2, "devices": ["cpu"], "switches": {}}
+    left_alone = replace(run(shares={"forward": 0.5, "backward": 0.5}), device="NVIDIA H200", events=())
+    left_alone = replace(left_alone, state={**left_alone.state, "optimizers": [optimizer]})
+    said = only(left_alone, "TPL910")
+    assert said.title == "compute on the CPU takes 100 % of the step's time; nothing of it was put on the NVIDIA H200"
+    assert said.advice.startswith("if the GPU was meant: ")
+    used = replace(left_alone, state={"optimizers": [optimizer | {"devices": ["cuda"]}]})
+    assert "TPL910" not in codes(used)
+
+
 def test_what_lies_between_steps_is_said_with_its_lines_and_before_computing():
     first, second = diagnose(run(shares={"between_steps": 0.4, "forward": 0.3, "backward": 0.3})).diagnoses
     assert first.title == (

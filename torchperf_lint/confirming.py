@@ -11,6 +11,7 @@ from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence, LoaderRun
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
 
 NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
+ON_HOST = "all that a step updated is on the CPU and nothing was copied: the script used no device"
 
 
 def by_events(
@@ -34,6 +35,8 @@ def by_events(
     blind = next((f"{name}: {run.unwatched[name]}" for name in probes if name in run.unwatched), None)
     if blind is not None:
         return Verdict(Outcome.UNOBSERVABLE, blind)
+    if needs_device and run.ran(finding.location) != 0 and run.stayed_on_host:
+        return Verdict(Outcome.UNOBSERVABLE, ON_HOST)
     return silent(run, finding.location, what)
 
 

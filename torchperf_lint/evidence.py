@@ -303,6 +303,17 @@ class Evidence:
             return min(max(seen), OFTEN_ENOUGH)
         return 0 if location.path in self.complete else None
 
+    @property
+    def stayed_on_host(self) -> bool:
+        """Whether there was a device and it was left alone: all that stepped is on the CPU, and nothing was copied.
+
+        False where nothing stepped: what a server computes on is not recorded.
+        """
+        stepped = self.state.get("optimizers") or ()
+        on_cpu = all(set(one.get("devices") or ("unknown",)) == {"cpu"} for one in stepped)
+        copied = any(event.kind == "copy" for event in self.events)
+        return self.device is not None and bool(stepped) and on_cpu and not copied
+
     def turns(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many training turns, and evaluation turns, the most frequent of the events happened."""
         chosen = tuple(events)

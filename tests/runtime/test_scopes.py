@@ -224,6 +224,32 @@ def test_training_from_tensors_after_evaluation_left_early(loop):
     assert batches(loop) == (0, 15)
 
 
+def test_training_from_tensors_after_a_buffer_was_filled(loop):
+    """Reinforcement learning: a policy is asked before anything is learnt, and between steps."""
+    for _ in range(50):
+        loop.scopes.answers()
+        loop.event("act")
+    for _ in range(8):
+        loop.event("act")
+        loop.event("learn")
+        loop.backward()
+        loop.step()
+    turns = loop.turns()
+    assert turns["learn"] == (8, 8, 0)
+    assert turns["act"] == (58, 8, 49)  # the last call before it learns belongs to its first step
+
+
+def test_a_model_called_once_before_its_first_backward_pass_trains(loop):
+    for index in range(8):
+        loop.event("upload")
+        if index == 0:
+            loop.scopes.answers()
+        loop.event("forward")
+        loop.backward()
+        loop.step()
+    assert (loop.turns()["upload"], loop.turns()["forward"]) == ((8, 8, 0), (8, 8, 0))
+
+
 def test_a_new_iterator_for_every_step(loop):
     """`next(iter(loader))`: the iterator is gone before its batch is used."""
     for _ in range(20):

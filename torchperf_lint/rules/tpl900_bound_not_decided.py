@@ -101,7 +101,8 @@ def _counts(run: Evidence) -> str:
         places = len({(event.path, event.line) for event in events})
         per = f", {often(count / run.steps)} a step" if run.steps else ""
         parts.append(f"{_counted(count, what)} at {_counted(places, 'line')}{per}" if count else f"no {what}")
-    return f"{_seen(run)}; {'; '.join(parts)}"
+    host = "; all that a step updated is on the CPU" if run.stayed_on_host else ""
+    return f"{_seen(run)}; {'; '.join(parts)}{host}"
 
 
 def _numbers(run: Evidence, loop: Loop) -> str:

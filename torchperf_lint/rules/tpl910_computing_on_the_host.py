@@ -15,8 +15,8 @@ class ComputingOnTheHost(RunRule):
     """No device took part: the CPU computes the model, and that is what takes the time.
 
     ## What it does
-    Says that forward, backward and optimizer take most of a run that used no CUDA device. What it would be bound by on
-    one, this run cannot show.
+    Says that forward, backward and optimizer take most of a run that used no CUDA device, or opened one and put nothing
+    on it. What it would be bound by on one, this run cannot show.
 
     ## Why it is slow
     It may be what you want. If a GPU was meant to be used, it was not.
@@ -35,7 +35,8 @@ class ComputingOnTheHost(RunRule):
     Nothing is changed for you.
 
     ## Confirmed by
-    Host time of the phases of a step; no CUDA device was opened.
+    Host time of the phases of a step; no CUDA device was opened, or one was, all that the optimizers updated is on the
+    CPU and nothing was copied.
 
     ## References
     - PyTorch documentation, "Get started": builds with and without CUDA.
@@ -46,21 +47,27 @@ class ComputingOnTheHost(RunRule):
     def diagnose(self, run: Evidence) -> Iterator[Bound]:
         """One, where the model's own computing takes most of a run without a device."""
         loop = loop_of(run)
-        if loop is None or run.device is not None:
+        idle = run.stayed_on_host
+        if loop is None or (run.device is not None and not idle):
             return
         share = loop.share(FORWARD, BACKWARD, OPTIMIZER)
         if share < DEFAULT.compute:
             return
+        device = f"nothing of it was put on the {run.device}" if idle else "no device took part in this run"
         yield Bound(
             self.code,
             self.name,
-            f"compute on the CPU takes {percent(share)} of the {loop.unit}'s time; no device took part in this run",
+            f"compute on the CPU takes {percent(share)} of the {loop.unit}'s time; {device}",
             f"{_parts(loop)}{_between(run)}{_build(run)}",
-            "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one",
+            _MOVE if idle else _SIMULATE,
             share,
-            actionable=False,
+            actionable=idle,
             weight=_weight(run, loop),
         )
+
+
+_SIMULATE = "nothing here tells what a GPU would wait for; `--simulate` shows where the script would wait for one"
+_MOVE = "if the GPU was meant: `model.to(\"cuda\")` before the optimizer is made, and each batch likewise"
 
 
 def _weight(run: Evidence, loop: Loop) -> float:

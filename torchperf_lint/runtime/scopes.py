@@ -162,6 +162,8 @@ class Scopes:
             return
         ended, self._just_ended = self._just_ended, None
         if ended is None or not ended.training:
+            if not self.root.fed:
+                self._answered_so_far()
             self.root.training = self.root.training or self.root.fed
             self.root.fed = True
             return
@@ -169,6 +171,21 @@ class Scopes:
         self.current = ended
         if ended not in self._over and ended not in self._open.values():
             self._over.append(ended)
+
+    def _answered_so_far(self) -> None:
+        """Before the first backward pass, calls of a model were turns of their own, as in a replay buffer's filling:
+        no training steps. The last of them is the forward pass of the first step; of one call nothing is taken.
+        """
+        answered, self._answering = self._answering and self.root.turn > 1, False
+        if not answered:
+            return
+        past = Scope(lambda: None)
+        for counter, turns in self.root.touched.items():
+            before = turns - (counter.scope is self.root and counter.turn == self.root.turn)
+            if before:
+                past.touched[counter] = before
+                self.root.touched[counter] = turns - before
+        self._over.append(past)
 
     def is_outside(self) -> bool:
         """Whether no pass over a loader is under way."""

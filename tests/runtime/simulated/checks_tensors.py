@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 
+import numpy as np
 import torch
 from harness import CUDA, EVENTS, on
 from torch import nn
@@ -22,6 +23,14 @@ def check_the_face_of_a_tensor() -> None:
     assert x.untyped_storage().device == CUDA
     assert x.view(-1).untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     assert x[1].storage_offset() == 3
+
+
+def check_types_of_old_take_sizes_and_values() -> None:
+    assert torch.cuda.FloatTensor(2, 3).shape == (2, 3)
+    assert torch.cuda.FloatTensor(torch.Size([2, 3])).shape == (2, 3)
+    drawn = torch.cuda.FloatTensor(np.array([[1.0, 2.0]]))
+    assert (drawn.tolist(), drawn.dtype, drawn.device) == ([[1.0, 2.0]], torch.float32, CUDA)
+    assert torch.cuda.LongTensor([3, 4]).tolist() == [3, 4]
 
 
 def check_views_and_writes_in_place() -> None:

@@ -32,12 +32,17 @@ class _TensorType(type):
         return isinstance(instance, torch.Tensor) and instance.is_cuda and instance.dtype == cls.dtype
 
     def __call__(cls, *given: Any) -> torch.Tensor:  # noqa: ANN401
-        if len(given) == 1 and not isinstance(given[0], int):
-            data = given[0]
-            if isinstance(data, torch.Tensor | Sequence) and not isinstance(data, torch.Size):
-                return torch.tensor(data, dtype=cls.dtype, device="cuda")
+        if len(given) == 1 and _holds_values(given[0]):
+            return torch.tensor(given[0], dtype=cls.dtype, device="cuda")
         size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given
         return torch.empty(size, dtype=cls.dtype, device="cuda")
+
+
+def _holds_values(given: object) -> bool:
+    """Whether it is what a tensor is made of: a tensor, a list, an array of numpy; no size."""
+    if isinstance(given, torch.Size):
+        return False
+    return isinstance(given, torch.Tensor | Sequence) or hasattr(given, "__array__")
 
 
 def patch_legacy() -> None:
