@@ -14,6 +14,7 @@ from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import TENSOR_TYPE, default_device, device_by_default
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
+from torchperf_lint.facts.drawn_arrays import drawn_array
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
 from torchperf_lint.facts.generated_numbers import is_counted
@@ -40,6 +41,8 @@ REPEATED = "repeated"
 """One number, repeated: a factory makes that on the device."""
 COUNTED = "counted"
 """Numbers in a row, or an identity: there is a factory for that, too."""
+DRAWN = "drawn"
+"""Random numbers: the device has a generator."""
 NUMBER = "number"
 """One number that the host has, whether it changes or not: a factory fills it in on the device."""
 READ_BACK = "read back"
@@ -78,7 +81,7 @@ class Upload(NamedTuple):
     factory: str
     """As written: `torch.tensor`, `x.new_tensor`."""
     kind: str
-    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, COUNTED, NUMBER or READ_BACK."""
+    """LITERAL, CONFIGURED, SHAPE, GIVEN, REPEATED, COUNTED, DRAWN, NUMBER or READ_BACK."""
     scalar: bool
     device: str
     """The device as written; empty for `x.new_tensor`."""
@@ -214,7 +217,7 @@ def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) ->
 
 
 def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
-    if isinstance(node.func, ast.Name) and node.args and is_filled_array(values, node.args[0], frame):
+    if isinstance(node.func, ast.Name) and node.args and _made_by_numpy(values, node.args[0], frame):
         # `Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`
         return constant_upload(values, node, frame, '"cuda"') if is_cuda_type(values, node.func, frame) else None
     name = torch_name(values, node, frame)
@@ -237,14 +240,22 @@ def _made_there(values: Values, node: ast.Call, frame: Frame) -> Upload | None:
     return upload if upload is None or not given_on_host(values, device, frame) else None
 
 
+def _made_by_numpy(values: Values, data: ast.expr, frame: Frame) -> str | None:
+    """Which kind of array numpy makes of nothing but numbers: REPEATED or DRAWN; it is no size of a tensor."""
+    if is_filled_array(values, data, frame):
+        return REPEATED
+    return DRAWN if drawn_array(values, data, frame) is not None else None
+
+
 def constant_upload(values: Values, made: ast.Call, frame: Frame, device: str) -> Upload | None:
     """The upload of what a call makes of data that no step changes, or of one number; `device` as written."""
     data = made.args[0] if made.args else keyword(made, "data")
     if data is None or isinstance(data, ast.Starred):
         return None
     factory = ast.unparse(made.func)
-    if len(made.args) == 1 and is_filled_array(values, data, frame):
-        return Upload(made, factory, REPEATED, False, device)
+    by_numpy = _made_by_numpy(values, data, frame) if len(made.args) == 1 else None
+    if by_numpy is not None:
+        return Upload(made, factory, by_numpy, False, device)
     legacy = factory.endswith("Tensor")
     counted = isinstance(data, ast.Call) and chain(data.func) in ("range", "list")
     counted = counted or bool(_LISTS.search(chain(data)) and isinstance(data, ast.Name | ast.Attribute))

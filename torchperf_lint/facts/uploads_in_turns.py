@@ -19,7 +19,7 @@ from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.devices import moves_to_device, target_device
 from torchperf_lint.facts.fresh import made_of_sizes
 from torchperf_lint.facts.guards import literal_turns
-from torchperf_lint.facts.host_data import made_on_host, upload_at
+from torchperf_lint.facts.host_data import DRAWN, made_on_host, upload_at
 from torchperf_lint.facts.joined_on_host import JOINS
 from torchperf_lint.facts.loaders import is_blocking
 from torchperf_lint.facts.loop import FEW_TURNS
@@ -64,7 +64,8 @@ def uploads_in_turns(file: SourceFile) -> Iterator[UploadInTurns]:
         if made is None or not _is_of_the_turn(made, loop) or _runs_something(file, site, loop):
             continue
         values = file.project.values
-        if upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame):
+        upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
+        if upload is not None and upload.kind != DRAWN:
             continue  # numbers that no turn changes, or a single one: TPL252 says it
         yield UploadInTurns(site, loop.lineno, last_part(chain(made.func)))
 

@@ -11,6 +11,7 @@ from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.converted_first import converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
+from torchperf_lint.facts.cut_on_host import CutOnHost, cut_on_host
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
 from torchperf_lint.facts.index import FunctionKey
@@ -44,7 +45,8 @@ class BlockingBatchTransfer(SourceRule):
     ## What it does
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
     every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
-    on the host first, `torch.cat([views[0], views[1]])`. Where the loader is known and not pinned, the finding says so
+    on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor that stays on
+    the host, `data[i : i + 64]`. Where the loader is known and not pinned, the finding says so
     and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device.
 
@@ -128,10 +130,13 @@ class BlockingBatchTransfer(SourceRule):
             if site.hot.kind == "forward" and (batch is None or not batch.origins):
                 continue
             joined = _joined(project, site) if batch is None else None
+            cut = cut_on_host(site) if batch is None and joined is None else None
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
                 yield self._copy_of_joined(file, project, site, joined)
+            elif cut is not None:
+                yield self._copy_of_cut(file, site, cut)
         for upload in uploads_in_turns(file):
             yield self._copy_of_one(file, upload)
 
@@ -173,6 +178,21 @@ class BlockingBatchTransfer(SourceRule):
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             related=_loaders(file, pinning),
+        )
+
+    def _copy_of_cut(self, file: SourceFile, site: Site, cut: CutOnHost) -> Finding:
+        assert site.hot is not None
+        name = cut.whole.id
+        pinned = f"; else pin it once, `{name} = {name}.pin_memory()`, and pass `non_blocking=True` here"
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies a piece of `{name}`, which stays on the host, and waits for it "
+            f"{site.hot.when}",
+            instead=f"move `{name}` to the device once, before the loop, if there is room{pinned if cut.rows else ''}",
+            value=cut.value.weaker(Confidence.LIKELY),
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            root_cause=f"{self.code} pieces of {name} in {site.hot.loop or site.function}",
         )
 
     def _copy_of_one(self, file: SourceFile, upload: UploadInTurns) -> Finding:

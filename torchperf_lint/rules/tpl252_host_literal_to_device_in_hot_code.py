@@ -12,15 +12,18 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.changed_in_place import changed_in_place
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
+from torchperf_lint.facts.double_arrays import TAKERS, double_on_device
+from torchperf_lint.facts.drawn_arrays import drawn_array
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
-from torchperf_lint.facts.host_data import COUNTED, NUMBER, READ_BACK, REPEATED, Upload, upload_at
+from torchperf_lint.facts.host_data import COUNTED, DRAWN, NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.multiplied_lists import repeated
 from torchperf_lint.facts.normalised import MENTIONED as NORMALISES
 from torchperf_lint.facts.normalised import normalised
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.uploads_in_turns import uploads_in_turns
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.facts.written_from_host import written_from_host
 from torchperf_lint.model import Confidence, Finding, Related, Severity, Verdict
@@ -32,6 +35,7 @@ _WHAT = {
     SHAPE: ("numbers that follow from shapes", "the shapes of tensors"),
     GIVEN: ("numbers that its callers give it", "an argument"),
     COUNTED: ("numbers that a factory counts out", "a range"),
+    DRAWN: ("random numbers that numpy draws", "numpy's random numbers"),
     NUMBER: ("one number", "a number of the host"),
     REPEATED: ("one number, many times over,", "one number, repeated"),
     READ_BACK: ("what it first reads from the device, element by element,", "a tensor of the device, repeated"),
@@ -51,7 +55,8 @@ class HostLiteralToDeviceInHotCode(SourceRule):
     legacy `torch.FloatTensor([...]).cuda()` in code that runs every training step or forward pass, where the numbers
     are literals, were set before the first step, or follow from the shapes of tensors; and any single number
     (`torch.tensor(i, device=...)`), or one number repeated, in a list or by numpy
-    (`torch.from_numpy(np.ones(n)).cuda()`), which the device can fill in by itself. Also
+    (`torch.from_numpy(np.ones(n)).cuda()`), which the device can fill in by itself; and random numbers that numpy
+    draws, `torch.FloatTensor(np.random.normal(0, 1, (n, 100))).cuda()`. Also
     `torch.tensor([t] * n, device=...)` of a tensor `t` that is on the device: each element is read from there first;
     and a tensor of such numbers that is written into one on the device, `gain[2:6] = torch.tensor(shape)`; and
     torchvision's `Normalize(mean, std)`, given an image on the device, which does the same within. Where a block or the
@@ -135,7 +140,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
             values = project.values
             upload = upload_at(values, site.call, site.frame) or computed_upload(values, site.call, site.frame)
             upload = upload or written_from_host(site)
-            if upload is None or is_fallback(site):
+            if upload is None or is_fallback(site) or _is_told_otherwise(file, site, upload):
                 continue
             yield self._finding(file, site, upload)
         for store in element_stores(file):
@@ -202,6 +207,17 @@ _CALLS = (
 )
 
 
+def _is_told_otherwise(file: SourceFile, site: Site, upload: Upload) -> bool:
+    """Random numbers that are float64 on the device, where TPL504 says to draw them there, too; or that turns of an
+    inner loop copy one after another, which TPL201 says."""
+    if upload.kind != DRAWN:
+        return False
+    made = next((one for one in file.calls_of(*TAKERS) if one.call is upload.made), None)
+    if made is not None and double_on_device(file, made) is not None:
+        return True
+    return any(one.site.call is site.call for one in uploads_in_turns(file))
+
+
 def _made_before(file: SourceFile, site: Site, upload: Upload) -> list[Related]:
     """Where the tensor is made of the numbers, when that is not where it is moved."""
     path, line = upload.path or file.path, upload.made.lineno
@@ -214,7 +230,7 @@ def _made_before(file: SourceFile, site: Site, upload: Upload) -> list[Related]:
 
 def _copied(site: Site, upload: Upload) -> str:
     """What to add to the advice where what is to be kept is changed afterwards."""
-    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, REPEATED, READ_BACK, SHAPE, GIVEN)
+    kept = not upload.scalar and upload.kind not in (NUMBER, COUNTED, DRAWN, REPEATED, READ_BACK, SHAPE, GIVEN)
     return "; use a `.clone()` of it here, which is changed in place" if kept and changed_in_place(site) else ""
 
 
@@ -224,6 +240,8 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
         return f"`torch.full(({_ones(upload)}), number, device={upload.device})`, filled on the device"
     if upload.kind == COUNTED:
         return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
+    if upload.kind == DRAWN:
+        return f"draw them on the device: {_drawn_there(file, site, upload)} (its generator gives other numbers)"
     if upload.scalar:
         return f"use the number itself where arithmetic or `torch.where` takes one, or {filled}"
     if upload.kind == REPEATED:
@@ -247,6 +265,12 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     if site.hot is not None and site.hot.loop is not None and not site.hot.depth:
         return f"make it once, before the loop: `torch.tensor(..., device={upload.device})`"
     return "make it once for each device: a buffer of the module that calls this, or a function under `functools.cache`"
+
+
+def _drawn_there(file: SourceFile, site: Site, upload: Upload) -> str:
+    data = upload.made.args[0] if upload.made.args else None
+    drawn = drawn_array(file.project.values, data, site.frame) if data is not None else None
+    return f"`{drawn}(..., device={upload.device})`" if drawn else f"torch's factories take `device={upload.device}`"
 
 
 def _ones(upload: Upload) -> str:
