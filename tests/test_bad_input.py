@@ -13,6 +13,7 @@ import pytest
 from torchperf_lint import catalog
 from torchperf_lint.facts import text
 from torchperf_lint.lint import Target, lint
+from torchperf_lint.model import Confidence
 from torchperf_lint.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -275,3 +276,15 @@ def test_a_very_long_sum_is_looked_through(tmp_path):
     report = lint(Target(tmp_path, Settings(jobs=1, no_cache=True), (path,)))
     assert not report.problems
     assert ("TPL113", 8) in {(finding.code, finding.location.line) for finding in report.findings}
+
+
+@pytest.mark.parametrize("terms", [3, 700])
+def test_a_very_long_test_is_judged_as_a_short_one(tmp_path, terms):
+    """What a rule writes out recursively, `ast.unparse`, gets the stack that it takes."""
+    total = " + ".join(f"x[{number}]" for number in range(terms))
+    text = "from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        x = x.abs()\n"
+    path = tmp_path / "net.py"
+    path.write_text(f"{text}        if {total} > 0:\n            x = x + 1\n        return x\n", encoding="utf-8")
+    report = lint(Target(tmp_path, Settings(confidence=Confidence.POSSIBLE, jobs=1, no_cache=True), (path,)))
+    assert report.problems == ()
+    assert [(finding.code, finding.location.line) for finding in report.findings] == [("TPL102", 7)]

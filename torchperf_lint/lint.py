@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from torchperf_lint import catalog, merging, workers
+from torchperf_lint.deep_stack import with_a_deep_stack
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts import suppressions
 from torchperf_lint.facts import text as texts_of
@@ -185,7 +186,7 @@ class _Runner:
     ) -> list[Finding]:
         start = time.perf_counter()
         try:
-            return list(check())
+            return _listed(check)
         except CannotCheck as reason:
             problem = Problem(shown, reason.line, reason.reason)
             if problem not in result.problems:
@@ -277,3 +278,11 @@ def _in_cell(location: Location, notebook: NotebookSource) -> Location:
     cell, line = notebook.locate(location.line)
     end_line = line + location.end_line - location.line
     return replace(location, line=line, end_line=end_line, cell=cell)
+
+
+def _listed(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+    """What a rule finds; of a sum of hundreds of terms `ast.unparse` runs out of stack, and then has more."""
+    try:
+        return list(check())
+    except RecursionError:
+        return with_a_deep_stack(lambda: list(check()))

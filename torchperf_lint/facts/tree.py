@@ -6,13 +6,11 @@ are 1-based code points of the file, whatever part of it was parsed.
 
 from __future__ import annotations
 
-import contextlib
-import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchperf_lint.deep_stack import with_a_deep_stack
 from torchperf_lint.errors import CannotCheck
 from torchperf_lint.facts.concrete import cst
 from torchperf_lint.facts.records import Outline, Position
@@ -20,8 +18,6 @@ from torchperf_lint.facts.records import Outline, Position
 if TYPE_CHECKING:
     from libcst.metadata import CodeRange
 
-_DEEP_STACK_BYTES = 512 * 1024 * 1024
-_DEEP_RECURSION = 200_000
 _NOT_CODE = (
     "whitespace",
     "lpar",
@@ -80,7 +76,10 @@ class Unit:
         try:
             return self._resolved()
         except (RecursionError, KeyError):  # libcst loses the one to the other while it leaves its `with` blocks
-            return _with_a_deep_stack(self._resolved)
+            try:
+                return with_a_deep_stack(self._resolved)
+            except RecursionError:
+                raise TooDeepToLocate("nested too deeply for libcst to say where its parts stand") from None
 
     def _resolved(self) -> dict[cst.CSTNode, CodeRange]:
         return _positions_of(self.module)
@@ -196,25 +195,3 @@ def _hollowed(outline: Outline, lines: list[str]) -> list[str]:
         for number in range(record.line, record.end_line):
             kept[number] = ""
     return kept
-
-
-def _with_a_deep_stack(resolve: Callable[[], dict[cst.CSTNode, CodeRange]]) -> dict[cst.CSTNode, CodeRange]:
-    """libcst writes code recursively; the outline's caps bound how deep, this gives it the room."""
-    found: list[dict[cst.CSTNode, CodeRange]] = []
-
-    def work() -> None:
-        with contextlib.suppress(RecursionError):
-            found.append(resolve())
-
-    limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK_BYTES)
-    try:
-        sys.setrecursionlimit(_DEEP_RECURSION)
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-    finally:
-        sys.setrecursionlimit(limit)
-        threading.stack_size(size)
-    if not found:
-        raise TooDeepToLocate("nested too deeply for libcst to say where its parts stand")
-    return found[0]
