@@ -36,6 +36,20 @@ def test_whatever_made_it_on_the_host(before):
     assert cut("", before).whole.id == "data"
 
 
+@pytest.mark.parametrize(
+    "move",
+    [
+        "torch.from_numpy(data[i : i + 64]).to(device)",
+        "torch.from_numpy(data[order[i : i + 64]]).float().cuda()",
+        "torch.tensor(data[i : i + 64], device=device)",
+        "torch.as_tensor(data[order[:64]]).to(device)",
+    ],
+)
+def test_arrays_of_which_each_turn_makes_a_tensor(move):
+    found = cut("order = np.random.permutation(1000)", "data = np.load(path)", move)
+    assert (found.whole.id, found.array) == ("data", True)
+
+
 def test_a_name_of_the_loop_for_the_piece():
     assert cut("piece = data[i : i + 64]", move="piece.to(device)").whole.id == "data"
 
@@ -52,6 +66,11 @@ def test_a_name_of_the_loop_for_the_piece():
         ("", "data = torch.randn(1000, 20)", "data[i : i + 64].to(torch.float16)"),
         ("", "data = next(iter(loader))[0]", "data[i : i + 64].to(device)"),  # a batch in parts
         ("", "data = torch.randn(1000, 20)\npiece = data[3:path]", "piece.to(device)"),  # cut once
+        ("data[i] = path", "data = torch.zeros(1000, 20)", "data[i : i + 64].to(device)"),  # filled meanwhile
+        ("", "data = np.load(path)", "torch.from_numpy(data[:64]).to(device)"),  # the same piece
+        ("", "data = np.load(path)", "torch.from_numpy(data[i]).to(device)"),
+        ("", "data = np.load(path)", "torch.from_numpy(data[i : i + 64])"),  # stays
+        ("data = np.load(path)", "", "torch.from_numpy(data[i : i + 64]).to(device)"),
     ],
 )
 def test_other_moves(inside, before, move):

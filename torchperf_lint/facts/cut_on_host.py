@@ -1,8 +1,8 @@
-"""Batches that a loop cuts out of a tensor in host memory, and copies one by one.
+"""Batches that a training loop cuts out of a tensor or array in host memory, and copies one by one.
 
     data = torch.from_numpy(array)
     for i in range(0, len(data), 64):
-        x = data[i : i + 64].to(device)
+        x = data[i : i + 64].to(device)              # or torch.from_numpy(array[i : i + 64]).to(device)
 
 All of it crosses the bus in every epoch, and the host waits for each piece.
 """
@@ -10,60 +10,119 @@ All of it crosses the bus in every epoch, and the host waits for each piece.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchperf_lint.facts.devices import moves_to_device
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.devices import moves_to_device, target_device
+from torchperf_lint.facts.loaders import is_blocking
+from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.source import Site
-from torchperf_lint.facts.value import HOST, Value
+from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
 _SEVERAL = frozenset({"tensor", "array", "sequence", "batch"})
 """What chooses several entries."""
+_OF_ARRAYS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
+_PLACED = ("tensor", "as_tensor")
 
 
 class CutOnHost(NamedTuple):
-    """What a hot move takes out of the tensor that stays on the host."""
+    """What a hot move takes out of a tensor or array that stays on the host."""
 
+    site: Site
     whole: ast.Name
     value: Value
-    """Of the whole."""
+    """Of the piece."""
+    array: bool
+    """Whether the whole is an array of numpy, or a list, of which a tensor is made piece by piece."""
     rows: bool
     """Whether the piece is some rows in a row, which lie in pinned memory where the whole does; others are gathered."""
 
 
+def cuts_on_host(file: SourceFile) -> Iterator[CutOnHost]:
+    """The blocking copies of pieces in the loops of a file that train."""
+    for site in file.hot_calls("to", "cuda", *_PLACED):
+        found = cut_on_host(site) if is_blocking(site.call) else None
+        if found is not None:
+            yield found
+
+
 def cut_on_host(site: Site) -> CutOnHost | None:
-    """The tensor made before the loop in sight that a move of its body cuts a piece from, another in each turn."""
+    """The tensor or array made before the training loop in sight that a move of its body cuts another piece from."""
     span = _loop_of(site)
-    cut = _cut(site, span) if span is not None else None
-    if cut is None or span is None or not isinstance(cut.value, ast.Name):
+    piece = _piece(site, span) if span is not None else None
+    if span is None or piece is None:
         return None
-    if not _is_walked(cut.slice) and not _chooses_several(site, cut.slice):
+    cut, maker = piece
+    if not isinstance(cut.value, ast.Name) or not (_is_walked(cut.slice) or _chooses_several(site, cut.slice)):
         return None
-    value = site.file.value(cut.value, site)
-    known = value.kind == "tensor" and value.device == HOST and value.confidence.at_least(Confidence.LIKELY)
-    if not known or value.origins or _is_bound_within(site, cut.value.id, span):
+    value = _of_array(site, maker) if maker is not None else _of_tensor(site, cut.value)
+    if value is None or _changes_within(site, cut.value.id, span) or not _moves(site):
         return None
-    moved = moves_to_device(site.file.project.values, site.call, site.frame)
-    return CutOnHost(cut.value, value, isinstance(cut.slice, ast.Slice)) if moved else None
+    return CutOnHost(site, cut.value, value, maker is not None, isinstance(cut.slice, ast.Slice))
 
 
 def _loop_of(site: Site) -> tuple[Position, Position] | None:
-    """From where to where the loop that makes a site hot turns; None where that is another function's."""
-    loop = site.hot.loop if site.hot is not None and not site.hot.depth else None
+    """From where to where the training loop around a site turns; None where that is another function's.
+
+    Where nothing trains, each piece crosses the bus once, whether alone or with the others.
+    """
+    hot = site.hot
+    loop = hot.loop if hot is not None and hot.kind == "step" and not hot.depth and not hot.optional else None
     if loop is None or loop[0] != site.file.path:
         return None
     region = site.file.outline.regions[loop[1]]
     return ((region.head, 1), region.end) if region.function == site.function else None
 
 
-def _cut(site: Site, span: tuple[Position, Position]) -> ast.Subscript | None:
-    """`x[i:j]` of `x[i:j].to(d)`, of methods in between, and of a name that the loop binds to it."""
-    body, node = site.file.project.body(site.file.path), site.receiver
-    if isinstance(node, ast.Name) and body is not None:
-        bound = body.assigned_once(site.function, node.id, site.start)
-        node = bound if bound is not None and span[0] <= body.at(bound) < span[1] else None
-    return node if isinstance(node, ast.Subscript) else None
+def _piece(site: Site, span: tuple[Position, Position]) -> tuple[ast.Subscript, ast.Call | None] | None:
+    """`x[i:j]` of `x[i:j].to(d)` and `torch.from_numpy(x[i:j]).float().to(d)`, also by a name that the loop binds;
+    and what makes a tensor of it, if anything does."""
+    node = _bound(site, site.receiver, span) if last_part(site.record.callee) not in _PLACED else site.call
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+        node = node.func.value
+    maker = node if isinstance(node, ast.Call) and _makes(site, node) else None
+    cut = _bound(site, maker.args[0], span) if maker is not None else node
+    return (cut, maker) if isinstance(cut, ast.Subscript) else None
+
+
+def _bound(site: Site, node: ast.expr | None, span: tuple[Position, Position]) -> ast.expr | None:
+    """What a name stands for that is bound once, in the loop."""
+    body = site.file.project.body(site.file.path)
+    if not isinstance(node, ast.Name) or body is None:
+        return node
+    bound = body.assigned_once(site.function, node.id, site.start)
+    return bound if bound is not None and span[0] <= body.at(bound) < span[1] else None
+
+
+def _makes(site: Site, node: ast.Call) -> bool:
+    thing = site.file.project.values.thing(node.func, site.frame)
+    return thing is not None and thing.dotted in _OF_ARRAYS and bool(node.args)
+
+
+def _of_array(site: Site, maker: ast.Call) -> Value | None:
+    because = f"made on the host by `{ast.unparse(maker.func)}` (line {maker.lineno}), of a piece in each turn"
+    given = maker.args[0]
+    on_device = site.file.value(given, site).on_device or (
+        isinstance(given, ast.Subscript) and site.file.value(given.value, site).kind == "tensor"
+    )
+    return tensor(HOST, because, Confidence.LIKELY) if not on_device else None
+
+
+def _of_tensor(site: Site, whole: ast.Name) -> Value | None:
+    value = site.file.value(whole, site)
+    known = value.kind == "tensor" and value.device == HOST and value.confidence.at_least(Confidence.LIKELY)
+    return value.weaker(Confidence.LIKELY) if known and not value.origins else None
+
+
+def _moves(site: Site) -> bool:
+    values = site.file.project.values
+    if last_part(site.record.callee) in _PLACED:
+        return target_device(values, site.call, site.frame) == DEVICE
+    return moves_to_device(values, site.call, site.frame)
 
 
 def _is_walked(index: ast.expr) -> bool:
@@ -78,7 +137,11 @@ def _chooses_several(site: Site, index: ast.expr) -> bool:
     return not isinstance(index, ast.Tuple | ast.Slice) and site.file.value(index, site).kind in _SEVERAL
 
 
-def _is_bound_within(site: Site, name: str, span: tuple[Position, Position]) -> bool:
+def _changes_within(site: Site, name: str, span: tuple[Position, Position]) -> bool:
+    """Whether the loop binds the name, or writes into what it stands for."""
     body = site.file.project.body(site.file.path)
-    bound = body.definitions(site.function).get(name, ()) if body is not None else ()
-    return any(span[0] <= definition.at < span[1] for definition in bound)
+    if body is None:
+        return True
+    bound = [definition.at for definition in body.definitions(site.function).get(name, ())]
+    written = [body.at(target) for target, _ in written_into(body, site.function, name)]
+    return any(span[0] <= at < span[1] for at in (*bound, *written))

@@ -11,7 +11,7 @@ from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.converted_first import converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
-from torchperf_lint.facts.cut_on_host import CutOnHost, cut_on_host
+from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
 from torchperf_lint.facts.index import FunctionKey
@@ -45,8 +45,8 @@ class BlockingBatchTransfer(SourceRule):
     ## What it does
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
     every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
-    on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor that stays on
-    the host, `data[i : i + 64]`. Where the loader is known and not pinned, the finding says so
+    on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
+    stays on the host, `data[i : i + 64]`. Where the loader is known and not pinned, the finding says so
     and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device.
 
@@ -130,13 +130,13 @@ class BlockingBatchTransfer(SourceRule):
             if site.hot.kind == "forward" and (batch is None or not batch.origins):
                 continue
             joined = _joined(project, site) if batch is None else None
-            cut = cut_on_host(site) if batch is None and joined is None else None
             if batch is not None and not _may_be_a_container(file, site):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
                 yield self._copy_of_joined(file, project, site, joined)
-            elif cut is not None:
-                yield self._copy_of_cut(file, site, cut)
+        for cut in cuts_on_host(file):
+            if batch_copy(project.values, cut.site.call, cut.site.frame) is None:
+                yield self._copy_of_cut(file, cut)
         for upload in uploads_in_turns(file):
             yield self._copy_of_one(file, upload)
 
@@ -180,18 +180,18 @@ class BlockingBatchTransfer(SourceRule):
             related=_loaders(file, pinning),
         )
 
-    def _copy_of_cut(self, file: SourceFile, site: Site, cut: CutOnHost) -> Finding:
+    def _copy_of_cut(self, file: SourceFile, cut: CutOnHost) -> Finding:
+        site, name = cut.site, cut.whole.id
         assert site.hot is not None
-        name = cut.whole.id
+        once = f"make a tensor of `{name}` on the device once" if cut.array else f"move `{name}` to the device once"
         pinned = f"; else pin it once, `{name} = {name}.pin_memory()`, and pass `non_blocking=True` here"
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies a piece of `{name}`, which stays on the host, and waits for it "
             f"{site.hot.when}",
-            instead=f"move `{name}` to the device once, before the loop, if there is room{pinned if cut.rows else ''}",
-            value=cut.value.weaker(Confidence.LIKELY),
+            instead=f"{once}, before the loop, if there is room{pinned if cut.rows and not cut.array else ''}",
+            value=cut.value,
             hot=site.hot,
-            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
             root_cause=f"{self.code} pieces of {name} in {site.hot.loop or site.function}",
         )
 
