@@ -23,7 +23,6 @@ def cut(inside, before="data = torch.randn(1000, 20)", move="data[i : i + 64].to
         ("data[i:].cuda()", True),
         ("data[:, i : i + 8].to(device)", False),
         ("data[order[i : i + 64]].to(device)", False),
-        ("data[[i, i + 1]].to(device)", False),
     ],
 )
 def test_another_piece_in_each_turn(move, rows):
@@ -42,12 +41,18 @@ def test_whatever_made_it_on_the_host(before):
         "torch.from_numpy(data[i : i + 64]).to(device)",
         "torch.from_numpy(data[order[i : i + 64]]).float().cuda()",
         "torch.tensor(data[i : i + 64], device=device)",
-        "torch.as_tensor(data[order[:64]]).to(device)",
+        "torch.as_tensor(data[order[i : i + 64]]).to(device)",
     ],
 )
 def test_arrays_of_which_each_turn_makes_a_tensor(move):
     found = cut("order = np.random.permutation(1000)", "data = np.load(path)", move)
     assert (found.whole.id, found.array) == ("data", True)
+
+
+def test_a_name_of_the_loop_for_the_places():
+    move = "torch.tensor(data[rows]).to(device)"
+    found = cut("rows = order[i : i + 64]", "data, order = np.load(path), loader", move)
+    assert (found.whole.id, found.rows) == ("data", False)
 
 
 def test_a_name_of_the_loop_for_the_piece():
@@ -70,6 +75,7 @@ def test_a_name_of_the_loop_for_the_piece():
         ("", "data = np.load(path)", "torch.from_numpy(data[:64]).to(device)"),  # the same piece
         ("", "data = np.load(path)", "torch.from_numpy(data[i]).to(device)"),
         ("", "data = np.load(path)", "torch.from_numpy(data[i : i + 64])"),  # stays
+        ("rows = np.random.randint(0, 9, 64)", "data = np.load(path)", "torch.from_numpy(data[rows]).to(device)"),
         ("data = np.load(path)", "", "torch.from_numpy(data[i : i + 64]).to(device)"),
     ],
 )

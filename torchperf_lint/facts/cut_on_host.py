@@ -23,8 +23,6 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
-_SEVERAL = frozenset({"tensor", "array", "sequence", "batch"})
-"""What chooses several entries."""
 _OF_ARRAYS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 _PLACED = ("tensor", "as_tensor")
 
@@ -57,7 +55,7 @@ def cut_on_host(site: Site) -> CutOnHost | None:
     if span is None or piece is None:
         return None
     cut, maker = piece
-    if not isinstance(cut.value, ast.Name) or not (_is_walked(cut.slice) or _chooses_several(site, cut.slice)):
+    if not isinstance(cut.value, ast.Name) or not (_is_walked(cut.slice) or _picks_in_turn(site, cut.slice, span)):
         return None
     value = _of_array(site, maker) if maker is not None else _of_tensor(site, cut.value)
     if value is None or _changes_within(site, cut.value.id, span) or not _moves(site):
@@ -132,9 +130,10 @@ def _is_walked(index: ast.expr) -> bool:
     return any(not isinstance(bound, ast.Constant) for bound in bounds if bound is not None)
 
 
-def _chooses_several(site: Site, index: ast.expr) -> bool:
-    """Whether an index is a tensor, an array or a list."""
-    return not isinstance(index, ast.Tuple | ast.Slice) and site.file.value(index, site).kind in _SEVERAL
+def _picks_in_turn(site: Site, index: ast.expr, span: tuple[Position, Position]) -> bool:
+    """`order[i : i + n]`, the next places of an order; what is drawn in each turn may be of a buffer that grows."""
+    chosen = _bound(site, index, span)
+    return isinstance(chosen, ast.Subscript) and _is_walked(chosen.slice)
 
 
 def _changes_within(site: Site, name: str, span: tuple[Position, Position]) -> bool:
