@@ -45,7 +45,7 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     count = sum(event.count for event in events)
     often = f"{count} {what if count == 1 else _plural(what)}"
     train, evaluation = run.turns(events)
-    by_batch = run.train_batches not in (0, run.steps)
+    by_batch = run.train_batches not in (0, run.steps) and not (train <= run.steps and _read_side_by_side(run))
     training = (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
     turns = [training, (evaluation, run.eval_total, run.eval_unit)]
     seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
@@ -62,6 +62,11 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     if row is not None:
         return _priced(run, events, f"{reason}, which lie within {row} in a row: a loop of its own")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
+
+
+def _read_side_by_side(run: Evidence) -> bool:
+    """Whether several loaders gave each step a batch: the batches of all are more than the steps, and say less."""
+    return sum(abs(loader.batches - run.steps) <= 1 for loader in run.loaders) > 1
 
 
 def silent(run: Evidence, location: Location, what: str) -> Verdict:
@@ -205,6 +210,16 @@ def by_collectives(finding: Finding, run: Evidence, fewest: int = 1, inside: Ite
 def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:
     """Copies in a direction ("h2d", "d2h") at a place, of the kind wanted."""
     return tuple(event for event in run.at(location, "copy") if event.what == direction and wanted(event))
+
+
+def all_copies(
+    run: Evidence, finding: Finding, direction: str, wanted: Callable[[Event], bool]
+) -> tuple[Event, ...]:
+    """The same at a finding's place and at those in its file that belong to it: `x, y = x.to(d), y.to(d)`."""
+    places = [finding.location, *(one.location for one in finding.related)]
+    own = [place for place in places if place.path == finding.location.path]
+    seen = {id(event): event for place in own for event in copies(run, place, direction, wanted)}
+    return tuple(seen.values())
 
 
 def _counted(number: int, noun: str) -> str:

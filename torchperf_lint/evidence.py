@@ -54,6 +54,12 @@ class Event:
     train_turns: int = 0
     """In how many training steps (batches, where a loader feeds them) it happened."""
     eval_turns: int = 0
+    trained: int | None = None
+    """How much of `count` came in training; None where nothing did, and in records of before this was counted."""
+    evaluated: int | None = None
+    """The same of evaluation."""
+    before: int = 0
+    """How much of it came in calls of a model before anything trained: of the first step, or to fill a buffer."""
     over_steps: int = 0
     """How many optimizer steps lie between the first and the last that it happened in, both counted; 0: unknown."""
     blocked_ms: float | None = None

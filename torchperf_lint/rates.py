@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding
 
 STEP, EVALUATION = "step", "evaluation batch"
 _KINDS = ("sync", "copy", "collective", "empty-cache", "data-parallel")
+_ALIKE = 2.0
+"""What comes before the first step belongs to it where it is at most so many times what each of the others has."""
 
 
 def per_step(event: Event, run: Evidence) -> float | None:
-    """How often it happens in a training step; None where it happens in none.
-
-    Of what happens in evaluation, too, training gets its share by turns.
-    """
+    """How often it happens in a training step; None where it happens in none."""
     if not event.train_turns or not run.steps:
         return None
-    return event.count * event.train_turns / (event.train_turns + event.eval_turns) / run.steps
+    trained = event.trained if event.trained is not None else _shared(event, event.train_turns)
+    # A rollout before the first step is as long as those between the others; a buffer's filling is longer.
+    of_the_first = event.before if event.before <= _ALIKE * trained / max(run.steps - 1, 1) else 0
+    return (trained + of_the_first) / run.steps
 
 
 def per_eval_batch(event: Event, run: Evidence) -> float | None:
     """How often it happens in a turn of evaluation (`eval_unit`); None where it happens in none."""
     if not event.eval_turns or not run.eval_total:
         return None
-    return event.count * event.eval_turns / (event.train_turns + event.eval_turns) / run.eval_total
+    evaluated = event.evaluated if event.evaluated is not None else _shared(event, event.eval_turns)
+    return evaluated / run.eval_total
 
 
-def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
-    """How often what the finding claims happens, and in what: a step, else an evaluation batch; None where nobody
-    counted. A blocking copy is both a copy and a synchronisation, and counts once.
+def _shared(event: Event, turns: int) -> float:
+    """Of records that do not say how much came in which: by turns."""
+    return event.count * turns / (event.train_turns + event.eval_turns)
+
+
+def rate_of(events: Iterable[Event], run: Evidence) -> tuple[float, str] | None:
+    """How often what happens at one place, or at places that belong together, does, and in what: a step, else an
+    evaluation batch; None where nobody counted. A blocking copy is both a copy and a synchronisation, and counts once.
     """
+    chosen = tuple(events)
     for unit, per in ((STEP, per_step), (EVALUATION, per_eval_batch)):
-        each = [_sum(run.at(finding.location, kind), run, per) for kind in _KINDS]
+        each = [_sum([event for event in chosen if event.kind == kind], run, per) for kind in _KINDS]
         times = max((count for count in each if count is not None), default=None)
         if times is not None:
             return times, unit
     return None
 
 
-def _sum(events: tuple[Event, ...], run: Evidence, per: Callable[[Event, Evidence], float | None]) -> float | None:
+def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
+    """The same of what a finding claims, at its place and at those that belong to it."""
+    places = (finding.location, *(related.location for related in finding.related))
+    seen = {id(event): event for place in places for event in run.at(place, *_KINDS)}
+    return rate_of(seen.values(), run)
+
+
+def _sum(events: Iterable[Event], run: Evidence, per: Callable[[Event, Evidence], float | None]) -> float | None:
     counts = [count for count in (per(event, run) for event in events) if count is not None]
     return sum(counts) if counts else None

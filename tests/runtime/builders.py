@@ -67,8 +67,14 @@ class Loop:
             self.steady_s = self._before_pass
         self._last = self.clock.now
 
-    def fetch(self, iterator, wait=0.25, before=0.0, got=True):
-        self._passed(before, self.timeline.fetch_begins)
+    def fetch(self, iterator, wait=0.25, before=0.0, got=True, inside=None):
+        """`inside`: what happens while the batch is made, where it is known of which pass it is."""
+        if inside is None:
+            self._passed(before, self.timeline.fetch_begins)
+        else:
+            scope = self.timeline.scope_of(iterator)
+            self._passed(before, lambda key: self.timeline.fetch_begins(key, *self.timeline.now(), scope))
+            inside()
         self._passed(wait, self.timeline.fetch_ends, iterator, got)
 
     def begin(self, start=0.0, iterator=None, before=0.0):
@@ -120,11 +126,15 @@ class Loop:
         self.recorder.flush()
         return read(self.recorder.path)
 
+    def counts(self):
+        """What -> its record."""
+        run = self.record()
+        return {run.events[number]["what"]: count for number, count in run.counts.items()}
+
     def turns(self):
         """What -> (count, training turns, evaluation turns)."""
-        run = self.record()
-        counts = {run.events[n]["what"]: c for n, c in run.counts.items()}
-        return {what: (c["n"], c.get("train_turns", 0), c.get("eval_turns", 0)) for what, c in counts.items()}
+        figures = self.counts().items()
+        return {what: (c["n"], c.get("train_turns", 0), c.get("eval_turns", 0)) for what, c in figures}
 
     def phases(self, kind="train"):
         """Phase -> seconds."""

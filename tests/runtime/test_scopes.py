@@ -224,6 +224,48 @@ def test_training_from_tensors_after_evaluation_left_early(loop):
     assert batches(loop) == (0, 15)
 
 
+def test_how_much_came_in_training_and_how_much_in_evaluation(loop):
+    """A data set copies its samples: eight to a training batch, two to an evaluation batch."""
+
+    def copies(times):
+        for _ in range(times):
+            loop.event("copy")
+
+    for _ in range(4):
+        iterator = loop.begin()
+        for _ in range(3):
+            loop.fetch(iterator, inside=lambda: copies(8))
+            loop.backward()
+            loop.step()
+        loop.fetch(iterator, got=False, inside=lambda: None)
+        iterator = loop.begin()
+        for _ in range(12):
+            loop.fetch(iterator, inside=lambda: copies(2))
+        loop.fetch(iterator, got=False, inside=lambda: None)
+    figures = loop.counts()["copy"]
+    assert loop.turns()["copy"] == (192, 12, 48)
+    assert (figures["trained"], figures["evaluated"], figures.get("before", 0)) == (96, 96, 0)
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_what_sets_up_a_model_is_no_answer_of_it(loop, flush):
+    for _ in range(7):
+        loop.event("move")
+    for _ in range(5):
+        if flush:
+            loop.record()
+        loop.scopes.answers()
+        loop.event("read")
+    assert (loop.turns()["move"], loop.turns()["read"]) == ((7, 0, 0), (5, 0, 5))
+    for _ in range(3):
+        loop.event("upload")
+        loop.backward()
+        loop.step()
+    assert loop.turns()["upload"] == (3, 3, 0)
+    assert loop.turns()["read"][2] == 0
+    assert loop.counts()["read"]["before"] == 5
+
+
 def test_training_from_tensors_after_a_buffer_was_filled(loop):
     """Reinforcement learning: a policy is asked before anything is learnt, and between steps."""
     for _ in range(50):
@@ -236,7 +278,10 @@ def test_training_from_tensors_after_a_buffer_was_filled(loop):
         loop.step()
     turns = loop.turns()
     assert turns["learn"] == (8, 8, 0)
-    assert turns["act"] == (58, 8, 49)  # the last call before it learns belongs to its first step
+    assert turns["act"] == (58, 8, 0)
+    figures = loop.counts()["act"]
+    # The last call before it learns belongs to its first step.
+    assert (figures["trained"], figures.get("evaluated", 0), figures["before"]) == (9, 0, 49)
 
 
 def test_a_model_called_once_before_its_first_backward_pass_trains(loop):

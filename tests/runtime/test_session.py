@@ -210,6 +210,24 @@ def test_it_ends_after_the_steps_asked_for(directory):
     assert ran.record.state["stopped_after"] == 5
 
 
+@pytest.mark.parametrize("fed", [True, False])
+def test_what_follows_the_last_step_belongs_to_it_where_a_loader_feeds_it(directory, fed):
+    script = f"""
+        import torch
+        from torch.utils.data import DataLoader
+
+        net = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for number, x in enumerate(DataLoader(torch.rand(80, 4), batch_size=4) if {fed} else torch.rand(20, 4, 4)):
+            net(x).sum().backward()
+            optimizer.step()
+            print("after", number + 1, flush=True)
+    """
+    ran = watch(directory, script, options=("--steps", "5"), name=f"fed{fed}")
+    assert (ran.returncode, ran.record.steps["steps"], ran.record.state["stopped_after"]) == (0, 5, 5)
+    assert ran.out.split()[-1] == ("5" if fed else "4")
+
+
 def test_a_process_that_is_told_nonsense_runs_unwatched(directory):
     startup = ENVIRONMENT["PYTHONPATH"] + "/torchperf_lint/runtime/startup"
     env = {**ENVIRONMENT, "PYTHONPATH": startup, "TORCHPERF_LINT_RUN": "{"}

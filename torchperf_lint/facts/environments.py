@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.agents import ENV_STEP
-from torchperf_lint.facts.chains import chain
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.handed_back import is_returned
-from torchperf_lint.facts.hot import Hot
+from torchperf_lint.facts.hot import Hot, called_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Place, Site
+from torchperf_lint.facts.syntax import names_of
 
 
 def steps_an_environment(project: Project, hot: Hot) -> bool:
@@ -30,7 +31,30 @@ def is_an_action(site: Site) -> bool:
 
 def is_handed_to_one(place: Place) -> bool:
     """Whether a value is what an agent gives for a step of its environment: the action, on the host."""
-    return place.hot is not None and place.hot.when.startswith(EACH_STEP) and is_returned(place)
+    if place.hot is None or not (place.hot.when.startswith(EACH_STEP) or place.hot.depth == 1):
+        return False
+    return is_returned(place) and (place.hot.when.startswith(EACH_STEP) or _caller_steps_with(place, place.hot))
+
+
+def _caller_steps_with(place: Place, hot: Hot) -> bool:
+    """Whether the loop that calls the function steps an environment with its result: `env.step(act(state))`."""
+    at = called_at(hot)
+    project = place.file.project
+    if hot.loop is None or at is None or at[0] != hot.loop[0] or not steps_an_environment(project, hot):
+        return False
+    body = project.body(at[0])
+    if body is None:
+        return False
+    around = Enclosing(body.functions[project.index.outlines[at[0]].regions[hot.loop[1]].function])
+    name = place.file.outline.functions[place.function].name
+    given = _given_to_step(around)
+    for node in around.of_kinds((ast.Call,)):
+        if not isinstance(node, ast.Call) or node.lineno != at[1] or last_part(chain(node.func)) != name:
+            continue
+        statement = around.statement(node)
+        named = names_of(*statement.targets) if isinstance(statement, ast.Assign) else set()
+        return node in given or any(isinstance(part, ast.Name) and part.id in named for part in given)
+    return False
 
 
 def _taken_by_step(site: Site) -> bool:

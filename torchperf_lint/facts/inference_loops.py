@@ -72,9 +72,9 @@ def _turns_of_inference(iterable: str, decodes: bool, called: Sequence[str]) -> 
         return "eval", EVERY_BATCH
     if _INPUTS.search(iterable):
         return "eval", EVERY_INPUT
-    if decodes or any(map(_GIVES_LOGITS.search, called)):
-        return "rollout", EVERY_TURN
-    return "rollout", EVERY_MOVE if any(map(ENV_STEP.search, called)) else EVERY_RUN
+    if any(map(ENV_STEP.search, called)):
+        return "rollout", EVERY_MOVE
+    return "rollout", EVERY_TURN if decodes or any(map(_GIVES_LOGITS.search, called)) else EVERY_RUN
 
 
 class InferenceLoops:

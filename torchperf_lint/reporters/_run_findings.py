@@ -10,7 +10,7 @@ from rich.text import Text
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often, percent
 from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
-from torchperf_lint.rates import EVALUATION, STEP, per_eval_batch, per_step, times_of
+from torchperf_lint.rates import EVALUATION, STEP, rate_of, times_of
 from torchperf_lint.reporters._page import INDENT, Page
 from torchperf_lint.reporters._verdicts import confirmed, negligible, turn, why_not_measured, word
 from torchperf_lint.reporters._words import counted, printable
@@ -223,11 +223,11 @@ def said_at(events: Sequence[Event], run: Evidence) -> str:
 
 def _rate(events: Sequence[Event], run: Evidence) -> list[str]:
     """How often, of the kind that happens most."""
-    for unit, per in ((STEP, per_step), (run.eval_unit, per_eval_batch)):
-        counts = [count for count in (per(event, run) for event in events) if count is not None]
-        if counts:
-            return [f"{often(max(counts))} {'an' if unit[0] in 'aeiou' else 'a'} {unit}"]
-    return []
+    rate = rate_of(events, run)
+    if rate is None:
+        return []
+    unit = run.eval_unit if rate[1] == EVALUATION else STEP
+    return [f"{often(rate[0])} {'an' if unit[0] in 'aeiou' else 'a'} {unit}"]
 
 
 def said_of(events: Sequence[Event]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from torchperf_lint.amounts import NOT_MEASURED, ms, number, often
 from torchperf_lint.evidence import Event, Evidence
-from torchperf_lint.rates import per_eval_batch, per_step
+from torchperf_lint.rates import EVALUATION, rate_of
 from torchperf_lint.reporters._run import facts
 from torchperf_lint.reporters._run_findings import said_of, site_of
 
@@ -47,18 +47,22 @@ def _row(events: Sequence[Event], run: Evidence) -> tuple[str, ...]:
     return (
         site_of(events[0]),
         said_of(events),
-        str(max(event.count for event in events)),
+        str(_most(events)),
         _rate(events, run),
         number(sum(blocked)) if blocked and not run.simulated else NOT_MEASURED,
     )
 
 
 def _rate(events: Sequence[Event], run: Evidence) -> str:
-    training = [rate for event in events if (rate := per_step(event, run)) is not None]
-    if training:
-        return often(max(training))
-    evaluation = [rate for event in events if (rate := per_eval_batch(event, run)) is not None]
-    return f"{often(max(evaluation))} (evaluation)" if evaluation else NOT_MEASURED
+    rate = rate_of(events, run)
+    if rate is None:
+        return NOT_MEASURED
+    return f"{often(rate[0])} (evaluation)" if rate[1] == EVALUATION else often(rate[0])
+
+
+def _most(events: Sequence[Event]) -> int:
+    """A blocking copy is a copy and a synchronisation."""
+    return max(sum(event.count for event in events if event.kind == kind) for kind in ("sync", "copy"))
 
 
 def _notes(run: Evidence) -> Iterable[str]:

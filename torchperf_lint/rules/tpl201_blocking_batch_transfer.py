@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import by_events, copies
+from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
@@ -142,7 +142,7 @@ class BlockingBatchTransfer(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
-        seen = copies(run, finding.location, "h2d", lambda copy: copy.attributes.get("blocking") is not False)
+        seen = all_copies(run, finding, "h2d", lambda copy: copy.attributes.get("blocking") is not False)
         return by_events(finding, run, seen, "blocking copy to the device", probes=("transfers",))
 
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:

@@ -9,6 +9,7 @@ from torchperf_lint.bounds import DATA, WAITING, Bound, Loop, breakdown, loop_of
 from torchperf_lint.device_use import device_use
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.machine import machine_of
+from torchperf_lint.rates import per_step
 from torchperf_lint.rule import RunRule
 
 
@@ -99,7 +100,8 @@ def _counts(run: Evidence) -> str:
         events = [event for event in run.events if event.kind == kind]
         count = sum(event.count for event in events)
         places = len({(event.path, event.line) for event in events})
-        per = f", {often(count / run.steps)} a step" if run.steps else ""
+        each = [rate for rate in (per_step(event, run) for event in events) if rate is not None]
+        per = f", {often(sum(each))} a step" if each else ""
         parts.append(f"{_counted(count, what)} at {_counted(places, 'line')}{per}" if count else f"no {what}")
     host = "; all that a step updated is on the CPU" if run.stayed_on_host else ""
     return f"{_seen(run)}; {'; '.join(parts)}{host}"

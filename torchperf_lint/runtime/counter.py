@@ -10,8 +10,10 @@ class Counter:
     """What happened at one site, in one way."""
 
     __slots__ = (
+        "before",
         "dirty",
         "eval_turns",
+        "evaluated",
         "first",
         "id",
         "last",
@@ -22,12 +24,15 @@ class Counter:
         "steady",
         "steady_ms",
         "train_turns",
+        "trained",
         "turn",
     )
 
     def __init__(self, number: int) -> None:
         self.id = number
         self.n = self.steady = self.train_turns = self.eval_turns = self.nbytes = 0
+        self.trained = self.evaluated = self.before = 0
+        """How much of `n` came in training, in evaluation, and in calls of a model before anything trained."""
         self.ms: float | None = None
         self.steady_ms: float | None = None
         self.scope: Scope | None = None
@@ -43,6 +48,9 @@ class Counter:
             "steady": self.steady,
             "train_turns": self.train_turns,
             "eval_turns": self.eval_turns,
+            "trained": self.trained,
+            "evaluated": self.evaluated,
+            "before": self.before,
             "ms": _rounded(self.ms),
             "steady_ms": _rounded(self.steady_ms),
             "bytes": self.nbytes,

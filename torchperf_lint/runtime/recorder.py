@@ -148,9 +148,13 @@ class Recorder:
             if ms is not None:
                 counter.steady_ms = (counter.steady_ms or 0.0) + ms
         scope = self.scopes.current
+        touched = scope.touched.get(counter)
+        if touched is None:
+            touched = scope.touched[counter] = [0, 0]
+        touched[1] += 1
         if counter.turn != scope.turn or counter.scope is not scope:
             counter.scope, counter.turn = scope, scope.turn
-            scope.touched[counter] = scope.touched.get(counter, 0) + 1
+            touched[0] += 1
             counter.last = self.scopes.steps + 1
             counter.first = counter.first or counter.last
         self._touch(counter)

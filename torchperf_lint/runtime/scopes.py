@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
     from torchperf_lint.runtime.segments import Segments
+
+
+Touched: TypeAlias = "dict[Counter, list[int]]"
+"""Counter -> in how many turns it counted something, and how much."""
 
 
 class Scope:
@@ -22,6 +26,7 @@ class Scope:
 
     __slots__ = (
         "alive",
+        "asked",
         "batches",
         "ended",
         "fed",
@@ -40,6 +45,8 @@ class Scope:
         """Batches not yet counted as training's or evaluation's."""
         self.training = False
         self.ended = False
+        self.asked = False
+        """Whether a batch is being made."""
         self.fed = False
         """Whether an earlier backward pass followed its batches (root: came without one)."""
         self.fetched_since_backward = False
@@ -47,8 +54,7 @@ class Scope:
         """The iterator as it is now, which marks that are set later must not ask."""
         self.gone = False
         """Whether the iterator is no more, in the order of marks."""
-        self.touched: dict[Counter, int] = {}
-        """Counter -> in how many turns it counted something."""
+        self.touched: Touched = {}
         self.segments: Segments = {}
         """After the warm-up."""
 
@@ -96,6 +102,13 @@ class Scopes:
         self._just_ended: Scope | None = None
         self._answering = False
         """Whether a model has been called outside of every pass before anything trained."""
+        self._set_up: Touched = {}
+        """Of the root, before the first such call."""
+        self._answers: Touched = {}
+        """Of the root, in such calls but for the last."""
+        self._answered: Touched = {}
+        """What of these was handed over as evaluation's."""
+        self._changed: set[Counter] = set()
 
     def begins(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
         """A new pass; persistent workers make every pass with the same iterator."""
@@ -119,9 +132,16 @@ class Scopes:
             return self.begins(iterator)
         return scope
 
-    def fetched(self, scope: Scope) -> None:
-        """A batch of this pass has arrived: a new turn begins."""
+    def asked(self, scope: Scope) -> None:
+        """A batch of this pass is being made: what happens meanwhile belongs to the turn that it begins."""
         scope.turn += 1
+        scope.asked = True
+        self.current = scope
+
+    def fetched(self, scope: Scope) -> None:
+        """A batch of this pass has arrived: a new turn begins, or has begun when it was asked for."""
+        scope.turn += not scope.asked
+        scope.asked = False
         scope.batches += 1
         scope.fetched_since_backward = True
         self.current = scope
@@ -129,6 +149,7 @@ class Scopes:
     def exhausted(self, scope: Scope) -> None:
         """The pass has come to its end."""
         scope.ended = True
+        scope.asked = False
         self.current = self.root
         self._just_ended = scope
 
@@ -173,19 +194,21 @@ class Scopes:
             self._over.append(ended)
 
     def _answered_so_far(self) -> None:
-        """Before the first backward pass, calls of a model were turns of their own, as in a replay buffer's filling:
-        no training steps. The last of them is the forward pass of the first step; of one call nothing is taken.
+        """The first backward pass: calls of a model before it, as a replay buffer is filled, were no training steps,
+        but for the last, which is the first step's forward pass. Where there was only one, all belongs to that step.
         """
-        answered, self._answering = self._answering and self.root.turn > 1, False
-        if not answered:
-            return
-        past = Scope(lambda: None)
-        for counter, turns in self.root.touched.items():
-            before = turns - (counter.scope is self.root and counter.turn == self.root.turn)
-            if before:
-                past.touched[counter] = before
-                self.root.touched[counter] = turns - before
-        self._over.append(past)
+        if self._answering and self.root.turn > 1:
+            for counter, (turns, count) in self._answered.items():
+                counter.eval_turns -= turns
+                counter.evaluated -= count
+                counter.before += count
+            for counter, (_, count) in self._answers.items():
+                counter.before += count
+            self._changed.update(self._answered, self._answers)
+        else:
+            _add(self.root.touched, self._set_up)
+        self._answering = False
+        self._set_up, self._answers, self._answered = {}, {}, {}
 
     def is_outside(self) -> bool:
         """Whether no pass over a loader is under way."""
@@ -193,9 +216,12 @@ class Scopes:
 
     def answers(self) -> None:
         """A model is called where nothing trains: outside of every pass, that is a turn."""
-        if self.current is self.root:
-            self.root.turn += 1
-            self._answering = True
+        if self.current is not self.root:
+            return
+        _add(self._answers if self._answering else self._set_up, self.root.touched)
+        self.root.touched.clear()
+        self.root.turn += 1
+        self._answering = True
 
     def stepped(self) -> None:
         """An optimizer step has closed."""
@@ -217,15 +243,30 @@ class Scopes:
             yield from self._hand_over(scope, self.train if scope.training else self.evaluation)
             if self.current is scope:
                 self.current = self.root
+        yield from self._changed
+        self._changed.clear()
+        if self._answering:
+            _add(self.root.touched, self._answers)
+            self._answers.clear()
+            _add(self._answered, self.root.touched)
         alone = self.evaluation if self._answering else self.outside
         yield from self._hand_over(self.root, self.train if self.root.training else alone)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
-        for counter, turns in scope.touched.items():
+        for counter, (turns, count) in scope.touched.items():
             if totals is self.train:
                 counter.train_turns += turns
+                counter.trained += count
             elif totals is self.evaluation:
                 counter.eval_turns += turns
+                counter.evaluated += count
             yield counter
         scope.touched.clear()
         totals.add(scope)
+
+
+def _add(to: Touched, more: Touched) -> None:
+    for counter, (turns, count) in more.items():
+        known = to.setdefault(counter, [0, 0])
+        known[0] += turns
+        known[1] += count

@@ -172,13 +172,21 @@ class Session:
             self.recorder.probe("simulated", "watching")
 
     def stop_after(self, steps: int) -> None:
-        """End the script when so many steps have closed."""
+        """End the script when so many steps have closed.
+
+        Where a loader feeds them, what follows the last step belongs to it: the end comes with the next batch.
+        """
+
+        def stop() -> None:
+            self.recorder.state("stopped_after", self.timeline.steps)
+            _leave_process_group()
+            raise Stop(0)
 
         def count(closed: int) -> None:
-            if closed >= steps:
-                self.recorder.state("stopped_after", closed)
-                _leave_process_group()
-                raise Stop(0)
+            if closed > steps or (closed == steps and self.recorder.scopes.is_outside()):
+                stop()
+            elif closed == steps:
+                self.timeline.on_fetch.append(stop)
 
         self.timeline.on_step.append(count)
         self.timeline.may_defer = False

@@ -52,6 +52,8 @@ class Timeline:
         """Called with the number of steps after each that closes."""
         self.on_milestone: list[Callable[[int], None]] = []
         """The same, for what need not know of each: at the third step, the warm-up's last, and every thousandth."""
+        self.on_fetch: list[Callable[[], None]] = []
+        """Called when training asks a loader for a batch."""
         self.may_defer = True
         """False where somebody must hear of each step when it closes."""
         self.on_first_mark: list[Callable[[], None]] = []
@@ -98,7 +100,9 @@ class Timeline:
         """When, in seconds on the timeline's clock, and on which thread: what a mark that is set later takes along."""
         return self.clock(), threading.get_ident()
 
-    def fetch_begins(self, key: Key | None, at: float | None = None, thread: int = 0) -> bool:
+    def fetch_begins(
+        self, key: Key | None, at: float | None = None, thread: int = 0, scope: Scope | None = None
+    ) -> bool:
         """A loader is asked for a batch; False where it is not what training waits for."""
         if at is None:
             at, thread = self.now()
@@ -108,6 +112,10 @@ class Timeline:
         depth[FETCH] += 1
         if depth[FETCH] == 1:
             self._mark(FETCH, key, at)
+            for callback in self.on_fetch:
+                callback()
+            if scope is not None:
+                self._scopes.asked(scope)
         return True
 
     def scope_of(self, iterator: object) -> Scope:

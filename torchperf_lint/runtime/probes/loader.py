@@ -245,11 +245,12 @@ def _watch_next(session: Session, cls: Any) -> None:  # noqa: ANN401
             del frame
             reading = getattr(self, "_torchperf_lint", None)
             asked = _ask(reading) if reading is not None and reading.watched.last_wait_ms >= _SHORT_MS else None
+            scope = reading.scope if reading is not None else None
             began = clock()
             if recorder.deferring:
-                put_off((begins, (known[2], began, get_ident())))
+                put_off((begins, (known[2], began, get_ident(), scope)))
             else:
-                begins(known[2], began, get_ident())
+                begins(known[2], began, get_ident(), scope)
         except Exception as error:
             if not session.is_blamed(NAME, error):
                 raise
