@@ -81,6 +81,25 @@ def test_a_script_that_left_its_device_alone_refutes_nothing(devices, copied, ou
     assert (verdict.reason == ON_HOST) == (outcome == "unobservable")
 
 
+def test_steps_are_said_where_the_record_counts_them():
+    """Four batches to a step, or two steps to a batch: the number of steps is what is asked."""
+    run = evidence(event(count=48, train=48, train_steps=12), steps=12, train_batches=48)
+    assert told(judge(run)) == ("confirmed", "48 synchronisations in 12 of 12 steps")
+    run = evidence(event(count=20, train=10, train_steps=20), steps=20, train_batches=20)
+    assert told(judge(run)) == ("confirmed", "20 synchronisations in 20 of 20 steps")
+
+
+@pytest.mark.parametrize(("own", "outcome"), [(3, "confirmed"), (None, "refuted")])
+def test_a_loop_of_evaluation_is_judged_by_its_own_batches(own, outcome):
+    verdict = judge(evidence(event(count=3, train=0, evaluation=3, eval_of=own), eval_batches=23))
+    assert verdict.outcome.value == outcome
+    assert f"in 3 of {own or 23} evaluation batches" in verdict.reason
+
+
+def test_what_follows_the_last_step_makes_no_step_more():
+    assert judge(evidence(event(count=504, train=501))).reason == "504 synchronisations in 500 of 500 steps"
+
+
 def test_a_line_that_did_not_run_is_not_reached_whatever_the_device():
     optimizer = {"class": "SGD", "tensors": 2, "parameters": 2, "devices": ["cpu"]}
     run = evidence(complete=frozenset({"train.py"}), state={"optimizers": [optimizer]})
@@ -169,7 +188,7 @@ def test_what_was_seen_counts_though_the_probe_was_partly_blind():
     [
         ({20: 3}, True, "refuted", "the line ran at least 3 times without a synchronisation"),
         ({20: 2}, True, "unobservable", "the line ran twice, too rarely to judge"),
-        ({20: 1}, False, "unobservable", "the line ran once, too rarely to judge"),
+        ({20: 1}, False, "unobservable", "no probe could tell whether the line ran (needs Python 3.12)"),
         ({19: 3, 21: 3}, True, "not-reached", "the line did not run"),
         ({19: 3}, False, "unobservable", "no probe could tell whether the line ran (needs Python 3.12)"),
         ({}, False, "unobservable", "no probe could tell whether the line ran (needs Python 3.12)"),

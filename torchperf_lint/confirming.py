@@ -45,10 +45,9 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     count = sum(event.count for event in events)
     often = f"{count} {what if count == 1 else _plural(what)}"
     train, evaluation = run.turns(events)
-    by_batch = run.train_batches not in (0, run.steps) and not (train <= run.steps and _read_side_by_side(run))
-    training = (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
-    turns = [training, (evaluation, run.eval_total, run.eval_unit)]
-    seen = [f"in {part} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
+    turns = [_of_training(run, events, train), (evaluation, run.evaluated_in(events), run.eval_unit)]
+    # What follows the last step is counted as one more, where no loader says that it belongs to none.
+    seen = [f"in {min(part, whole)} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"
     loops = run.steps or run.eval_total
     if not loops:
@@ -62,6 +61,15 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     if row is not None:
         return _priced(run, events, f"{reason}, which lie within {row} in a row: a loop of its own")
     return Verdict(Outcome.REFUTED, f"{reason}: not every step")
+
+
+def _of_training(run: Evidence, events: tuple[Event, ...], train: int) -> tuple[int, int, str]:
+    """In how many turns of training, of how many, and what those are called: steps where the record counts these."""
+    in_steps = max((event.train_steps for event in events if event.train_steps is not None), default=None)
+    if in_steps is not None and run.steps:
+        return in_steps, run.steps, "step"
+    by_batch = run.train_batches not in (0, run.steps) and not (train <= run.steps and _read_side_by_side(run))
+    return (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
 
 
 def _read_side_by_side(run: Evidence) -> bool:

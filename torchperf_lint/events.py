@@ -17,9 +17,11 @@ cumulative counters, so that the last one wins and a run that was killed is comp
                 the `reason`, with the `explanation` that Dynamo gives; of the kind "collective" the `group` (where
                 somebody named it), its `processes`, and whether it was `asynchronous`; of the kind "warning" the
                 category and, where torch gave it, the `text` (its first line)
-    count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes; how many of n
-                came in training (`trained`), in evaluation (`evaluated`) and in calls of a model before anything
-                trained (`before`); the first and the last optimizer step that it came in, counted from 1
+    count       of an event: n, steady (after the warm-up), train_turns, eval_turns, ms, steady_ms, bytes; in how many
+                optimizer steps it came (`train_steps`), and how many batches those evaluation passes have in which it
+                did (`eval_of`); how many of n came in training (`trained`), in evaluation (`evaluated`) and in calls of
+                a model before anything trained (`before`); the first and the last optimizer step that it came in,
+                counted from 1
     steps       step counts, `at` which moment (seconds since 1970), how many a profiler's window leaves out, the
                 histogram of step times, and of a process that trains with others one for each phase that it goes
                 through alone (`phases`) or where it meets them (`together`): [bucket, times], a bucket being the whole

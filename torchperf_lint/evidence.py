@@ -54,6 +54,10 @@ class Event:
     train_turns: int = 0
     """In how many training steps (batches, where a loader feeds them) it happened."""
     eval_turns: int = 0
+    train_steps: int | None = None
+    """In how many optimizer steps it happened in training; None as for `trained`."""
+    eval_of: int | None = None
+    """How many batches (or calls) the evaluation passes have in which it happened; None as for `evaluated`."""
     trained: int | None = None
     """How much of `count` came in training; None where nothing did, and in records of before this was counted."""
     evaluated: int | None = None
@@ -302,12 +306,13 @@ class Evidence:
         """How often the span's first line that ran did run, at most OFTEN_ENOUGH; 0: known not to; None: unknown."""
         lines = self.lines.get(location.path, {})
         times = [lines[n] for n in range(location.line, location.end_line + 1) if n in lines]
-        if times:
+        known = location.path in self.complete
+        if times and (known or max(times) >= OFTEN_ENOUGH):
             return max(times)
         seen = [e.count for e in self.events if e.kind not in _NOT_EACH_TIME and _within(e, location)]
         if seen:
             return min(max(seen), OFTEN_ENOUGH)
-        return 0 if location.path in self.complete else None
+        return 0 if known else None
 
     @property
     def stayed_on_host(self) -> bool:
@@ -327,14 +332,24 @@ class Evidence:
 
     def every_step(self, events: Iterable[Event]) -> bool:
         """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
-        train, evaluation = self.turns(events)
+        chosen = tuple(events)
+        in_steps = max((e.train_steps for e in chosen if e.train_steps is not None), default=None)
+        train, evaluation = self.turns(chosen)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
-        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.eval_total) >= HOT_SHARE
+        if in_steps is not None and self.steps:
+            train, needed = in_steps, self.steps
+        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.evaluated_in(chosen)) >= HOT_SHARE
+
+    def evaluated_in(self, events: Iterable[Event]) -> int:
+        """How many turns the evaluation has in which the events happen: of their own passes where that is known."""
+        own = max((e.eval_of for e in events if e.eval_of), default=None)
+        return min(own, self.eval_total) if own is not None else self.eval_total
 
     def in_a_row(self, events: Iterable[Event]) -> int | None:
         """Over how many steps one of the events happened in at least half of them: a loop that is one of several."""
-        often = (e for e in events if e.over_steps and e.train_turns >= FEWEST_IN_A_ROW)
-        return max((e.over_steps for e in often if e.train_turns / e.over_steps >= HOT_SHARE), default=None)
+        counted = ((e, e.train_turns if e.train_steps is None else e.train_steps) for e in events)
+        often = ((e, times) for e, times in counted if e.over_steps and times >= FEWEST_IN_A_ROW)
+        return max((e.over_steps for e, times in often if times / e.over_steps >= HOT_SHARE), default=None)
 
     def loader_at(self, location: Location) -> tuple[LoaderRun, ...]:
         """DataLoaders that were constructed within a span."""

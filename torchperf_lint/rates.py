@@ -28,7 +28,7 @@ def per_eval_batch(event: Event, run: Evidence) -> float | None:
     if not event.eval_turns or not run.eval_total:
         return None
     evaluated = event.evaluated if event.evaluated is not None else _shared(event, event.eval_turns)
-    return evaluated / run.eval_total
+    return evaluated / run.evaluated_in([event])
 
 
 def _shared(event: Event, turns: int) -> float:

@@ -245,6 +245,30 @@ def test_how_much_came_in_training_and_how_much_in_evaluation(loop):
     figures = loop.counts()["copy"]
     assert loop.turns()["copy"] == (192, 12, 48)
     assert (figures["trained"], figures["evaluated"], figures.get("before", 0)) == (96, 96, 0)
+    assert (figures["train_steps"], figures["eval_of"]) == (12, 48)
+
+
+def test_an_evaluation_pass_is_counted_where_something_happened_in_it(loop):
+    for what, batches_of in (("first", 20), ("second", 3)):
+        iterator = loop.begin()
+        for _ in range(batches_of):
+            loop.fetch(iterator)
+            loop.event(what)
+        loop.fetch(iterator, got=False)
+    figures = loop.counts()
+    assert [figures[what]["eval_of"] for what in ("first", "second")] == [20, 3]
+
+
+def test_several_steps_to_a_batch_and_several_batches_to_a_step(loop):
+    iterator = loop.begin()
+    for _ in range(6):
+        loop.fetch(iterator)
+        for _ in range(2):
+            loop.event("two steps a batch")
+            loop.backward()
+            loop.step()
+    loop.fetch(iterator, got=False)
+    assert (loop.turns()["two steps a batch"], loop.counts()["two steps a batch"]["train_steps"]) == ((12, 6, 0), 12)
 
 
 @pytest.mark.parametrize("flush", [False, True])

@@ -14,9 +14,11 @@ def requests_said(run: Evidence) -> str | None:
     parts = [f"{_counted(found)}{f' from {line(*found.place)}' if found.place else ''}"]
     if found.unit == "request" and found.calls != found.count:
         parts.append(f"{often(found.calls / found.count)} calls of a model in each")
-    reads = sum(event.count for event in run.events if event.kind == "sync")
+    waits = [event for event in run.events if event.kind == "sync"]
+    # Set-up is no answer, but in records of before this was counted.
+    reads = sum(e.count if e.evaluated is None and e.eval_turns else e.evaluated or 0 for e in waits)
     if reads:
-        parts.append(f"{often(reads / found.count)} synchronisations in each")
+        parts.append(f"{often(reads / found.count)} synchronisation{'' if reads == found.count else 's'} in each")
     if not run.simulated:
         parts += _times(found)
     if found.most > 1:

@@ -12,6 +12,7 @@ class Counter:
     __slots__ = (
         "before",
         "dirty",
+        "eval_of",
         "eval_turns",
         "evaluated",
         "first",
@@ -23,6 +24,7 @@ class Counter:
         "scope",
         "steady",
         "steady_ms",
+        "train_steps",
         "train_turns",
         "trained",
         "turn",
@@ -31,6 +33,8 @@ class Counter:
     def __init__(self, number: int) -> None:
         self.id = number
         self.n = self.steady = self.train_turns = self.eval_turns = self.nbytes = 0
+        self.train_steps = self.eval_of = 0
+        """In how many optimizer steps it came, and how many batches the evaluation passes have in which it did."""
         self.trained = self.evaluated = self.before = 0
         """How much of `n` came in training, in evaluation, and in calls of a model before anything trained."""
         self.ms: float | None = None
@@ -48,6 +52,8 @@ class Counter:
             "steady": self.steady,
             "train_turns": self.train_turns,
             "eval_turns": self.eval_turns,
+            "train_steps": self.train_steps,
+            "eval_of": self.eval_of,
             "trained": self.trained,
             "evaluated": self.evaluated,
             "before": self.before,

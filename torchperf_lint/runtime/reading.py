@@ -165,6 +165,8 @@ def _events(run: RawRun) -> Iterable[Event]:
             steady=count["steady"],
             train_turns=count["train_turns"],
             eval_turns=count["eval_turns"],
+            train_steps=count.get("train_steps"),
+            eval_of=count.get("eval_of"),
             trained=count.get("trained"),
             evaluated=count.get("evaluated"),
             before=count.get("before", 0),

@@ -147,16 +147,18 @@ class Recorder:
             counter.steady += 1
             if ms is not None:
                 counter.steady_ms = (counter.steady_ms or 0.0) + ms
-        scope = self.scopes.current
+        scope, step = self.scopes.current, self.scopes.steps + 1
         touched = scope.touched.get(counter)
         if touched is None:
-            touched = scope.touched[counter] = [0, 0]
+            touched = scope.touched[counter] = [0, 0, 0]
         touched[1] += 1
+        if counter.last != step or counter.scope is not scope:
+            touched[2] += 1
+            counter.last = step
         if counter.turn != scope.turn or counter.scope is not scope:
             counter.scope, counter.turn = scope, scope.turn
             touched[0] += 1
-            counter.last = self.scopes.steps + 1
-            counter.first = counter.first or counter.last
+            counter.first = counter.first or step
         self._touch(counter)
 
     def _touch(self, counter: Counter) -> None:

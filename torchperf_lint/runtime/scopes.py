@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Touched: TypeAlias = "dict[Counter, list[int]]"
-"""Counter -> in how many turns it counted something, and how much."""
+"""Counter -> in how many turns it counted something, how much, and in how many optimizer steps."""
 
 
 class Scope:
@@ -198,11 +198,12 @@ class Scopes:
         but for the last, which is the first step's forward pass. Where there was only one, all belongs to that step.
         """
         if self._answering and self.root.turn > 1:
-            for counter, (turns, count) in self._answered.items():
+            for counter, (turns, count, _) in self._answered.items():
                 counter.eval_turns -= turns
                 counter.evaluated -= count
                 counter.before += count
-            for counter, (_, count) in self._answers.items():
+                counter.eval_of = 0
+            for counter, (_, count, _) in self._answers.items():
                 counter.before += count
             self._changed.update(self._answered, self._answers)
         else:
@@ -253,20 +254,23 @@ class Scopes:
         yield from self._hand_over(self.root, self.train if self.root.training else alone)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
-        for counter, (turns, count) in scope.touched.items():
+        for counter, (turns, count, steps) in scope.touched.items():
             if totals is self.train:
                 counter.train_turns += turns
                 counter.trained += count
+                counter.train_steps += steps
             elif totals is self.evaluation:
                 counter.eval_turns += turns
                 counter.evaluated += count
+                # The root is handed over again and again: its turns so far are those of its answers.
+                counter.eval_of = scope.turn if scope is self.root else counter.eval_of + scope.batches
             yield counter
         scope.touched.clear()
         totals.add(scope)
 
 
 def _add(to: Touched, more: Touched) -> None:
-    for counter, (turns, count) in more.items():
-        known = to.setdefault(counter, [0, 0])
-        known[0] += turns
-        known[1] += count
+    for counter, figures in more.items():
+        known = to.setdefault(counter, [0, 0, 0])
+        for index, figure in enumerate(figures):
+            known[index] += figure

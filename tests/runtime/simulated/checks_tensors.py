@@ -33,6 +33,17 @@ def check_types_of_old_take_sizes_and_values() -> None:
     assert torch.cuda.LongTensor([3, 4]).tolist() == [3, 4]
 
 
+def check_the_default_type_of_old_is_that_of_every_constructor() -> None:
+    torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    made = (torch.Tensor([1.0]), torch.Tensor(2, 3), torch.Tensor(), torch.Tensor(np.ones(2)), torch.ones(2))
+    assert [x.device for x in made] == [CUDA] * 5
+    assert [tuple(x.shape) for x in made] == [(1,), (2, 3), (0,), (2,), (2,)]
+    assert torch.FloatTensor([1.0]).device.type == "cpu"
+    assert nn.Linear(2, 2).weight.device == CUDA
+    torch.set_default_tensor_type("torch.FloatTensor")
+    assert {torch.Tensor([1.0]).device.type, torch.Tensor(2).device.type, torch.ones(2).device.type} == {"cpu"}
+
+
 def check_views_and_writes_in_place() -> None:
     x = torch.arange(12.0, device=CUDA).view(3, 4)
     x.t()[1].mul_(10)

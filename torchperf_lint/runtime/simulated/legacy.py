@@ -32,10 +32,15 @@ class _TensorType(type):
         return isinstance(instance, torch.Tensor) and instance.is_cuda and instance.dtype == cls.dtype
 
     def __call__(cls, *given: Any) -> torch.Tensor:  # noqa: ANN401
-        if len(given) == 1 and _holds_values(given[0]):
-            return torch.tensor(given[0], dtype=cls.dtype, device="cuda")
-        size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given
-        return torch.empty(size, dtype=cls.dtype, device="cuda")
+        return _made(given, cls.dtype)
+
+
+def _made(given: tuple[Any, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor of values, or of a size with whatever lies there, on the device."""
+    if len(given) == 1 and _holds_values(given[0]):
+        return torch.tensor(given[0], dtype=dtype, device="cuda")
+    size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given
+    return torch.empty(size, dtype=dtype, device="cuda")
 
 
 def _holds_values(given: object) -> bool:
@@ -58,14 +63,27 @@ def patch_legacy() -> None:
 
 
 def _default_type(original: Any) -> Any:  # noqa: ANN401
+    make: Any = torch.Tensor.__new__
+
+    def made(cls: Any, *given: Any, **named: Any) -> Any:  # noqa: ANN401
+        """`torch.Tensor(...)` makes what is the default, of which `set_default_device` knows nothing."""
+        aliases = bool(given) and isinstance(given[0], torch.Tensor)
+        if cls is not torch.Tensor or named or aliases:
+            return make(cls, *given, **named)
+        return _made(given, torch.get_default_dtype())
+
     def function(kind: Any) -> None:  # noqa: ANN401
         if isinstance(kind, str) and kind.startswith("torch.cuda."):
             kind = getattr(torch.cuda, kind.rpartition(".")[2])
         if isinstance(kind, _TensorType):
             torch.set_default_dtype(kind.dtype)
             torch.set_default_device("cuda")
-        else:
-            original(kind)
+            torch.Tensor.__new__ = made
+            return
+        if torch.Tensor.__new__ is made:
+            torch.set_default_device(None)
+            torch.Tensor.__new__ = make
+        original(kind)
 
     return function
 
