@@ -11,7 +11,7 @@ from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.literals import is_false, is_text
-from torchperf_lint.facts.source import Place, SourceFile
+from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.patterns import pattern
@@ -52,9 +52,15 @@ def _by_calls(file: SourceFile) -> Iterator[Formatted]:
             given = given[:1]
         elif name in ("print", "pprint") or (name == "format" and is_text):
             pass
-        elif name not in _LOGGED or not logs:
+        elif name not in _LOGGED or not logs or _is_of_the_project(site):
             continue
         yield Formatted(site, _spread(given))
+
+
+def _is_of_the_project(site: Site) -> bool:
+    """Whether a logger is the project's own: what its method does with a value is told in it."""
+    thing = site.file.project.values.thing(site.call.func, site.frame)
+    return thing is not None and thing.kind == "function"
 
 
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:
