@@ -197,7 +197,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "with" and value.kind not in ("tensor", "batch", "loader", "sequence"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
-        value = batch_of_unknown(values, name, d.value, frame.path)
+        value = batch_of_unknown(values, name, d.value, frame)
     if value.kind == "unknown" and d.how in ("assign", "item", "loop"):
         value = taken_and_moved(values, name, d, frame, body)
     if value.kind in ("tensor", "batch", "module") and value.because:
