@@ -56,7 +56,7 @@ class Dispatch:
     def edges(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> what it runs without naming it in a call, with the place."""
         table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
-        for path, mention, target in [*self._found(), *self._given(), *self._applied()]:
+        for path, mention, target in [*self._found(), *self._given(), *self._applied(), *self._advanced()]:
             call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
             table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
         return table
@@ -133,6 +133,15 @@ class Dispatch:
                     for thing in self._named(path, mention):
                         if thing.kind in ("function", "partial"):
                             yield path, mention, FunctionKey(thing.path, thing.index)
+
+    def _advanced(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """The `__next__` of objects that `next` is given: `batches = Prefetcher(loader)`, then `next(batches)`."""
+        for path, outline in self.index.outlines.items():
+            for mention in outline.mentions:
+                if mention.kind == "given" and mention.of == "0:next":
+                    of = (thing for thing in self._named(path, mention) if thing.kind == "instance")
+                    keys = (self.index.method(thing, "__next__") for thing in of)
+                    yield from ((path, mention, key) for key in keys if key is not None)
 
     def is_given(self, site: CallSite) -> bool:
         """Whether a call runs one of several functions that are given for a parameter: each runs where it is given."""

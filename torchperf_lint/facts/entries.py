@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.moved_in_place import moved_in_place
 from torchperf_lint.facts.records import Position
-from torchperf_lint.facts.value import DEVICE, HOST, UNKNOWN, Frame, Value, join
+from torchperf_lint.facts.value import DEVICE, HOST, UNKNOWN, Frame, Value, join, mapping
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
@@ -31,6 +31,25 @@ def named_entries(node: ast.Dict, items: list[Value]) -> tuple[tuple[str, Value]
         return ()
     pairs = zip(node.keys, items, strict=False)
     return tuple((k.value, v) for k, v in pairs if isinstance(k, ast.Constant) and isinstance(k.value, str))
+
+
+def made_of_keywords(values: Values, node: ast.Call, frame: Frame) -> Value | None:
+    """What `dict(x=images, y=labels)` makes, of tensors by name; None where it is given anything else.
+
+    What else such a dict begins with says nothing of what is put into it later: `dict(count=0)`.
+    """
+    if node.args or not node.keywords:
+        return None
+    given = [(keyword.arg, values.of(keyword.value, frame)) for keyword in node.keywords[:_ENTRIES]]
+    named = tuple((name, value) for name, value in given if name is not None and value.kind in ("tensor", "batch"))
+    return mapping(any_entry([value for _, value in named]), named) if len(named) == len(given) else None
+
+
+def any_entry(items: list[Value]) -> Value:
+    """What a loop over the entries of a dict gets: parts of a batch, where what else there is lies on the host too."""
+    batches = [value for value in items if value.kind == "batch"]
+    on_host = all(value.kind in ("batch", "tensor") and value.device == HOST for value in items)
+    return join(batches if batches and on_host else items)
 
 
 def entry_of(values: Values, node: ast.Subscript, base: Value, frame: Frame) -> Value | None:

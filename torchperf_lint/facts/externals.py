@@ -13,6 +13,7 @@ from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import device_of, target_device
+from torchperf_lint.facts.entries import made_of_keywords
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
@@ -48,6 +49,8 @@ _AROUND_LOADERS = pattern(r"(?:^|\.)(?:\w+Progress|Progress(?:Bar|Meter)?|\w+Pro
 """Classes that show how far a loop has come, `LogProgress(logger, loader)`, and hand its batches on as they are."""
 
 
+_DICTS = frozenset({"collections.OrderedDict", "munch.Munch", "easydict.EasyDict", "addict.Dict", "box.Box"})
+"""Classes of dicts, whose keywords are their entries."""
 BUILTIN_RESULTS = (
     api.PLAIN_BUILTINS
     | api.PASSING_BUILTINS
@@ -87,7 +90,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
         return as_a_module_would(values, node, frame)
-    return from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
+    held = made_of_keywords(values, node, frame) if dotted in _DICTS else None
+    return held if held is not None else from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
 
 
 def _of_arrays(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
@@ -284,7 +288,8 @@ def value_of_builtin(values: Values, node: ast.Call, name: str, frame: Frame) ->
     if name in api.PLAIN_BUILTINS:
         return PLAIN
     if not arguments:
-        return sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN
+        held = made_of_keywords(values, node, frame) if name == "dict" else None
+        return held or (sequence(UNKNOWN) if name in ("list", "tuple", "set", "dict") else UNKNOWN)
     first = arguments[0]
     if name == "next":
         return next_of(values, first, frame)

@@ -81,23 +81,41 @@ def next_of(values: Values, value: Value, frame: Frame) -> Value:
 
 
 _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data)?$|^(?:real_)?(?:imgs?|images?)$")
+_NUMBER = pattern(
+    r"(?:^|_)(?:[ijkn]|i?idx|ind(?:ex|ices)|ids?|steps?|iters?|epochs?|num|count|len|size|time|info)s?(?:_|$)"
+)
 _COUNTS = frozenset(("range", "len", "list", "sorted", "next", "getattr"))
 _OF_A_MODULE = pattern(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
 
 
-def batch_of_unknown(values: Values, name: str, node: ast.expr, path: str) -> Value:
+def batch_of_unknown(values: Values, name: str, node: ast.expr, frame: Frame) -> Value:
     """What `batch, cond = next(self.data)` binds: a batch from a loader that nobody here can see, by its name.
 
-    It is on the host, unless accelerate or Fabric sets up the file's loaders.
+    So is what is unpacked beside it, but for a number of the batch. It is on the host, unless accelerate or Fabric sets
+    up the file's loaders.
     """
     taken = isinstance(node, ast.Call) and chain(node.func) == "next" and len(node.args) == 1
-    if not taken or not isinstance(node, ast.Call) or not _BATCH.search(name):
+    if not taken or not isinstance(node, ast.Call):
         return UNKNOWN
     written = chain(node.args[0])
     if _OF_A_MODULE.search(written) or "?" in written:
         return UNKNOWN
-    device = DEVICE if sets_up_loaders(values, path) else HOST
-    return Value("batch", device, f"a batch, by its name, that `next({written})` gives", Confidence.LIKELY)
+    called = name if _BATCH.search(name) else _batch_beside(values, name, node, frame)
+    if not called:
+        return UNKNOWN
+    device = DEVICE if sets_up_loaders(values, frame.path) else HOST
+    by_name = "a batch, by its name," if called == name else f"of a batch, by the name of `{called}` beside it,"
+    return Value("batch", device, f"{by_name} that `next({written})` gives", Confidence.LIKELY)
+
+
+def _batch_beside(values: Values, name: str, node: ast.expr, frame: Frame) -> str:
+    """The name of a batch that is unpacked from the same; empty where there is none, or the name is of a number."""
+    body = values.body(frame.path)
+    if body is None or _NUMBER.search(name):
+        return ""
+    bound = body.definitions(frame.function).items()
+    beside = (other for other, found in bound if any(d.value is node and d.how == "item" for d in found))
+    return next((other for other in beside if _BATCH.search(other)), "")
 
 
 def sets_up_loaders(values: Values, path: str) -> bool:

@@ -9,6 +9,8 @@
             negatives = negatives.cuda()
 
 As far as branches tell, the move may get what it gave itself a turn before. What it is for is what the turn has taken.
+So it is of what each branch of a choice by text binds, `if kind == "faces": ... elif kind == "words": ...`, whatever
+the name was before the loop: the choice has no `else` because there is nothing else to choose.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ from collections.abc import Sequence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import BlockPath, Definition
 from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.records import Position
 
 
-def before_its_move(name: str, reaching: Sequence[Definition], at: Position, body: Body) -> Sequence[Definition]:
+def before_its_move(
+    name: str, reaching: Sequence[Definition], function: int, at: Position, body: Body
+) -> Sequence[Definition]:
     """The bindings that `x` may have in `x = x.cuda()`, without that one, where the same loop has another."""
     if len(reaching) < 2:
         return reaching
@@ -31,7 +36,9 @@ def before_its_move(name: str, reaching: Sequence[Definition], at: Position, bod
         return reaching
     others = [d for d in reaching if d is not own]
     loop = _loop_of(own.block)
-    return others if loop and all(d.block[: len(loop)] == loop for d in others) else reaching
+    inside = [d for d in others if loop and d.block[: len(loop)] == loop]
+    taken_anew = bool(inside) and (len(inside) == len(others) or _chosen_by_text(inside, len(loop), function, body))
+    return others if taken_anew else reaching
 
 
 def _is_moved_there(name: str, d: Definition, at: Position, body: Body) -> bool:
@@ -46,3 +53,39 @@ def _loop_of(block: BlockPath) -> BlockPath:
     """The blocks around the innermost loop, and its own."""
     places = [place for place, (_, kind) in enumerate(block) if kind == "loop"]
     return block[: places[-1] + 1] if places else ()
+
+
+def _chosen_by_text(bound: Sequence[Definition], depth: int, function: int, body: Body) -> bool:
+    """Whether a name is bound in each branch of a choice by text, of two or more, that the loop's turn makes.
+
+    `depth`: how many blocks stand around the loop's own statements.
+    """
+    blocks = {d.block[depth:] for d in bound}
+    ifs = {s.lineno: s for s in body.statements(function) if isinstance(s, ast.If)}
+    first = min((block[0][0] for block in blocks if block), default=0)
+    branches = _branches(ifs.get(first))
+    return len(branches) > 1 and blocks == set(branches)
+
+
+def _branches(chosen: ast.If | None) -> list[BlockPath]:
+    """The blocks of `if kind == "a": ... elif kind == "b": ...`; none where it tests anything else."""
+    found: list[BlockPath] = []
+    above: BlockPath = ()
+    asked = ""
+    while chosen is not None:
+        test = chosen.test
+        if not isinstance(test, ast.Compare) or not _is_text(test) or asked not in ("", chain(test.left)):
+            return []
+        asked = chain(test.left)
+        found.append((*above, (chosen.lineno, "body")))
+        above = (*above, (chosen.lineno, "else"))
+        rest = chosen.orelse
+        chosen = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
+    return found
+
+
+def _is_text(test: ast.Compare) -> bool:
+    """`self.data_set == "faces"`."""
+    (other, *more) = test.comparators
+    written = isinstance(other, ast.Constant) and isinstance(other.value, str)
+    return written and not more and isinstance(test.ops[0], ast.Eq) and chain(test.left).replace(".", "").isidentifier()

@@ -124,7 +124,7 @@ def _is_parameter(function: Function, name: str) -> bool:
 
 def _from_definitions(values: Values, name: str, reaching: Sequence[Definition], frame: Frame, body: Body) -> Value:
     functions = values.index.outlines[frame.path].functions
-    reaching = before_its_move(name, reaching, frame.at, body)
+    reaching = before_its_move(name, reaching, frame.function, frame.at, body)
     found = [_definition(values, name, d, frame, body) for d in reaching]
     if len(found) > 1 and any(value.kind == "batch" for value in found):
         found = [v for d, v in zip(reaching, found, strict=True) if not never_bound(values, d, frame, body)] or found
@@ -197,7 +197,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if d.how == "with" and value.kind not in ("tensor", "batch", "loader", "sequence"):
         return UNKNOWN
     if value.kind == "unknown" and d.how in ("assign", "item"):
-        value = batch_of_unknown(values, name, d.value, frame.path)
+        value = batch_of_unknown(values, name, d.value, frame)
     if value.kind == "unknown" and d.how in ("assign", "item", "loop"):
         value = taken_and_moved(values, name, d, frame, body)
     if value.kind in ("tensor", "batch", "module") and value.because:

@@ -14,7 +14,7 @@ from torchperf_lint.facts import attributes, calls, iteration, names, results, u
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.copied_beside import on_host_beside
-from torchperf_lint.facts.entries import entry_of, named_entries
+from torchperf_lint.facts.entries import any_entry, entry_of, named_entries
 from torchperf_lint.facts.graph_data import graph_data
 from torchperf_lint.facts.hotness import Hotness
 from torchperf_lint.facts.index import FunctionKey, Index, Thing
@@ -167,7 +167,7 @@ class Values:
         for place, key in enumerate(node.keys[:8]):
             if key is None and items[place].kind == "sequence":  # `{**other}` holds what that holds
                 items[place] = items[place].item or UNKNOWN
-        return mapping(join(items) if items else UNKNOWN, named_entries(node, items))
+        return mapping(any_entry(items) if items else UNKNOWN, named_entries(node, items))
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, frame: Frame) -> Value:
         """What a comprehension yields."""
