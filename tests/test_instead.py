@@ -229,7 +229,13 @@ class Head(nn.Module):
     [
         ("torch.tensor(0.5).to(x.device)", "use the number itself"),
         ("torch.from_numpy(self.sizes.astype(np.float32)).to(x.device)", "self.register_buffer"),
-        ("torch.as_tensor(range(n, n + 8)).to(x.device)", "count on the device: `torch.arange("),
+        ("torch.as_tensor(range(n, n + 8)).to(x.device)", "count on the device: `torch.arange(n, n + 8, device="),
+        ("torch.LongTensor(range(x.size(1))).to(x.device)", "count on the device: `torch.arange(x.size(1), device="),
+        ("torch.tensor([i for i in range(len(x))]).to(x.device)", "count on the device: `torch.arange(len(x), device="),
+        ("torch.Tensor(list(range(len(x)))).to(x.device)", "torch.arange(len(x), dtype=torch.float, device=x.device)"),
+        ("x.new_tensor(range(len(x)))", "torch.arange(len(x), dtype=x.dtype, device=x.device)"),
+        ("torch.tensor([len(x), x.size(1)]).to(x.device)", "stack `torch.full((), n, device=x.device)`"),
+        ("torch.tensor(range(10)).to(x.device)", "self.register_buffer"),
     ],
 )
 def test_only_a_number_is_used_as_a_number(tmp_path, made, instead):

@@ -269,6 +269,64 @@ def test_a_list_that_a_configuration_holds(expression, listed):
     assert bool(found) is listed
 
 
+TABLE = """
+    class Planes(nn.Module):
+        def __init__(self, given):
+            super().__init__()
+            self.planes = [[0, 1], [0, 2], [1, 2]]
+            self.order = [2, 1, 0]
+            self.places = [(0, 1), (1, 2)]
+            self.rows = torch.arange(4)
+            self.given = given
+            self.mixed = [[0, 1], given]
+            self.reset = [[0], [1]]
+            self.grown = [[0], [1]]
+            self.filled = [[0], [1]]
+            self.names = ["a", "b"]
+            self.net = nn.Linear(2, 2)
+
+        def again(self, rows):
+            self.reset = rows
+            self.grown.append(rows)
+            self.filled[0] = rows
+
+    class Net(Planes):
+        def forward(self, x: torch.Tensor, parts: dict, n: int):
+            x = self.net(x.cuda())
+            y = [[1, 2], [3, 4]]
+            for i in range(3):
+                x = {expression}
+            return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "listed"),
+    [
+        ("x[..., self.planes[0]]", ["self.planes[0]"]),
+        ("x[self.planes[-1]]", ["self.planes[-1]"]),
+        ("x[:, self.planes[i]] + x[:, self.planes[0]]", ["self.planes[i]", "self.planes[0]"]),
+        ("x[..., self.order[0]]", []),  # a number
+        ("x[self.places[0]]", []),  # one index of each axis
+        ("x[self.rows[i]]", []),
+        ("x[self.given[0]]", []),
+        ("x[self.mixed[0]]", []),
+        ("x[self.reset[0]]", []),
+        ("x[self.grown[0]]", []),
+        ("x[self.filled[0]]", []),
+        ("x[self.planes[0][1]]", []),
+        ("y[self.planes[0][1]]", []),
+        ("parts[self.names[0]]", []),
+        ("x.cpu()[..., self.planes[0]]", []),
+        ("x[..., self.net.planes[0]]", []),
+    ],
+)
+def test_a_row_of_a_table_of_indices(expression, listed):
+    files = texts(TABLE.format(expression=expression))
+    found = list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))
+    assert [ast.unparse(one.spot.expression) for one in found] == listed
+
+
 PACKED = """
     from torch.nn.utils.rnn import pack_padded_sequence
 

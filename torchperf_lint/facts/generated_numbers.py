@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.value import Frame
 from torchperf_lint.facts.values import Values
@@ -35,6 +37,35 @@ def is_counted(values: Values, node: ast.expr, frame: Frame, depth: int = 0) -> 
         others = [part for part in (node.left, node.right) if part not in either]
         return bool(either) and all(values.of(part, frame).kind in ("plain", "unknown") for part in others)
     return isinstance(node, ast.Call) and _counts(values, node, frame, depth)
+
+
+def counted_there(made: ast.Call, device: str) -> str | None:
+    """How torch counts on the device what a tensor is made of, where that is a range: `torch.arange(n, device=d)`."""
+    counted = _between_brackets(made.args[0]) if made.args else None
+    return f"torch.arange({counted}, {_dtype(made)}device={device})" if counted else None
+
+
+def _between_brackets(node: ast.expr) -> str | None:
+    """`0, n` of `range(0, n)`, of `list(range(0, n))` and of `[i for i in range(0, n)]`."""
+    if isinstance(node, ast.ListComp) and len(node.generators) == 1 and not node.generators[0].ifs:
+        turns = node.generators[0]
+        return _between_brackets(turns.iter) if ast.unparse(turns.target) == ast.unparse(node.elt) else None
+    if not isinstance(node, ast.Call) or node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+        return None
+    if chain(node.func) in ("list", "tuple") and len(node.args) == 1:
+        return _between_brackets(node.args[0])
+    return ", ".join(map(ast.unparse, node.args)) if chain(node.func) == "range" else None
+
+
+def _dtype(made: ast.Call) -> str:
+    """The dtype to ask for where `torch.arange`, which gives int64 of whole numbers, would give another."""
+    asked, kind = keyword(made, "dtype"), last_part(chain(made.func))
+    if asked is not None:
+        return f"dtype={ast.unparse(asked)}, "
+    if isinstance(made.func, ast.Attribute) and kind in ("new_tensor", "new"):
+        return f"dtype={ast.unparse(made.func.value)}.dtype, "
+    legacy = api.LEGACY_DTYPES.get(kind, "torch.float") if kind in api.LEGACY_TYPES - {"LongTensor"} else ""
+    return f"dtype={legacy}, " if legacy else ""
 
 
 def _counts(values: Values, node: ast.Call, frame: Frame, depth: int) -> bool:

@@ -25,6 +25,7 @@ from torchperf_lint.facts.ndarrays import is_array
 from torchperf_lint.facts.packed_lengths import mask_of_lengths
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.spots import Spot
+from torchperf_lint.facts.tables_of_indices import table_of_row
 from torchperf_lint.facts.value import HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
@@ -60,6 +61,9 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return _counted(index)
     if isinstance(index, ast.Attribute):
         return _attribute(spot, index) or _list(spot, index) or _configured(spot, index)
+    table = table_of_row(spot, index)
+    if table is not None:
+        return _kept_list(index, table)
     if own_attribute(index) is not None:
         return _attribute(spot, index)
     if isinstance(index, ast.Name) and (counts_turns(spot, index) or _holds_slices(spot, index)):
@@ -200,11 +204,11 @@ def _configured(spot: Spot, index: ast.Attribute) -> Source | None:
     return _kept_list(index) if is_configured_list(spot, index) else None
 
 
-def _kept_list(index: ast.Attribute) -> Source:
-    written = ast.unparse(index)
+def _kept_list(index: ast.expr, of: ast.Attribute | None = None) -> Source:
+    """`of`: the table that the list is a row of."""
     return Source(
-        f"the list `{written}` becomes a tensor in host memory",
-        f"keep a tensor of `{written}` on the device, made once (a buffer of a module)",
+        f"the list `{ast.unparse(index)}` becomes a tensor in host memory",
+        f"keep a tensor of `{ast.unparse(of or index)}` on the device, made once (a buffer of a module)",
         evident=False,
     )
 

@@ -18,6 +18,7 @@ from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes
 from torchperf_lint.facts.steady_indices import steady_index
+from torchperf_lint.facts.tables_of_indices import table_of_row
 from torchperf_lint.facts.value import DEVICE, Value
 from torchperf_lint.model import Confidence
 from torchperf_lint.patterns import pattern
@@ -32,7 +33,7 @@ _MAY_BE_ON_HOST = (
     *_MAKES_INDEX, "pack_padded_sequence(", "[self.", "_indices(", "_inds(", "_idx(", "_index(", "atcher(",
 )  # fmt: skip
 _LISTED = (
-    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.[\w.]+\]|(?:torch\.)?\w*[tT]ensor\()"),
+    pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\[[\w\s,.-]+\]|~?self\.[\w.]+[\[\]]|(?:torch\.)?\w*[tT]ensor\()"),
     pattern(r"\[(?<=\w\[)\w+, \w+\] = "),
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*\[[^\[\]\n]+ for \w+ in range\("),
     pattern(
@@ -94,8 +95,13 @@ def host_indices(file: SourceFile) -> Iterator[HostIndex]:
 
 
 def _shared(index: HostIndex) -> str:
-    """What tells two uses of one index: an array's name, an attribute's; each list that is written out is its own."""
+    """What tells two uses of one index: an array's name, an attribute's; each list that is written out is its own.
+
+    The rows of one table are one: what holds a tensor of it mends them all.
+    """
     node = index.spot.expression
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Constant | ast.UnaryOp):
+        node = node.value
     own = f"line {node.lineno}:{node.col_offset}" if isinstance(node, ast.List) else ast.unparse(node)
     return f"{index.spot.function} {own}"
 
@@ -110,7 +116,7 @@ def _indices(spot: Spot) -> Iterator[ast.expr]:
         of_list = (
             isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and isinstance(part.slice, ast.Name)
         )
-        if several or of_list or isinstance(part, _MAY_BE_SEVERAL):
+        if several or of_list or isinstance(part, _MAY_BE_SEVERAL) or table_of_row(spot, part) is not None:
             yield part
 
 

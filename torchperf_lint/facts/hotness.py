@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
+from torchperf_lint.facts import named_lambdas
 from torchperf_lint.facts.beginnings import makes_beginnings
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import last_part
@@ -37,7 +38,7 @@ from torchperf_lint.facts.receivers import excludes, receiver
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.roles import is_evaluation_pass, judges, role_of
 from torchperf_lint.facts.seldom_called import SeldomCalled
-from torchperf_lint.facts.signatures import DEFAULT
+from torchperf_lint.facts.signatures import DEFAULT, NAMED
 from torchperf_lint.facts.spreading import Spreading, Ways
 from torchperf_lint.facts.types import Types
 from torchperf_lint.facts.unmentioned import Unmentioned
@@ -111,6 +112,7 @@ class Hotness:
         """Why code directly in a region is hot: its own loops first, then its function's callers."""
         key = (path, index)
         if key not in self._of_region:
+            self._of_region[key] = None  # lambdas that call each other end here
             self._of_region[key] = self._find_hot(path, index)
         return self._of_region[key]
 
@@ -118,6 +120,8 @@ class Hotness:
         region = self.index.outlines[path].regions[index]
         if region.kind == DEFAULT:
             return next(filter(None, map(self._of_default, runs_of(self.types, path, region))), None)
+        if region.kind == NAMED and (named := self._of_named(path, region.detail)) is not None:
+            return named
         loop, free = self._climb(path, index)
         function = self.index.outlines[path].regions[index].function
         if loop is not None and function == 0 and self.demonstrations.holds(path, region.start[0]):
@@ -168,6 +172,21 @@ class Hotness:
             return None
         because = f"{hot.because}; `{site.call.callee}`, whose default this is, is called at line {site.call.line}"
         return replace(hot, because=because, depth=hot.depth + 1)
+
+    def _of_named(self, path: str, name: str) -> Hot | None:
+        """Why a lambda is hot that the top of a module gives a name, by a call of that: of training, if any is."""
+        found: list[Hot] = []
+        for site in named_lambdas.runs_of(self.index, self._body, path, name):
+            hot, called = self.of_region(site.path, site.call.region), (site.path, site.call.line)
+            if hot is None:
+                continue
+            caller = self.index.function(FunctionKey(site.path, site.call.function)).qualname
+            if hot.depth == 0 and hot.loop is not None:
+                passed = through_loop(hot, self.index.outlines[hot.loop[0]].regions[hot.loop[1]].detail, called, path)
+            else:
+                passed = through_call(hot, caller, called, path)
+            found.append(replace(passed, optional=hot.optional, evaluates=hot.evaluates, of=None))
+        return min(found, key=lambda hot: (hot.kind != "step", hot.depth), default=None)
 
     def _kinds_around(self, path: str, index: int) -> set[str]:
         """The kinds of the regions around one, inside its function."""

@@ -30,6 +30,7 @@ from torchperf_lint.facts.once import drops, set_up_once
 from torchperf_lint.facts.parameter_tests import named_freely, way_past, ways
 from torchperf_lint.facts.records import Binding, Class, Function, Outline, Region
 from torchperf_lint.facts.signatures import (
+    NAMED,
     annotation_chain,
     decorators,
     is_iteration,
@@ -360,7 +361,14 @@ class _Outliner:
                 self.notes.names.binds(target.id, value)
             if isinstance(target, ast.Name) and is_iteration(value) and last_part(value) != "next":
                 self.iterators[context.function, target.id] = iterated(bar or node.value)
-        self.expressions(node, context)
+        self.expressions(node, self.named_lambda(node, context))
+
+    def named_lambda(self, node: ast.Assign, context: Context) -> Context:
+        """The region of a lambda that a name at the top of the module stands for; else the code around."""
+        target = node.targets[0] if len(node.targets) == 1 and isinstance(node.value, ast.Lambda) else None
+        if not isinstance(target, ast.Name) or context.function > 0 or context.class_index >= 0:
+            return context
+        return self.notes.region(NAMED, context, [node.value], target.id)
 
     def unpacked(self, target: ast.Tuple | ast.List, node: ast.expr, value: str, context: Context) -> None:
         """`a, b = f()` binds items of one value; what each is, is the engine's business.

@@ -17,8 +17,8 @@ class Region(NamedTuple):
     """A stretch of code that runs as often as something decides."""
 
     kind: str
-    """function, class, loop, comprehension, optional, way, grad-off, evaluation; for code that runs rarely cadence,
-    debug, memory, elsewhere, lambda, once, except, profile, break, return, raise."""
+    """function, class, loop, comprehension, named, optional, way, grad-off, evaluation; for code that runs rarely
+    cadence, debug, memory, elsewhere, lambda, once, except, profile, break, return, raise."""
     parent: int
     start: Position
     end: Position

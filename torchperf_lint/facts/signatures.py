@@ -252,6 +252,9 @@ def defaulted(args: ast.arguments) -> list[tuple[str, ast.expr]]:
 DEFAULT = "default"
 """The kind of a region that is a lambda, the default of a parameter; its detail: `number:parameter`."""
 
+NAMED = "named"
+"""The kind of a region that is a lambda, bound to a name at the top of a module; its detail: the name."""
+
 
 def default_lambdas(node: ast.AST) -> list[ast.expr]:
     """The lambdas that are defaults of a function's parameters, or of those of a class's methods."""

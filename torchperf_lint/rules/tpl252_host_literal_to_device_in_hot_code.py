@@ -16,6 +16,7 @@ from torchperf_lint.facts.double_arrays import TAKERS, double_on_device
 from torchperf_lint.facts.drawn_arrays import drawn_array
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
+from torchperf_lint.facts.generated_numbers import counted_there
 from torchperf_lint.facts.host_data import COUNTED, DRAWN, NUMBER, READ_BACK, REPEATED, Upload, upload_at
 from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.multiplied_lists import repeated
@@ -238,8 +239,8 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
     filled = f"`torch.full({'()' if upload.scalar else '(n,)'}, number, device={upload.device})`, filled on the device"
     if upload.kind == NUMBER and not upload.scalar:
         return f"`torch.full(({_ones(upload)}), number, device={upload.device})`, filled on the device"
-    if upload.kind == COUNTED:
-        return f"count on the device: `torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
+    if counted := _counted(upload):
+        return f"count on the device: {counted}"
     if upload.kind == DRAWN:
         return f"draw them on the device: {_drawn_there(file, site, upload)} (its generator gives other numbers)"
     if upload.scalar:
@@ -268,14 +269,28 @@ def _instead(file: SourceFile, site: Site, upload: Upload) -> str:
 
 
 def _drawn_there(file: SourceFile, site: Site, upload: Upload) -> str:
-    data = upload.made.args[0] if upload.made.args else None
+    data = _data(upload)
     drawn = drawn_array(file.project.values, data, site.frame) if data is not None else None
     return f"`{drawn}(..., device={upload.device})`" if drawn else f"torch's factories take `device={upload.device}`"
 
 
+def _counted(upload: Upload) -> str:
+    """How the device counts by itself; empty where nothing is counted, or where one tensor does for all steps."""
+    there = counted_there(upload.made, upload.device) if upload.kind in (COUNTED, SHAPE, GIVEN) else None
+    if there is not None:
+        return f"`{there}`"
+    anyhow = f"`torch.arange(..., device={upload.device})`, `torch.eye` or `torch.linspace`"
+    return anyhow if upload.kind == COUNTED else ""
+
+
+def _data(upload: Upload) -> ast.expr | None:
+    """The numbers that the tensor is made of."""
+    return upload.made.args[0] if upload.made.args else None
+
+
 def _ones(upload: Upload) -> str:
     """The shape of one number in as many lists as are written: `1,` of `[n]`, `1, 1` of `[[n]]`."""
-    data, depth = upload.made.args[0] if upload.made.args else None, 0
+    data, depth = _data(upload), 0
     while isinstance(data, ast.List | ast.Tuple) and len(data.elts) == 1:
         data, depth = data.elts[0], depth + 1
     return "1, " * (depth - 1) + "1" if depth > 1 else "1,"
@@ -283,5 +298,5 @@ def _ones(upload: Upload) -> str:
 
 def _is_short(upload: Upload) -> bool:
     """Whether what is uploaded is written out where it is made, or is one number."""
-    data = upload.made.args[0] if upload.made.args else None
+    data = _data(upload)
     return not upload.path and isinstance(data, ast.List | ast.Tuple | ast.Attribute | ast.Subscript | ast.Call)
