@@ -30,9 +30,12 @@ _HOST_WORDS = frozenset({"int", "bool"})
 _OF_SEVERAL = frozenset({"items", "values"})
 """Methods of dicts, whose values may lie anywhere."""
 
+_ENDINGS = (".detach()", ".cpu()", ".data")
+
 
 def later(place: Place, written: str) -> str:
     """What to write instead of reading a number at once, `written` being the tensor."""
+    written = _bare(written)
     then = kept_as(place)
     together = _together(place, written) if then != RECORDED else None
     if together is not None:
@@ -50,6 +53,16 @@ def later(place: Place, written: str) -> str:
         f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
         "or read it under `if step % n == 0:`"
     )
+
+
+def _bare(written: str) -> str:
+    """`loss` of `loss.detach().cpu()`: the advice says `.detach()` where it is needed, and a copy would wait again."""
+    before = ""
+    while before != written:
+        before = written
+        for ending in _ENDINGS:
+            written = written.removesuffix(ending)
+    return written
 
 
 def _returned(place: Place, written: str) -> str:
