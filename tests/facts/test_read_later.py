@@ -55,7 +55,9 @@ def advice(text: str, written: str) -> str:
     [
         ("total += loss.item()", "after the loop"),
         ("return loss.item()", "return `loss.detach()`"),
-        ("pool(x, loss.item())", "what the host knows already"),
+        ("pool(x, loss.item())", "only where it is shown"),
+        ("pool(x, x.shape, loss.mean().item())", "only where it is shown"),
+        ("pool(x, loss[x > 0].max().item())", "what the host knows already"),
         ("return [p.item() for p in torch.unbind(loss)]", "torch.stack([loss for p in torch.unbind(loss)]).tolist()"),
         ("total += sum(p.item() for p in torch.unbind(loss))", "after the loop"),
     ],
