@@ -122,3 +122,40 @@ def train(loader, optimizer):
 )
 def test_a_training_step_that_empties(epoch: str, step: str, hot: bool):
     assert (hot_at(TRAINING.format(epoch=epoch, step=step)) is not None) is hot
+
+
+def test_every_pass_says_how_often_and_not_the_loop_in_it():
+    hot = hot_at({**SPELLER, "b.py": SPELLER["b.py"] + """
+def train(model: Speller, loader, optimizer):
+    for x in loader:
+        model(x, True).mean().backward()
+        optimizer.step()
+"""})
+    assert hot is not None
+    assert "for x in loader" in hot.when
+
+
+CACHED = """
+class Decayed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weights = None
+
+    def computed(self):
+        self.weights = None
+        return torch.ones(3)
+
+    def kept(self):
+        if self.weights is None:
+            self.weights = self.{made}  # <-
+        return self.weights
+
+    def forward(self, x):
+        self.computed()
+        return x * self.kept()
+"""
+
+
+def test_what_the_branch_itself_empties_before_it_fills_it_stays():
+    assert hot_at(CACHED.format(made="computed()")) is None
+    assert hot_at(CACHED.format(made="scale")) is not None

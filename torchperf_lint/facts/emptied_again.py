@@ -31,6 +31,8 @@ _MISSING = re.compile(r"self\.(\w+) is None")
 _AROUND = (ast.With, ast.AsyncWith, ast.For, ast.While, ast.Expr, ast.Assign, ast.Return)
 """What may stand around a call that runs whenever its function does; a loop has a turn at least."""
 
+Run = tuple[str, int]
+"""The path and number of the region of a function or loop."""
 Climb = Callable[[str, int], tuple[Hot | None, bool]]
 """The hot loop around a region, and whether no guard holds it back."""
 
@@ -49,29 +51,39 @@ class EmptiedAgain:
         self._callers = callers
         self._body = body
         self._climb = climb
-        self._of_region: dict[tuple[str, int], bool] = {}
+        self._of_region: dict[tuple[str, int], Run | None] = {}
 
-    def fills_again(self, path: str, region: int) -> bool:
-        """Whether a branch that fills an attribute is run again, as each pass or step sets it to None before."""
+    def around(self, path: str, region: int) -> Run | None:
+        """What runs the branch around a region as often as itself, where that is filled again; None for other code."""
+        regions = self.index.outlines[path].regions
+        while region >= 0 and regions[region].kind != "function":
+            found = self.filled_in(path, region) if regions[region].kind == "once" else None
+            if found is not None:
+                return found
+            region = regions[region].parent
+        return None
+
+    def filled_in(self, path: str, region: int) -> Run | None:
+        """What sets the attribute to None that a branch fills, once each time; None where nothing does."""
         key = (path, region)
         if key not in self._of_region:
-            self._of_region[key] = False  # while it is asked: calls in it make no difference
+            self._of_region[key] = None  # while it is asked: calls in it make no difference
             self._of_region[key] = self._find(path, region)
         return self._of_region[key]
 
-    def _find(self, path: str, region: int) -> bool:
+    def _find(self, path: str, region: int) -> Run | None:
         record = self.index.outlines[path].regions[region]
         missing = _MISSING.fullmatch(record.detail) if record.kind == "once" else None
         own = self.index.class_of(path, record.function) if missing is not None else None
         body = self._body(path) if own is not None else None
         if missing is None or own is None or body is None:
-            return False
+            return None
         emptying, filling = self._writers(own, body, missing[1], record.function)
         runs = {run for method in emptying for run in self._runs(FunctionKey(path, method), _HOPS)}
         if not runs:
-            return False
-        filled = {run for method in filling for run in self._runs(FunctionKey(path, method), _HOPS)}
-        return not runs <= filled
+            return None
+        runs -= {run for method in filling for run in self._runs(FunctionKey(path, method), _HOPS)}
+        return min(runs, default=None)
 
     def _writers(self, own: Thing, body: Body, attribute: str, asking: int) -> tuple[list[int], list[int]]:
         """The methods that give an attribute nothing but None, come what may, and the others that give it something.
@@ -86,10 +98,15 @@ class EmptiedAgain:
             if not all(map(is_none, given)):
                 filling.append(number)
             elif _always_sets(body.functions.get(number), f"self.{attribute}"):
-                emptying.append(number)
+                emptying += [number] if not self._calls(own.path, asking, number) else []
         return emptying, filling
 
-    def _runs(self, key: FunctionKey, hops: int) -> Iterator[tuple[str, int]]:
+    def _calls(self, path: str, asking: int, method: int) -> bool:
+        """Whether the function of the branch calls a method itself, which then empties what is about to be filled."""
+        sites = self._callers().get(FunctionKey(path, method), ())
+        return any(site.path == path and site.call.function == asking for site in sites)
+
+    def _runs(self, key: FunctionKey, hops: int) -> Iterator[Run]:
         """The functions that run once a pass or step, and the hot loops, as regions, that call a function each time."""
         for site in self._callers().get(key, ()):
             loop, free = self._climb(site.path, site.call.region)

@@ -129,6 +129,9 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
+        emptied = self.emptied.around(path, index) if found is not None else None
+        if emptied is not None:
+            return self.of_region(*emptied)
         if found is None or self.paths.never(found, path, index, self._calls_often, loop is not None):
             return None
         if self.paths.not_by(found, path, index, self.functions):
@@ -207,7 +210,7 @@ class Hotness:
 
     def _runs_as_often(self, path: str, index: int) -> bool:
         """Whether a block that looks rare runs in every step, or every other, all the same."""
-        return self.delayed.holds_one(path, index) or self.emptied.fills_again(path, index)
+        return self.delayed.holds_one(path, index) or self.emptied.filled_in(path, index) is not None
 
     def turns(self, path: str, index: int) -> bool:
         """Whether a `for` loop or comprehension runs the code in a region again and again, no guard between."""
@@ -422,6 +425,7 @@ class Hotness:
             other = self.implementations.supposed(site, target) or self.namesakes.of_any_model(site.path, site.call)
             if (
                 not (other and hot.kind == "rollout")
+                and (hot.kind != "rollout" or self.emptied.around(site.path, site.call.region) is None)
                 and not self.dispatch.is_given(site)
                 and self._climb(site.path, site.call.region)[1]
                 and not self.paths.never(hot, site.path, site.call.region)
