@@ -55,7 +55,9 @@ def advice(text: str, written: str) -> str:
     [
         ("total += loss.item()", "after the loop"),
         ("return loss.item()", "return `loss.detach()`"),
-        ("pool(x, loss.item())", "what the host knows already"),
+        ("pool(x, loss.item())", "only where it is shown"),
+        ("pool(x, x.shape, loss.mean().item())", "only where it is shown"),
+        ("pool(x, loss[x > 0].max().item())", "what the host knows already"),
         ("return [p.item() for p in torch.unbind(loss)]", "torch.stack([loss for p in torch.unbind(loss)]).tolist()"),
         ("total += sum(p.item() for p in torch.unbind(loss))", "after the loop"),
     ],
@@ -91,3 +93,8 @@ def test_what_callers_do_with_it_counts(body: str, use: str, promise: str, word:
 def test_the_name_of_a_loss_says_that_it_is_shown():
     text = HELPER.format(body="loss = x.mean()\n    return loss.item()", use="pool.run(helper(out))", promise="")
     assert SHOWN in advice(text, "loss")
+
+
+@pytest.mark.parametrize("written", ["loss", "loss.detach()", "loss.detach().cpu()", "loss.data", "loss.cpu()"])
+def test_what_is_detached_already_is_not_detached_again(written: str):
+    assert "return `loss.detach()`" in advice(STEP.format(use="return loss.item()"), written)

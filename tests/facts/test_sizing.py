@@ -91,3 +91,42 @@ def test_slices_of_a_known_length(statement, expected):
     found = [one.window for one in sized(of(statement)) if one.operand is not None]
     assert found[: len(expected)] == expected
     assert any(found) == any(expected)
+
+
+STEPS = """
+class Speller(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(2, 2)
+
+    def forward(self, x, steps):
+        {before}
+        for _ in range(steps):
+            x = self.cell(x)
+        return x
+
+def train(loader, optimizer):
+    model = Speller()
+    for x, lengths in loader:
+        lengths = lengths.cuda()
+        model(x.cuda(), {steps}).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "before", "found"),
+    [
+        ("max(lengths)", "pass", True),
+        ("lengths.max()", "pass", True),
+        ("steps=torch.max(lengths)", "pass", True),
+        ("int(lengths.max())", "pass", False),
+        ("lengths.max().item()", "pass", False),
+        ("x.shape[1]", "pass", False),
+        ("lengths.max()", "steps = int(steps)", False),
+    ],
+)
+def test_a_count_of_turns_that_a_caller_leaves_a_tensor(steps, before, found):
+    files = texts(STEPS.format(steps=steps, before=before))
+    operands = [ast.unparse(one.operand) for one in sized(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
+    assert operands == (["steps"] if found else [])

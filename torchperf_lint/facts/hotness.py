@@ -22,6 +22,7 @@ from torchperf_lint.facts.delayed_steps import DelayedSteps
 from torchperf_lint.facts.demonstrations import Demonstrations
 from torchperf_lint.facts.dispatch import Dispatch
 from torchperf_lint.facts.doing import Doing
+from torchperf_lint.facts.emptied_again import EmptiedAgain
 from torchperf_lint.facts.grad_mode import GradMode
 from torchperf_lint.facts.hot import Hot, Story, in_evaluation, is_offered, of_role, through_call, through_loop, told
 from torchperf_lint.facts.implementations import Implementations
@@ -89,6 +90,7 @@ class Hotness:
         self.demonstrations = Demonstrations(types, body)
         self.doing = Doing(index, types, self.loops)
         self.delayed = DelayedSteps(index)
+        self.emptied = EmptiedAgain(index, lambda: self.callers, body, self._climb)
         self.implementations = Implementations(index)
         self.programs = Programs(index, text, beside)
         self.unmentioned = Unmentioned(index, text, self.programs)
@@ -131,6 +133,9 @@ class Hotness:
             found = None if NOT_TRAINING_NAME.search(name) else loop
         else:
             found = self.functions.get(FunctionKey(path, function)) if free and function > 0 else None
+        emptied = self.emptied.around(path, index) if found is not None else None
+        if emptied is not None:
+            return self.of_region(*emptied)
         if found is None or self.paths.never(found, path, index, self._calls_often, loop is not None):
             return None
         if self.paths.not_by(found, path, index, self.functions):
@@ -207,7 +212,7 @@ class Hotness:
             region = regions[index]
             if region.kind == "cadence" and found is not None and found.kind == "eval":
                 free = False  # a whole pass over the validation set: every batch of it counts, as in a function
-            elif region.kind in _RARE and not self.delayed.holds_one(path, index):
+            elif region.kind in _RARE and not self._runs_as_often(path, index):
                 return None, False
             if region.kind == "break":
                 left_loops = max(left_loops, 1)
@@ -221,6 +226,10 @@ class Hotness:
                 break
             index = region.parent
         return found, free
+
+    def _runs_as_often(self, path: str, index: int) -> bool:
+        """Whether a block that looks rare runs in every step, or every other, all the same."""
+        return self.delayed.holds_one(path, index) or self.emptied.filled_in(path, index) is not None
 
     def turns(self, path: str, index: int) -> bool:
         """Whether a `for` loop or comprehension runs the code in a region again and again, no guard between."""
@@ -435,6 +444,7 @@ class Hotness:
             other = self.implementations.supposed(site, target) or self.namesakes.of_any_model(site.path, site.call)
             if (
                 not (other and hot.kind == "rollout")
+                and (hot.kind != "rollout" or self.emptied.around(site.path, site.call.region) is None)
                 and not self.dispatch.is_given(site)
                 and self._climb(site.path, site.call.region)[1]
                 and not self.paths.never(hot, site.path, site.call.region)

@@ -14,6 +14,7 @@ from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, Following, following, kept_as
+from torchperf_lint.facts.loss_numbers import reads_a_loss
 from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place
@@ -30,9 +31,12 @@ _HOST_WORDS = frozenset({"int", "bool"})
 _OF_SEVERAL = frozenset({"items", "values"})
 """Methods of dicts, whose values may lie anywhere."""
 
+_ENDINGS = (".detach()", ".cpu()", ".data")
+
 
 def later(place: Place, written: str) -> str:
     """What to write instead of reading a number at once, `written` being the tensor."""
+    written = _bare(written)
     then = kept_as(place)
     together = _together(place, written) if then != RECORDED else None
     if together is not None:
@@ -40,10 +44,7 @@ def later(place: Place, written: str) -> str:
     if then == RETURNED:
         return _returned(place, written)
     if then == USED:
-        return (
-            f"keep `{written}` a tensor in what follows, or take the number from what the host knows already: shapes, "
-            "the loader, settings"
-        )
+        return f"keep `{written}` a tensor in what follows, {_else(place, 'or')}"
     if place.hot is not None and place.hot.kind == "forward":
         return f"keep `{written}.detach()`, and read it where it is shown, under `if step % n == 0:`"
     return (
@@ -52,13 +53,27 @@ def later(place: Place, written: str) -> str:
     )
 
 
+def _bare(written: str) -> str:
+    """`loss` of `loss.detach().cpu()`: the advice says `.detach()` where it is needed, and a copy would wait again."""
+    before = ""
+    while before != written:
+        before = written
+        for ending in _ENDINGS:
+            written = written.removesuffix(ending)
+    return written
+
+
 def _returned(place: Place, written: str) -> str:
     if only_shown(place, written):
         return f"return `{written}.detach()`: who needs the number reads it, who shows it under `if step % n == 0:`"
-    return (
-        f"return `{written}.detach()` where the callers' arithmetic takes a tensor, else take the number from what the "
-        "host knows already: shapes, the loader, settings"
-    )
+    return f"return `{written}.detach()` where the callers' arithmetic takes a tensor, {_else(place, 'else')}"
+
+
+def _else(place: Place, word: str) -> str:
+    """What to do where a number has to be had: a loss is nothing that the host knows before the device has it."""
+    if reads_a_loss(place):
+        return "and read it only where it is shown, under `if step % n == 0:`"
+    return f"{word} take the number from what the host knows already: shapes, the loader, settings"
 
 
 def only_shown(place: Place, written: str) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, is_cold
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.given_as_one import is_given_one_tensor
 from torchperf_lint.facts.guards import literal_turns
 from torchperf_lint.facts.hot import Hot
 from torchperf_lint.facts.index import FunctionKey, Thing
@@ -198,7 +199,8 @@ def _tensor(file: SourceFile, place: Place, whole: ast.expr) -> Value | None:
     if _tested(file, place, whole):
         # What a test shows to be a tensor is one; a list of it costs less than its elements wherever it lives.
         return value._replace(confidence=Confidence.LIKELY)
-    return value.weaker(Confidence.LIKELY) if is_one_tensor(file, place, whole) else None
+    one = is_one_tensor(file, place, whole) or is_given_one_tensor(file, place, whole)
+    return value.weaker(Confidence.LIKELY) if one else None
 
 
 def _tested(file: SourceFile, place: Place, whole: ast.expr) -> bool:

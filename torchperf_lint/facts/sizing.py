@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.lookups import names_a_count, names_an_entry
 from torchperf_lint.facts.one_number import is_element, is_one, picks_one
+from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.single import is_one_tensor
 from torchperf_lint.facts.source import Place, Site, SourceFile
 from torchperf_lint.facts.spots import hot_nodes
@@ -29,6 +31,7 @@ _KEYWORDS = frozenset("k size length steps start end low high stop chunks dims s
 """Keywords for a size or bound."""
 _OFTEN = 3
 """Places from which on one tensor is read often: once more than a mask and what it masks take."""
+_CALLERS = 8
 _WHOLE = frozenset("sum max min amax amin argmax argmin mean median prod count_nonzero".split())
 """Reductions that give one number when no dimension is named."""
 
@@ -71,10 +74,26 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
                 window = _begins_window(file, spot, spot.expression, operand)
                 yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand), window=window)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
-        operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a)]
+        operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):
             for operand in operands:
                 yield Sized(site, operand, _in_inner_loop(file, site, operand))
+
+
+def _is_given_one_number(site: Site, node: ast.expr) -> bool:
+    """Whether a count of turns is a parameter, bound to nothing else, for which a call passes `max(lengths)`."""
+    file, record = site.file, site.file.outline.functions[site.function]
+    body = file.project.body(file.path)
+    if site.record.callee != "range" or not isinstance(node, ast.Name) or body is None:
+        return False
+    if node.id not in {p.name for p in record.parameters} or body.definitions(site.function).get(node.id):
+        return False
+    for caller in file.project.hotness.callers.get(FunctionKey(file.path, site.function), ())[:_CALLERS]:
+        call = call_at(file.project.values, caller)
+        given = argument_for(call, record, node.id) if call is not None else None
+        if isinstance(given, ast.Call) and last_part(chain(given.func)) in _WHOLE:
+            return True
+    return False
 
 
 def _begins_window(file: SourceFile, place: Place, taken: ast.Subscript, bound: ast.expr) -> bool:

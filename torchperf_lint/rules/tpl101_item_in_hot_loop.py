@@ -14,7 +14,7 @@ from torchperf_lint.facts.old_reads import old_reads
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reads import cause, item_readings, items_in_loops, one_copy
-from torchperf_lint.facts.source import Place, Site, SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
@@ -120,7 +120,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 site,
                 message=f"`{written}.item()` makes the host wait for the device {read.hot.when}",
-                instead=one_copy(file, read) or _of_what_follows(site) or _instead(site, written),
+                instead=one_copy(file, read) or _of_what_follows(site) or later(site, written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -133,7 +133,7 @@ class ItemInHotLoop(SourceRule):
             yield self.found(
                 spot,
                 message=f"`{written}.data[0]`, today `.item()`, makes the host wait for the device {read.hot.when}",
-                instead=_instead(spot, written),
+                instead=later(spot, written),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -155,7 +155,3 @@ def _of_what_follows(site: Site) -> str | None:
             "(`max(n, 1)` is `n.clamp(min=1)` then)"
         )
     return INSTEAD.get(then)
-
-
-def _instead(place: Place, written: str) -> str:
-    return later(place, written.removesuffix(".detach()"))
