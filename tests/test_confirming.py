@@ -96,6 +96,17 @@ def test_a_loop_of_evaluation_is_judged_by_its_own_batches(own, outcome):
     assert f"in 3 of {own or 23} evaluation batches" in verdict.reason
 
 
+def test_a_check_of_one_batch_before_training_is_no_loop():
+    verdict = judge(evidence(event(count=1, train=0, evaluation=1, eval_of=1), eval_batches=11))
+    assert told(verdict) == ("refuted", "1 synchronisation in 1 of 11 evaluation batches: not every step")
+
+
+def test_of_several_events_the_most_regular_tells():
+    often = event(count=10, train=0, evaluation=10, eval_of=10)
+    seldom = event(count=1, train=0, evaluation=1, eval_of=1000, what="stream")
+    assert judge(evidence(often, seldom, eval_batches=1010)).outcome is Outcome.CONFIRMED
+
+
 def test_what_follows_the_last_step_makes_no_step_more():
     assert judge(evidence(event(count=504, train=501))).reason == "504 synchronisations in 500 of 500 steps"
 

@@ -61,3 +61,11 @@ def test_the_places_that_belong_to_a_finding_add_up():
     words = (Severity.WARNING, Confidence.LIKELY, "m", None, None, "i", "u")
     finding = Finding("TPL119", "several-reads-in-one-step", here, *words, related=(Related(beside, "and this"),))
     assert times_of(finding, evidence(*seen)) == (2.0, STEP)
+
+
+def test_where_nothing_happens_at_the_place_itself_the_others_tell_nothing():
+    seen = event(12, line=30, train_turns=12, trained=12)
+    here, loop = Location("train.py", 9, 5, 9, 9), Location("train.py", 30, 5, 30, 9)
+    words = (Severity.WARNING, Confidence.LIKELY, "m", None, None, "i", "u")
+    finding = Finding("TPL301", "loader-without-workers", here, *words, related=(Related(loop, "iterates it"),))
+    assert times_of(finding, evidence(seen)) is None

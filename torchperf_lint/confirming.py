@@ -45,7 +45,7 @@ def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
     count = sum(event.count for event in events)
     often = f"{count} {what if count == 1 else _plural(what)}"
     train, evaluation = run.turns(events)
-    turns = [_of_training(run, events, train), (evaluation, run.evaluated_in(events), run.eval_unit)]
+    turns = [_of_training(run, events, train), (*run.evaluated(events), run.eval_unit)]
     # What follows the last step is counted as one more, where no loader says that it belongs to none.
     seen = [f"in {min(part, whole)} of {_counted(whole, name)}" for part, whole, name in turns if part and whole]
     reason = f"{often} {' and '.join(seen)}" if seen else f"{often} in {_counted(run.steps, 'step')}"

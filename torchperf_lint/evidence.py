@@ -322,7 +322,7 @@ class Evidence:
         """
         stepped = self.state.get("optimizers") or ()
         on_cpu = all(set(one.get("devices") or ("unknown",)) == {"cpu"} for one in stepped)
-        copied = any(event.kind == "copy" for event in self.events)
+        copied = any(event.kind in ("copy", "sync") for event in self.events)
         return self.device is not None and bool(stepped) and on_cpu and not copied
 
     def turns(self, events: Iterable[Event]) -> tuple[int, int]:
@@ -334,16 +334,24 @@ class Evidence:
         """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
         chosen = tuple(events)
         in_steps = max((e.train_steps for e in chosen if e.train_steps is not None), default=None)
-        train, evaluation = self.turns(chosen)
+        train, _ = self.turns(chosen)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
         if in_steps is not None and self.steps:
             train, needed = in_steps, self.steps
-        return _share(train, needed) >= HOT_SHARE or _share(evaluation, self.evaluated_in(chosen)) >= HOT_SHARE
+        return _share(train, needed) >= HOT_SHARE or _share(*self.evaluated(chosen)) >= HOT_SHARE
 
-    def evaluated_in(self, events: Iterable[Event]) -> int:
-        """How many turns the evaluation has in which the events happen: of their own passes where that is known."""
-        own = max((e.eval_of for e in events if e.eval_of), default=None)
-        return min(own, self.eval_total) if own is not None else self.eval_total
+    def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
+        """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
+
+        Of how many: those of its own passes, where that is known and they are no mere check before training.
+        """
+        each = [(event.eval_turns, self.evaluated_in(event)) for event in events]
+        return max(each, key=lambda pair: (_share(*pair), pair[0]), default=(0, self.eval_total))
+
+    def evaluated_in(self, event: Event) -> int:
+        """How many turns the evaluation has in which an event happens."""
+        own = event.eval_of or 0
+        return min(own, self.eval_total) if own >= OFTEN_ENOUGH else self.eval_total
 
     def in_a_row(self, events: Iterable[Event]) -> int | None:
         """Over how many steps one of the events happened in at least half of them: a loop that is one of several."""

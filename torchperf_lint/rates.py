@@ -28,7 +28,7 @@ def per_eval_batch(event: Event, run: Evidence) -> float | None:
     if not event.eval_turns or not run.eval_total:
         return None
     evaluated = event.evaluated if event.evaluated is not None else _shared(event, event.eval_turns)
-    return evaluated / run.evaluated_in([event])
+    return evaluated / run.evaluated_in(event)
 
 
 def _shared(event: Event, turns: int) -> float:
@@ -50,9 +50,14 @@ def rate_of(events: Iterable[Event], run: Evidence) -> tuple[float, str] | None:
 
 
 def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
-    """The same of what a finding claims, at its place and at those that belong to it."""
-    places = (finding.location, *(related.location for related in finding.related))
-    seen = {id(event): event for place in places for event in run.at(place, *_KINDS)}
+    """The same of what a finding claims, at its place and at those of its file that belong to it.
+
+    None where nothing happens at its own place: the others may be mentioned for another reason.
+    """
+    if not run.at(finding.location, *_KINDS):
+        return None
+    related = (one.location for one in finding.related if one.location.path == finding.location.path)
+    seen = {id(event): event for place in (finding.location, *related) for event in run.at(place, *_KINDS)}
     return rate_of(seen.values(), run)
 
 

@@ -23,6 +23,7 @@ def cut(inside, before="data = torch.randn(1000, 20)", move="data[i : i + 64].to
         ("data[i:].cuda()", True),
         ("data[:, i : i + 8].to(device)", False),
         ("data[order[i : i + 64]].to(device)", False),
+        ("data[i : i + 64].float().to(device)", False),  # what is converted is not pinned
     ],
 )
 def test_another_piece_in_each_turn(move, rows):
@@ -80,4 +81,36 @@ def test_a_name_of_the_loop_for_the_piece():
     ],
 )
 def test_other_moves(inside, before, move):
+    assert cut(inside, before, move) is None
+
+
+ARRAY = "torch.from_numpy(data[i : i + 64]).to(device)"
+SLICE = "data[i : i + 64].to(device)"
+
+
+@pytest.mark.parametrize(
+    ("inside", "before", "move"),
+    [
+        ("np.copyto(data, path)", "data = np.zeros((1000, 20))", ARRAY),  # filled again by a function
+        ("path.readinto(data)", "data = np.zeros((1000, 20))", ARRAY),
+        ("np.add(data, 1, out=data)", "data = np.zeros((1000, 20))", ARRAY),
+        ("data.append(path)", "data = []", "torch.tensor(data[i : i + 64]).to(device)"),
+        ("view[i] = path", "data = np.zeros((1000, 20))\nview = data", ARRAY),  # by another name
+        ("piece = data[i : i + 64]\npiece[0] = 0", "data = np.zeros((1000, 20))", "torch.from_numpy(piece).to(device)"),
+        ("data[i : i + 64] += 1", "data = torch.zeros(1000, 20)", SLICE),
+        ("data[i : i + 64].mul_(2)", "data = torch.zeros(1000, 20)", SLICE),
+        ("data.copy_(path)", "data = torch.zeros(1000, 20)", SLICE),
+        ("torch.randn(1000, 20, out=data)", "data = torch.zeros(1000, 20)", SLICE),
+        ("y = data[i + 1 : i + 65]\ny[0] = -100", "data = torch.zeros(1000, 20)", SLICE),
+        ("", "def refill():\n    data[:] = path\ndata = torch.zeros(1000, 20)", SLICE),  # from within
+        ("", "data = path.states", ARRAY),  # a buffer of somebody else
+        ("", "data = np.memmap(path)", ARRAY),  # on disk
+        ("", "data = np.load(path, mmap_mode='r')", ARRAY),
+        ("", "data = path['images']", ARRAY),
+        ("", "data = torch.zeros(1000, 20)", "data[path : path + 64].to(device)"),  # the same piece each turn
+        ("", "data = torch.zeros(1000, 20)", "data[:-1].to(device)"),
+        ("", "data = torch.zeros(1000, 20).pin_memory()", SLICE),
+    ],
+)
+def test_what_may_change_or_is_not_in_memory(inside, before, move):
     assert cut(inside, before, move) is None

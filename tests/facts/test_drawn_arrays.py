@@ -61,3 +61,19 @@ def test_a_name_is_what_it_is_bound_to_if_nothing_else_uses_it():
     assert drawn("noise", before) == "torch.randn"
     assert drawn("noise", before, "scores.append(noise)") is None
     assert drawn("noise", f"{before}\nif n:\n    noise = scores") is None
+
+
+def test_what_is_drawn_before_a_loop_stays_the_same_in_it():
+    before = "order = np.random.permutation(784)\nfor y in x:\n    pass"
+    assert drawn("order", before) == "torch.randperm"
+    inside = "order = np.random.permutation(784)\nfor y in x:\n    take(order)"
+    assert drawn("1", inside.replace("take(order)", "scores.append(y)")) is None
+    text = "def f(x):\n    order = np.random.permutation(784)\n    for y in x:\n        take(order)\n"
+    project = Project.of_texts(texts(text))
+    body = project.body("a.py")
+    (call,) = (c for c in ast.walk(body.functions[1]) if isinstance(c, ast.Call) and ast.unparse(c.func) == "take")
+    assert drawn_array(project.values, call.args[0], Frame("a.py", 1, body.at(call.args[0]))) is None
+
+
+def test_a_second_name_is_a_second_use():
+    assert drawn("noise", "noise = kept = np.random.randn(8, 4)") is None

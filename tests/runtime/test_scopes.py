@@ -308,15 +308,47 @@ def test_training_from_tensors_after_a_buffer_was_filled(loop):
     assert (figures["trained"], figures.get("evaluated", 0), figures["before"]) == (9, 0, 49)
 
 
-def test_a_model_called_once_before_its_first_backward_pass_trains(loop):
+@pytest.mark.parametrize("flush", [False, True])
+def test_a_model_called_once_before_its_first_backward_pass_trains(loop, flush):
     for index in range(8):
         loop.event("upload")
         if index == 0:
             loop.scopes.answers()
         loop.event("forward")
+        if index == 0 and flush:
+            loop.record()
         loop.backward()
         loop.step()
     assert (loop.turns()["upload"], loop.turns()["forward"]) == ((8, 8, 0), (8, 8, 0))
+    assert [loop.counts()[what]["trained"] for what in ("upload", "forward")] == [8, 8]
+    assert [loop.counts()[what]["train_steps"] for what in ("upload", "forward")] == [8, 8]
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_calls_before_a_loader_trains_are_no_evaluation(loop, flush):
+    for _ in range(3):
+        loop.scopes.answers()
+        loop.event("read")
+    if flush:
+        loop.record()
+    loop.train(loop.begin(), 20, event="train")
+    loop.evaluate(10, event="read")
+    loop.scopes.answers()
+    loop.event("read")
+    assert loop.turns()["train"] == (20, 20, 0)
+    figures = loop.counts()["read"]
+    assert (figures["before"], figures["evaluated"] >= 10, figures["eval_of"] >= 10) == (3, True, True)
+
+
+def test_steps_after_several_calls_are_counted_from_the_first(loop):
+    for _ in range(3):
+        loop.scopes.answers()
+        loop.event("act")
+    for _ in range(5):
+        loop.event("act")
+        loop.backward()
+        loop.step()
+    assert (loop.turns()["act"], loop.counts()["act"]["train_steps"]) == ((8, 5, 0), 5)
 
 
 def test_a_new_iterator_for_every_step(loop):

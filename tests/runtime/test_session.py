@@ -254,3 +254,25 @@ def test_what_fails_in_the_sink_of_the_simulated_device_stays_out_of_the_script(
     session.recorder.flush()
     probe = read(session.recorder.path).probes["simulated"]
     assert (probe["state"], "injected" in probe["reason"]) == ("failed", True)
+
+
+def test_a_forked_child_is_not_stopped_by_what_its_parent_waits_for(tmp_path):
+    from torchperf_lint.runtime.session import Session
+
+    session = Session({"events": str(tmp_path / f"run{SUFFIX}"), "owner_pid": os.getppid()})
+    session.timeline.on_fetch.append(lambda: None)
+    session.timeline.restart()
+    assert session.timeline.on_fetch == []
+
+
+@pytest.mark.parametrize(("size", "several"), [(None, False), (1, False), (2, True)])
+def test_ranks_end_where_they_step_together(monkeypatch, size, several):
+    from types import SimpleNamespace
+
+    from torchperf_lint.runtime import session
+
+    group = SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: size is not None, get_world_size=lambda: size
+    )
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    assert session._is_one_of_several() is several

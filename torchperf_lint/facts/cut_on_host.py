@@ -14,17 +14,26 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device, target_device
 from torchperf_lint.facts.loaders import is_blocking
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
+from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
 _OF_ARRAYS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 _PLACED = ("tensor", "as_tensor")
+_ARRAYS = frozenset(
+    f"numpy.{name}"
+    for name in "load array asarray concatenate stack vstack hstack arange linspace zeros ones".split()
+) | frozenset(f"numpy.random.{name}" for name in "permutation randn rand normal uniform randint random".split())
+"""What makes an array in memory; of `load`, where it is told no `mmap_mode`."""
+_ASKED = frozenset("shape size dim ndim numel dtype nbytes device".split())
+"""Attributes of a tensor or array that tell of it and leave it as it is."""
 
 
 class CutOnHost(NamedTuple):
@@ -55,12 +64,14 @@ def cut_on_host(site: Site) -> CutOnHost | None:
     if span is None or piece is None:
         return None
     cut, maker = piece
-    if not isinstance(cut.value, ast.Name) or not (_is_walked(cut.slice) or _picks_in_turn(site, cut.slice, span)):
+    walked = _is_walked(site, cut.slice, span) or _picks_in_turn(site, cut.slice, span)
+    if not isinstance(cut.value, ast.Name) or not walked or not _moves(site):
         return None
-    value = _of_array(site, maker) if maker is not None else _of_tensor(site, cut.value)
-    if value is None or _changes_within(site, cut.value.id, span) or not _moves(site):
+    value = _of_array(site, cut.value, maker) if maker is not None else _of_tensor(site, cut.value)
+    if value is None or not _stays_as_it_is(site, cut.value, span):
         return None
-    return CutOnHost(site, cut.value, value, maker is not None, isinstance(cut.slice, ast.Slice))
+    rows = isinstance(cut.slice, ast.Slice) and maker is None and not isinstance(site.receiver, ast.Call)
+    return CutOnHost(site, cut.value, value, maker is not None, rows)
 
 
 def _loop_of(site: Site) -> tuple[Position, Position] | None:
@@ -101,17 +112,25 @@ def _makes(site: Site, node: ast.Call) -> bool:
     return thing is not None and thing.dotted in _OF_ARRAYS and bool(node.args)
 
 
-def _of_array(site: Site, maker: ast.Call) -> Value | None:
+def _of_array(site: Site, whole: ast.Name, maker: ast.Call) -> Value | None:
+    """Of an array that is known to lie in memory, all of it: one on disk, or a class that reads, may be larger."""
+    body = site.file.project.body(site.file.path)
+    made = body.assigned_once(site.function, whole.id, body.at(whole)) if body is not None else None
+    if not isinstance(made, ast.Call) or any(k.arg in ("mmap_mode", None) for k in made.keywords):
+        return None
+    thing = site.file.project.values.thing(made.func, site.frame)
+    if thing is None or thing.dotted not in _ARRAYS or (thing.dotted == "numpy.load" and len(made.args) > 1):
+        return None
     because = f"made on the host by `{ast.unparse(maker.func)}` (line {maker.lineno}), of a piece in each turn"
-    given = maker.args[0]
-    on_device = site.file.value(given, site).on_device or (
-        isinstance(given, ast.Subscript) and site.file.value(given.value, site).kind == "tensor"
-    )
-    return tensor(HOST, because, Confidence.LIKELY) if not on_device else None
+    return tensor(HOST, because, Confidence.LIKELY)
 
 
 def _of_tensor(site: Site, whole: ast.Name) -> Value | None:
     value = site.file.value(whole, site)
+    body = site.file.project.body(site.file.path)
+    made = body.assigned_once(site.function, whole.id, body.at(whole)) if body is not None else None
+    if made is None or "pin_memory" in ast.unparse(made):
+        return None
     known = value.kind == "tensor" and value.device == HOST and value.confidence.at_least(Confidence.LIKELY)
     return value.weaker(Confidence.LIKELY) if known and not value.origins else None
 
@@ -123,24 +142,64 @@ def _moves(site: Site) -> bool:
     return moves_to_device(values, site.call, site.frame)
 
 
-def _is_walked(index: ast.expr) -> bool:
-    """Whether some slice of an index begins or ends where a variable says: `i : i + n`, `:, i:j`."""
+def _is_walked(site: Site, index: ast.expr, span: tuple[Position, Position]) -> bool:
+    """Whether some slice of an index begins or ends where a name of the loop says: `i : i + n`, `:, i:j`."""
+    body = site.file.project.body(site.file.path)
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     bounds = [bound for part in parts if isinstance(part, ast.Slice) for bound in (part.lower, part.upper)]
-    return any(not isinstance(bound, ast.Constant) for bound in bounds if bound is not None)
+    named = names_of(*(bound for bound in bounds if bound is not None))
+    definitions = body.definitions(site.function) if body is not None else {}
+    return any(span[0] <= d.at < span[1] for name in named for d in definitions.get(name, ()))
 
 
 def _picks_in_turn(site: Site, index: ast.expr, span: tuple[Position, Position]) -> bool:
     """`order[i : i + n]`, the next places of an order; what is drawn in each turn may be of a buffer that grows."""
     chosen = _bound(site, index, span)
-    return isinstance(chosen, ast.Subscript) and _is_walked(chosen.slice)
+    return isinstance(chosen, ast.Subscript) and _is_walked(site, chosen.slice, span)
 
 
-def _changes_within(site: Site, name: str, span: tuple[Position, Position]) -> bool:
-    """Whether the loop binds the name, or writes into what it stands for."""
-    body = site.file.project.body(site.file.path)
+def _stays_as_it_is(site: Site, whole: ast.Name, span: tuple[Position, Position]) -> bool:
+    """Whether nothing that is seen changes the whole: the loop only asks it for pieces, which nobody writes into.
+
+    What has another name, or is handed to a function of the loop, may be changed there.
+    """
+    body, name = site.file.project.body(site.file.path), whole.id
     if body is None:
-        return True
+        return False
     bound = [definition.at for definition in body.definitions(site.function).get(name, ())]
     written = [body.at(target) for target, _ in written_into(body, site.function, name)]
-    return any(span[0] <= at < span[1] for at in (*bound, *written))
+    if any(span[0] <= at < span[1] for at in (*bound, *written)):
+        return False
+    parents = site.file.enclosing(site.function).parents
+    return all(_only_asks(site, body, parents, read, span) for read in body.reads(site.function, name))
+
+
+def _only_asks(
+    site: Site, body: Body, parents: dict[ast.AST, ast.AST], read: ast.Name, span: tuple[Position, Position]
+) -> bool:
+    parent = parents.get(read)
+    if parent is None:  # in a function of its own, which may run whenever
+        return False
+    if isinstance(parent, ast.Subscript) and parent.value is read:
+        return isinstance(parent.ctx, ast.Load) and not _is_written_to(site, body, parents, parent)
+    if isinstance(parent, ast.Attribute):
+        return parent.attr in _ASKED
+    within = span[0] <= body.at(read) < span[1]
+    if isinstance(parent, ast.Call) and read in parent.args:
+        return not within or chain(parent.func) in ("len", "range", "enumerate")
+    return not within and not isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.Global)
+
+
+def _is_written_to(site: Site, body: Body, parents: dict[ast.AST, ast.AST], piece: ast.Subscript) -> bool:
+    """Whether something is stored in a piece of the whole, where it stands or by its name, or done to it in place."""
+    parent = parents.get(piece)
+    if isinstance(parent, ast.Subscript | ast.Attribute) and parent.value is piece:
+        called = isinstance(parent, ast.Attribute) and parent.attr.endswith("_") and not parent.attr.startswith("_")
+        return called or not isinstance(parent.ctx, ast.Load)
+    if isinstance(parent, ast.AugAssign):
+        return parent.target is piece
+    if not isinstance(parent, ast.Assign):
+        return False
+    named = names_of(*parent.targets)
+    stored = any(True for name in named for _ in written_into(body, site.function, name))
+    return stored or any(use.endswith("_") for name in named for use, _ in body.uses(site.function, name))

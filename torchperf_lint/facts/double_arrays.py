@@ -51,6 +51,10 @@ class Double(NamedTuple):
     """The whole expression, with what moves it."""
 
 
+DOUBLES_MEANT = ("float64", "double", "complex128")
+"""A file that mentions these means it."""
+
+
 def double_on_device(file: SourceFile, site: Site) -> Double | None:
     """What a call that makes a tensor of an array uploads as float64; None where it is another type, or stays."""
     if not site.call.args or site.keyword("dtype") is not None or len(site.call.args) > 1:

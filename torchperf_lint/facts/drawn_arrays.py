@@ -56,12 +56,28 @@ def _sides(node: ast.BinOp) -> tuple[tuple[ast.expr, ast.expr], ...]:
 
 
 def _named(values: Values, node: ast.Name, frame: Frame, depth: int) -> str | None:
-    """Of a name that is bound once, and read nowhere else: what besides the copy uses the numbers needs them there."""
+    """Of a name that is bound once, as often as it is read, and read nowhere else: what besides the copy uses the
+    numbers needs them there, and what was drawn before the loop is to stay the same."""
+    bound = bound_for_this(values, node, frame)
     body = values.body(frame.path)
-    bound = body.assigned_once(frame.function, node.id, body.at(node)) if body is not None else None
-    if body is None or bound is None or len(body.reads(frame.function, node.id)) != 1:
+    if bound is None or body is None:
         return None
     return drawn_array(values, bound, frame._replace(at=body.at(bound)), depth + 1)
+
+
+def bound_for_this(values: Values, node: ast.Name, frame: Frame) -> ast.expr | None:
+    """What a name is bound to that is read once, here, in the same turn, and has no second name; else None."""
+    body = values.body(frame.path)
+    if body is None:
+        return None
+    bound = body.assigned_once(frame.function, node.id, body.at(node))
+    if bound is None or len(body.reads(frame.function, node.id)) != 1:
+        return None
+    around, here = (body.block_of(frame.function, at) for at in (body.at(bound), body.at(node)))
+    if [part for part in around if part[1] == "loop"] != [part for part in here if part[1] == "loop"]:
+        return None
+    places = [d.at for found in body.definitions(frame.function).values() for d in found if d.value is bound]
+    return bound if len(places) == 1 else None
 
 
 def _is_of_numbers(values: Values, node: ast.Call, name: str, frame: Frame) -> bool:

@@ -45,6 +45,17 @@ def made_of_keywords(values: Values, node: ast.Call, frame: Frame) -> Value | No
     return mapping(any_entry([value for _, value in named]), named) if len(named) == len(given) else None
 
 
+def is_stored_by_attribute(values: Values, node: ast.Call, frame: Frame) -> bool:
+    """Whether the function stores `d.loss = ...` in what a call makes: classes of dicts take that for `d["loss"]`."""
+    body = values.body(frame.path)
+    function = body.functions.get(frame.function) if body is not None else None
+    if body is None or function is None:
+        return True
+    named = {name for name, found in body.definitions(frame.function).items() if any(d.value is node for d in found)}
+    stored = (n.value for n in ast.walk(function) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    return any(isinstance(base, ast.Name) and base.id in named for base in stored)
+
+
 def any_entry(items: list[Value]) -> Value:
     """What a loop over the entries of a dict gets: parts of a batch, where what else there is lies on the host too."""
     batches = [value for value in items if value.kind == "batch"]

@@ -12,7 +12,6 @@ from torchperf_lint.facts.hot import Hot, called_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.role import EACH_STEP
 from torchperf_lint.facts.source import Place, Site
-from torchperf_lint.facts.syntax import names_of
 
 
 def steps_an_environment(project: Project, hot: Hot) -> bool:
@@ -45,15 +44,14 @@ def _caller_steps_with(place: Place, hot: Hot) -> bool:
     body = project.body(at[0])
     if body is None:
         return False
-    around = Enclosing(body.functions[project.index.outlines[at[0]].regions[hot.loop[1]].function])
+    function = project.index.outlines[at[0]].regions[hot.loop[1]].function
+    around = Enclosing(body.functions[function])
     name = place.file.outline.functions[place.function].name
     given = _given_to_step(around)
     for node in around.of_kinds((ast.Call,)):
-        if not isinstance(node, ast.Call) or node.lineno != at[1] or last_part(chain(node.func)) != name:
-            continue
-        statement = around.statement(node)
-        named = names_of(*statement.targets) if isinstance(statement, ast.Assign) else set()
-        return node in given or any(isinstance(part, ast.Name) and part.id in named for part in given)
+        if isinstance(node, ast.Call) and node.lineno == at[1] and last_part(chain(node.func)) == name:
+            named = (part for part in given if isinstance(part, ast.Name))
+            return node in given or any(body.assigned_once(function, n.id, body.at(n)) is node for n in named)
     return False
 
 

@@ -13,7 +13,7 @@ from torchperf_lint.facts.copied_beside import on_host_beside
 from torchperf_lint.facts.datasets import batches_on_device, data_set
 from torchperf_lint.facts.defaults import default_device
 from torchperf_lint.facts.devices import device_of, target_device
-from torchperf_lint.facts.entries import made_of_keywords
+from torchperf_lint.facts.entries import is_stored_by_attribute, made_of_keywords
 from torchperf_lint.facts.index import Thing
 from torchperf_lint.facts.iteration import next_of
 from torchperf_lint.facts.nominal import from_thing, short_name
@@ -49,7 +49,8 @@ _AROUND_LOADERS = pattern(r"(?:^|\.)(?:\w+Progress|Progress(?:Bar|Meter)?|\w+Pro
 """Classes that show how far a loop has come, `LogProgress(logger, loader)`, and hand its batches on as they are."""
 
 
-_DICTS = frozenset({"collections.OrderedDict", "munch.Munch", "easydict.EasyDict", "addict.Dict", "box.Box"})
+_ORDERED = "collections.OrderedDict"
+_DICTS = frozenset({_ORDERED, "munch.Munch", "easydict.EasyDict", "addict.Dict", "box.Box"})
 """Classes of dicts, whose keywords are their entries."""
 BUILTIN_RESULTS = (
     api.PLAIN_BUILTINS
@@ -90,7 +91,8 @@ def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame)
         return PLAIN
     if LOSS_FUNCTION.search(dotted.rpartition(".")[2]):
         return as_a_module_would(values, node, frame)
-    held = made_of_keywords(values, node, frame) if dotted in _DICTS else None
+    plain = dotted in _DICTS and (dotted == _ORDERED or not is_stored_by_attribute(values, node, frame))
+    held = made_of_keywords(values, node, frame) if plain else None
     return held if held is not None else from_thing(values, Thing("external", dotted=dotted + "()"), dotted)
 
 

@@ -58,9 +58,15 @@ def _by_calls(file: SourceFile) -> Iterator[Formatted]:
 
 
 def _is_of_the_project(site: Site) -> bool:
-    """Whether a logger is the project's own: what its method does with a value is told in it."""
-    thing = site.file.project.values.thing(site.call.func, site.frame)
-    return thing is not None and thing.kind == "function"
+    """Whether a logger is the project's own: what its method does with a value is told in it, but for what goes into
+    `*args` or `**values`, which it hands on."""
+    project = site.file.project
+    thing = project.values.thing(site.call.func, site.frame)
+    if thing is None or thing.kind != "function":
+        return False
+    body = project.body(thing.path)
+    method = body.functions.get(thing.index) if body is not None else None
+    return not isinstance(method, ast.FunctionDef) or not (method.args.vararg or method.args.kwarg)
 
 
 def _by_operators(file: SourceFile) -> Iterator[Formatted]:

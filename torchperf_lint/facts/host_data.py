@@ -14,7 +14,7 @@ from torchperf_lint.facts.configured import CONFIGURED
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.defaults import TENSOR_TYPE, default_device, device_by_default
 from torchperf_lint.facts.devices import destination, is_cuda_type, target_device
-from torchperf_lint.facts.drawn_arrays import drawn_array
+from torchperf_lint.facts.drawn_arrays import bound_for_this, drawn_array
 from torchperf_lint.facts.filled_arrays import is_filled_array
 from torchperf_lint.facts.fresh import made_of_sizes
 from torchperf_lint.facts.generated_numbers import is_counted
@@ -201,7 +201,11 @@ def _moved(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> 
     if isinstance(bottom, ast.Name) and not branched:  # `if x.is_cuda: k = k.cuda()` is a move in each call
         return None
     device, written = destination(values, node, frame)
-    return constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
+    upload = constant_upload(values, made.call, frame._replace(at=at), written) if device == DEVICE else None
+    drawn = upload is not None and upload.kind == DRAWN and isinstance(bottom, ast.Name)
+    if drawn and isinstance(bottom, ast.Name) and bound_for_this(values, bottom, frame) is None:
+        return None  # `t = torch.from_numpy(drawn)`, of which the host wants something too
+    return upload
 
 
 def _beside(values: Values, node: ast.Call, receiver: ast.expr, frame: Frame) -> Upload | None:

@@ -84,6 +84,7 @@ _BATCH = pattern(r"^(?:(?:mini|micro|train|val|test|real|data)_?)?batch(?:_?data
 _NUMBER = pattern(
     r"(?:^|_)(?:[ijkn]|i?idx|ind(?:ex|ices)|ids?|steps?|iters?|epochs?|num|count|len|size|time|info)s?(?:_|$)"
 )
+_MODULE = pattern(r"(?:^|_)(?:net|network|model|module|env|agent|policy|encoder|decoder)s?(?:_|$)")
 _COUNTS = frozenset(("range", "len", "list", "sorted", "next", "getattr"))
 _OF_A_MODULE = pattern(r"(?:parameters|buffers|modules|children|named_\w+)\(\)$")
 
@@ -109,9 +110,10 @@ def batch_of_unknown(values: Values, name: str, node: ast.expr, frame: Frame) ->
 
 
 def _batch_beside(values: Values, name: str, node: ast.expr, frame: Frame) -> str:
-    """The name of a batch that is unpacked from the same; empty where there is none, or the name is of a number."""
+    """The name of a batch that is unpacked from the same; empty where there is none, or the name is of a number or
+    a module."""
     body = values.body(frame.path)
-    if body is None or _NUMBER.search(name):
+    if body is None or _NUMBER.search(name) or _MODULE.search(name):
         return ""
     bound = body.definitions(frame.function).items()
     beside = (other for other, found in bound if any(d.value is node and d.how == "item" for d in found))

@@ -12,7 +12,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.changed_in_place import changed_in_place
 from torchperf_lint.facts.computed import computed_upload
 from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
-from torchperf_lint.facts.double_arrays import TAKERS, double_on_device
+from torchperf_lint.facts.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
 from torchperf_lint.facts.drawn_arrays import drawn_array
 from torchperf_lint.facts.element_stores import ElementStore, element_stores
 from torchperf_lint.facts.fallbacks import is_fallback
@@ -214,7 +214,7 @@ def _is_told_otherwise(file: SourceFile, site: Site, upload: Upload) -> bool:
     if upload.kind != DRAWN:
         return False
     made = next((one for one in file.calls_of(*TAKERS) if one.call is upload.made), None)
-    if made is not None and double_on_device(file, made) is not None:
+    if made is not None and not file.mentions(DOUBLES_MEANT) and double_on_device(file, made) is not None:
         return True
     return any(one.site.call is site.call for one in uploads_in_turns(file))
 

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import unmeasured
 from torchperf_lint.evidence import Evidence
-from torchperf_lint.facts.double_arrays import TAKERS, double_on_device
+from torchperf_lint.facts.double_arrays import DOUBLES_MEANT, TAKERS, double_on_device
 from torchperf_lint.facts.process_flags import explained
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.model import Finding, Verdict
 from torchperf_lint.rule import SourceRule
-
-_MEANT = ("float64", "double", "complex128")
 
 
 class Float64Leak(SourceRule):
@@ -95,7 +93,7 @@ class Float64Leak(SourceRule):
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each array of float64 that hot code uploads."""
         del project
-        if file.mentions(_MEANT) or not file.mentions(("numpy",)):
+        if file.mentions(DOUBLES_MEANT) or not file.mentions(("numpy",)):
             return
         for site in file.calls_of(*TAKERS):
             if site.hot is None or site.hot.kind in ("data", "eval") or site.hot.optional:

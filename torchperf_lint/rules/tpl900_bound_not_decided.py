@@ -101,7 +101,7 @@ def _counts(run: Evidence) -> str:
         count = sum(event.count for event in events)
         places = len({(event.path, event.line) for event in events})
         # What came in a single step, as moving the model or a checkpoint, says nothing of the others.
-        repeated = [event for event in events if event.train_turns > 1 or run.steps <= 2]
+        repeated = [event for event in events if max(event.train_turns, event.train_steps or 0) > 1 or run.steps <= 2]
         each = [rate for rate in (per_step(event, run) for event in repeated) if rate is not None]
         per = f", {often(sum(each))} a step" if each else ""
         parts.append(f"{_counted(count, what)} at {_counted(places, 'line')}{per}" if count else f"no {what}")

@@ -163,6 +163,11 @@ class Scopes:
                 scope.fetched_since_backward = False
         if not feeds:
             self._trains_outside()
+        elif self._answering:
+            _add(self._answers, self.root.touched)
+            self.root.touched.clear()
+            self._were_before()
+            self._forget_answers()
 
     def warm_up_again(self) -> None:
         """What has been timed was evaluation; the passes that go on begin to train."""
@@ -198,16 +203,32 @@ class Scopes:
         but for the last, which is the first step's forward pass. Where there was only one, all belongs to that step.
         """
         if self._answering and self.root.turn > 1:
-            for counter, (turns, count, _) in self._answered.items():
-                counter.eval_turns -= turns
-                counter.evaluated -= count
-                counter.before += count
-                counter.eval_of = 0
-            for counter, (_, count, _) in self._answers.items():
-                counter.before += count
-            self._changed.update(self._answered, self._answers)
+            self._were_before()
         else:
+            self._take_back()
+            _add(self.root.touched, self._answered)
             _add(self.root.touched, self._set_up)
+        for figures in self.root.touched.values():
+            figures[2] = 1  # all of it is of the first step
+        self._forget_answers()
+
+    def _were_before(self) -> None:
+        """Calls of a model outside of every pass were before training, and no evaluation."""
+        self._take_back()
+        for answers in (self._answered, self._answers):
+            for counter, (_, count, _) in answers.items():
+                counter.before += count
+        self._changed.update(self._answers)
+
+    def _take_back(self) -> None:
+        """What was handed over as evaluation's is not."""
+        for counter, (turns, count, _) in self._answered.items():
+            counter.eval_turns -= turns
+            counter.evaluated -= count
+            counter.eval_of = 0
+        self._changed.update(self._answered)
+
+    def _forget_answers(self) -> None:
         self._answering = False
         self._set_up, self._answers, self._answered = {}, {}, {}
 
@@ -263,7 +284,8 @@ class Scopes:
                 counter.eval_turns += turns
                 counter.evaluated += count
                 # The root is handed over again and again: its turns so far are those of its answers.
-                counter.eval_of = scope.turn if scope is self.root else counter.eval_of + scope.batches
+                root = max(counter.eval_of, scope.turn)
+                counter.eval_of = root if scope is self.root else counter.eval_of + scope.batches
             yield counter
         scope.touched.clear()
         totals.add(scope)

@@ -174,7 +174,8 @@ class Session:
     def stop_after(self, steps: int) -> None:
         """End the script when so many steps have closed.
 
-        Where a loader feeds them, what follows the last step belongs to it: the end comes with the next batch.
+        Where a loader feeds them, what follows the last step belongs to it: the end comes with the next batch. Several
+        ranks end where they step together: what each does after it differs.
         """
 
         def stop() -> None:
@@ -183,13 +184,19 @@ class Session:
             raise Stop(0)
 
         def count(closed: int) -> None:
-            if closed > steps or (closed == steps and self.recorder.scopes.is_outside()):
+            if closed > steps or (closed == steps and (self.recorder.scopes.is_outside() or _is_one_of_several())):
                 stop()
             elif closed == steps:
                 self.timeline.on_fetch.append(stop)
 
         self.timeline.on_step.append(count)
         self.timeline.may_defer = False
+
+
+def _is_one_of_several() -> bool:
+    """Whether the process is in a group with others."""
+    group: Any = sys.modules.get("torch.distributed")
+    return group is not None and group.is_available() and group.is_initialized() and group.get_world_size() > 1
 
 
 def prepare(spec: dict[str, Any]) -> Session:

@@ -68,6 +68,7 @@ class Timeline:
 
     def restart(self) -> None:
         """Forget everything: a forked child starts afresh."""
+        self.on_fetch.clear()
         self.steps = 0
         self.batches = 0
         self.backwards = 0
