@@ -39,7 +39,7 @@ def _made(given: tuple[Any, ...], dtype: torch.dtype) -> torch.Tensor:
     """A tensor of values, or of a size with whatever lies there, on the device."""
     if len(given) == 1 and _holds_values(given[0]):
         return torch.tensor(given[0], dtype=dtype, device="cuda")
-    size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given
+    size = given[0] if len(given) == 1 and isinstance(given[0], torch.Size) else given or (0,)
     return torch.empty(size, dtype=dtype, device="cuda")
 
 
