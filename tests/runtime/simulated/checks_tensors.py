@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import warnings
 
 import numpy as np
 import torch
@@ -40,7 +41,9 @@ def check_the_default_type_of_old_is_that_of_every_constructor() -> None:
     assert [tuple(x.shape) for x in made] == [(1,), (2, 3), (0,), (2,), (2,)]
     assert torch.FloatTensor([1.0]).device.type == "cpu"
     assert nn.Linear(2, 2).weight.device == CUDA
-    torch.set_default_tensor_type("torch.FloatTensor")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch deprecates it
+        torch.set_default_tensor_type("torch.FloatTensor")
     assert {torch.Tensor([1.0]).device.type, torch.Tensor(2).device.type, torch.ones(2).device.type} == {"cpu"}
 
 
