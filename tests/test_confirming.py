@@ -58,17 +58,6 @@ def test_a_loop_that_is_one_of_several_is_confirmed_by_its_own_steps(train, over
 
 
 @pytest.mark.parametrize(
-    ("loaders", "said"), [((12, 12), "12 of 12 steps"), ((24,), "12 of 24 training batches"), ((24, 20), "12 of 24")]
-)
-def test_loaders_that_are_read_side_by_side_give_each_step_a_batch(loaders, said):
-    zeros = dict.fromkeys(("steady_wait_ms", "first_wait_ms", "start_ms", "wait_ms", "cpu_ms"), 0.0)
-    rest = {"settings": {}, "epochs": 1, "steady_batches": 0, "background": False, "worker": None, **zeros}
-    made = tuple(LoaderRun(path="train.py", line=9, batches=count, **rest) for count in loaders)
-    run = evidence(event(count=12, train=12), steps=12, train_batches=24, loaders=made)
-    assert said in judge(run).reason
-
-
-@pytest.mark.parametrize(
     ("devices", "copied", "outcome"),
     [(["cpu"], False, "unobservable"), (["cpu"], True, "refuted"), (["cpu", "cuda"], False, "refuted")],
 )

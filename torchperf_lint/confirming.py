@@ -68,13 +68,8 @@ def _of_training(run: Evidence, events: tuple[Event, ...], train: int) -> tuple[
     in_steps = max((event.train_steps for event in events if event.train_steps is not None), default=None)
     if in_steps is not None and run.steps:
         return in_steps, run.steps, "step"
-    by_batch = run.train_batches not in (0, run.steps) and not (train <= run.steps and _read_side_by_side(run))
+    by_batch = run.train_batches not in (0, run.steps)
     return (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
-
-
-def _read_side_by_side(run: Evidence) -> bool:
-    """Whether several loaders gave each step a batch: the batches of all are more than the steps, and say less."""
-    return sum(abs(loader.batches - run.steps) <= 1 for loader in run.loaders) > 1
 
 
 def silent(run: Evidence, location: Location, what: str) -> Verdict:

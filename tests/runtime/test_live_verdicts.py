@@ -50,3 +50,20 @@ def test_the_same_lines_are_confirmed_and_refuted(script, codes, slow, fine, tmp
     confirmed, refuted = verdicts(script, slow, tmp_path), verdicts(script, fine, tmp_path)
     assert {code: confirmed.get(code) for code in codes} == {code: {"confirmed"} for code in codes}
     assert {code: refuted.get(code) for code in codes} == {code: {"refuted"} for code in codes}
+
+
+def test_the_first_step_of_a_loop_without_a_loader_counts(tmp_path):
+    """Its call of the model comes before anything has trained, its backward pass after."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nm = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        "for i in range(20):\n    x = torch.ones(4).to('cuda')\n    o.zero_grad()\n"
+        "    m(x).sum().backward()\n    o.step()\n",
+        encoding="utf-8",
+    )
+    report = tmp_path / "run.json"
+    options = ["--runtime", "--isolated", "--simulate", "--output-format", "json", "--output-file", str(report)]
+    command = [sys.executable, "-m", "torchperf_lint", *options, "train.py"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    (found,) = json.loads(report.read_text(encoding="utf-8"))["findings"]
+    assert found["verdict"]["reason"] == "20 copies to the device in 20 of 20 steps"

@@ -324,6 +324,17 @@ def test_a_model_called_once_before_its_first_backward_pass_trains(loop, flush):
     assert [loop.counts()[what]["train_steps"] for what in ("upload", "forward")] == [8, 8]
 
 
+def test_a_flush_before_training_is_known_drops_nothing(loop):
+    for _ in range(5):
+        loop.event("read")
+        loop.record()
+        loop.backward()
+        loop.step()
+        loop.record()
+    assert loop.turns()["read"] == (5, 5, 0)
+    assert [loop.counts()["read"][name] for name in ("trained", "train_steps")] == [5, 5]
+
+
 @pytest.mark.parametrize("flush", [False, True])
 def test_calls_before_a_loader_trains_are_no_evaluation(loop, flush):
     for _ in range(3):

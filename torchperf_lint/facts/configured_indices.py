@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain
-from torchperf_lint.facts.held import builds, changed_in, set_from_outside
+from torchperf_lint.facts.held import set_by_constructors
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.patterns import pattern
 
@@ -27,15 +27,7 @@ def _is_set_to_one(spot: Spot, index: ast.Attribute) -> bool:
     """Whether the constructor takes an attribute of `self` from a configuration, and nothing else changes it."""
     values = spot.file.project.values
     own = values.index.class_of(spot.file.path, spot.function)
-    if own is None or values.thing(index.value, spot.frame) != own or set_from_outside(values, own, index):
+    if own is None or values.thing(index.value, spot.frame) != own:
         return False
-    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, index.attr)]
-    taken = [
-        value
-        for key in setters
-        if (body := values.body(key.path)) is not None
-        for name, value, _ in body.self_assignments(key.index)
-        if name == index.attr
-    ]
-    built = bool(setters) and all(builds(values, key) for key in setters)
-    return built and all(_OF_CONFIGURATION.search(chain(value)) for value in taken)
+    taken = set_by_constructors(values, own, index)
+    return bool(taken) and all(_OF_CONFIGURATION.search(chain(value)) for value in taken)

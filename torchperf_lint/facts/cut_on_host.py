@@ -18,6 +18,7 @@ from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device, target_device
 from torchperf_lint.facts.loaders import is_blocking
+from torchperf_lint.facts.moves import span_of_loop
 from torchperf_lint.facts.put_into import written_into
 from torchperf_lint.facts.records import Position
 from torchperf_lint.facts.source import Site, SourceFile
@@ -79,12 +80,8 @@ def _loop_of(site: Site) -> tuple[Position, Position] | None:
 
     Where nothing trains, each piece crosses the bus once, whether alone or with the others.
     """
-    hot = site.hot
-    loop = hot.loop if hot is not None and hot.kind == "step" and not hot.depth and not hot.optional else None
-    if loop is None or loop[0] != site.file.path:
-        return None
-    region = site.file.outline.regions[loop[1]]
-    return ((region.head, 1), region.end) if region.function == site.function else None
+    trains = site.hot is not None and site.hot.kind == "step" and not site.hot.optional
+    return span_of_loop(site) if trains else None
 
 
 def _piece(site: Site, span: tuple[Position, Position]) -> tuple[ast.Subscript, ast.Call | None] | None:

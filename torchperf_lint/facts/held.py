@@ -163,6 +163,18 @@ def builds(values: Values, key: FunctionKey) -> bool:
     return called and key not in values.hotness.functions
 
 
+def set_by_constructors(values: Values, own: Thing, attribute: ast.Attribute) -> list[ast.expr]:
+    """What an attribute is set to, where constructors alone set it; nothing where anything else changes it."""
+    if set_from_outside(values, own, attribute):
+        return []
+    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, attribute.attr)]
+    if not all(builds(values, key) for key in setters):
+        return []
+    bodies = ((key, values.body(key.path)) for key in setters)
+    given = (pair for key, body in bodies if body is not None for pair in body.self_assignments(key.index))
+    return [value for name, value, _ in given if name == attribute.attr]
+
+
 def set_from_outside(values: Values, own: Thing, attribute: ast.Attribute) -> bool:
     """`module.table = ...` through another name than `self`, somewhere in the same file."""
     bindings = values.index.outlines[own.path].bindings

@@ -69,7 +69,7 @@ def _settled_tensor(site: Site, receiver: ast.expr) -> Repeated | None:
     if loaded is not None:
         return Repeated("constant", loaded) if not is_called_once_moved(site) else None
     made = made_on_host(values, receiver, site.frame)
-    span = _span(site)
+    span = span_of_loop(site)
     body = site.file.project.body(site.file.path)
     if made is not None and made.function == 0 < site.function and not site.hot.optional:  # type: ignore[union-attr]
         because = f"`{receiver.id}` is made on the host by `torch.{made.factory}` (line {made.call.lineno}), at import"
@@ -164,7 +164,7 @@ def made_each_turn(site: Site, path: str, made: ast.Call) -> bool:
     return region.start[0] <= made.lineno <= region.end[0]
 
 
-def _span(site: Site) -> tuple[Position, Position] | None:
+def span_of_loop(site: Site) -> tuple[Position, Position] | None:
     """From where to where the loop that makes a site hot turns; None where the loop is another function's."""
     loop = site.hot.loop if site.hot is not None else None
     if loop is None or site.hot is None or site.hot.depth or loop[0] != site.file.path:
@@ -245,7 +245,7 @@ def _is_settled(site: Site, receiver: ast.expr) -> bool:
     body = site.file.project.body(site.file.path)
     if body is None:
         return False
-    start, end = _span(site) or ((0, 0), END_OF_FILE)
+    start, end = span_of_loop(site) or ((0, 0), END_OF_FILE)
     head = written.partition(".")[0]
     for definition in body.definitions(site.function).get(head, ()):
         moved = isinstance(definition.value, ast.Call) and chain(definition.value.func).startswith(f"{head}.")

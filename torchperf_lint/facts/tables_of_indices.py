@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from torchperf_lint.facts.held import builds, changed_in, set_from_outside
+from torchperf_lint.facts.held import set_by_constructors
 from torchperf_lint.facts.literals import literal_of
 from torchperf_lint.facts.spots import Spot
 
@@ -25,18 +25,9 @@ def table_of_row(spot: Spot, index: ast.expr) -> ast.Attribute | None:
         return None
     values = spot.file.project.values
     own = values.index.class_of(spot.file.path, spot.function)
-    if own is None or values.thing(table.value, spot.frame) != own or set_from_outside(values, own, table):
+    if own is None or values.thing(table.value, spot.frame) != own:
         return None
-    setters = [key for cls in values.index.ancestry(own) for key in changed_in(values, cls, table.attr)]
-    if not setters or not all(builds(values, key) for key in setters):
-        return None
-    set_to = [
-        value
-        for key in setters
-        if (body := values.body(key.path)) is not None
-        for name, value, _ in body.self_assignments(key.index)
-        if name == table.attr
-    ]
+    set_to = set_by_constructors(values, own, table)
     return table if set_to and all(map(_holds_lists, set_to)) else None
 
 

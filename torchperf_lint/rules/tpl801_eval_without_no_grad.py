@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
 from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
+from torchperf_lint.facts.gradients_in_passes import may_ask_for_gradients
 from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
 from torchperf_lint.facts.hot import Hot, place
 from torchperf_lint.facts.project import Project
@@ -120,17 +121,20 @@ class EvalWithoutNoGrad(SourceRule):
 
     def _in_evaluation(self, file: SourceFile, mode: str) -> Iterator[tuple[Site, Finding]]:
         for evaluated in (*evaluated_with_grad(file), *evaluated_elsewhere(file)):
-            yield evaluated.site, self._found(file, evaluated, mode)
+            if not may_ask_for_gradients(evaluated.site):
+                yield evaluated.site, self._found(file, evaluated, mode)
         for fed in fed_volatile(file) if file.mentions(("volatile=",)) else ():
             yield fed.site, self._volatile(file, fed)
 
     def _in_training(self, file: SourceFile) -> Iterator[tuple[Site, Finding]]:
         for beside in evaluated_in_training(file) if file.mentions((".eval()",)) else ():
-            yield beside.site, self._beside(beside)
+            if not may_ask_for_gradients(beside.site):
+                yield beside.site, self._beside(beside)
         for site in trained_through_targets(file) if file.mentions(("target", "tgt", "targ", "old", "prev")) else ():
             yield site, self._target(file, site)
         for recorded in recorded_for_nobody(file):
-            yield recorded.site, self._detached(file, recorded)
+            if not may_ask_for_gradients(recorded.site):
+                yield recorded.site, self._detached(file, recorded)
 
     def _found(self, file: SourceFile, evaluated: Evaluated, mode: str) -> Finding:
         site, model = evaluated.site, evaluated.model

@@ -271,6 +271,9 @@ class Scopes:
             _add(self.root.touched, self._answers)
             self._answers.clear()
             _add(self._answered, self.root.touched)
+        if not self.root.training and not self._answering and (self.root.fed or not self.steps):
+            self.outside.add(self.root)  # it may be the first step's: what was counted waits until that is known
+            return
         alone = self.evaluation if self._answering else self.outside
         yield from self._hand_over(self.root, self.train if self.root.training else alone)
 

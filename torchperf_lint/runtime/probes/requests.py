@@ -180,8 +180,6 @@ class _Calls:
         if self._recorder.muted:
             return
         at = timeline.clock()
-        if not (timeline.backwards or timeline.steps):
-            self._recorder.drain()  # the first backward pass may be among what was put off
         if timeline.backwards or timeline.steps:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
                 here.call = ("acts", self._key(), at, 0.0)
