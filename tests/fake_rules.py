@@ -19,10 +19,9 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(torchperf_lint.__file__).par
 def make_rule(code: str, name: str, /, **attributes: object) -> type[Rule]:
     """A rule that keeps the contract; its module is only a name."""
     texts = {title: f"Text of {title}." for title in SECTIONS}
-    texts["What it does"] = f"Flags | {name}. And more."
     texts["Example"] = "```python\n# not a heading\nx = 1\n```"
     namespace = {
-        "__doc__": "\n\n".join(f"## {title}\n{text}" for title, text in texts.items()),
+        "__doc__": "\n\n".join([f"A | {name}.", *(f"## {title}\n{text}" for title, text in texts.items())]),
         "__module__": f"torchperf_lint.rules.{code.lower()}_{name.replace('-', '_')}",
         "code": code,
         "name": name,

@@ -75,7 +75,7 @@ def rule_source(code, name):
     doc = "\n".join(f"    ## {title}\n    Text." for title in SECTIONS)
     return (
         "from torchperf_lint.rule import SourceRule\n\n\nclass Found(SourceRule):\n"
-        f'    """\n{doc}\n    """\n\n'
+        f'    """Something.\n\n{doc}\n    """\n\n'
         f'    code, name, since = "{code}", "{name}", "0.1.0"\n    triggers = ("x",)\n'
     )
 
@@ -111,7 +111,9 @@ def test_a_code_is_never_used_twice(monkeypatch):
         ({"since": None}, "`since` is missing"),
         ({"triggers": ()}, "`triggers` is missing"),
         ({"__module__": "torchperf_lint.rules.item"}, "must stand in a module called tpl101_a_b"),
-        ({"__doc__": "## What it does\nIt."}, "docstring lacks the sections Why it is slow"),
+        ({"__doc__": "A thing.\n\n## What it does\nIt."}, "docstring lacks the sections Why it is slow"),
+        ({"__doc__": "## What it does\nIt."}, "does not begin with one line"),
+        ({"__doc__": "A thing,\nin two lines.\n\n## What it does\nIt."}, "does not begin with one line"),
     ],
 )
 def test_a_rule_that_breaks_the_contract_cannot_be_made(attributes, reason):

@@ -275,10 +275,10 @@ def test_settings_are_shown_as_a_configuration_file_would_say_them(project, caps
 def test_rules_are_listed(project, capsys):
     assert cli.main(["--list-rules"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "TPL101  item-in-hot-loop   warning  on   Flags | item-in-hot-loop.",
-        "TPL103  scalar-conversion  warning  on   Flags | scalar-conversion.",
-        "TPL201  blocking-copy      warning  on   Flags | blocking-copy.",
-        "TPL901  amp-not-used       info     off  Flags | amp-not-used.",
+        "TPL101  item-in-hot-loop   warning  on   A | item-in-hot-loop.",
+        "TPL103  scalar-conversion  warning  on   A | scalar-conversion.",
+        "TPL201  blocking-copy      warning  on   A | blocking-copy.",
+        "TPL901  amp-not-used       info     off  A | amp-not-used.",
     ]
     assert cli.main(["--list-rules", "--output-format", "json"]) == 0
     listed = json.loads(capsys.readouterr().out)

@@ -103,7 +103,9 @@ from torchperf_lint.rule import SourceRule
 
 
 class SleepInHotLoop(SourceRule):
-    """## What it does
+    """A sleep in a hot loop.
+
+    ## What it does
     Flags a sleep in a hot loop.
 
     ## Why it is slow

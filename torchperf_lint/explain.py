@@ -19,8 +19,6 @@ from torchperf_lint.rule import Rule, RunRule
 BEGIN = "<!-- rules:begin -->"
 END = "<!-- rules:end -->"
 _TABLE = pattern(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-# Full stops and colons within code do not end it.
-_SENTENCE = pattern(r"(?:`[^`]*`|[^`.:]|[.:](?!\s|$))*[.:](?=\s|$)")
 
 
 def find_rule(code_or_name: str) -> type[Rule]:
@@ -72,7 +70,7 @@ def rules_table(link: str = "docs/rules.md#{code}") -> str:
     rows = ["| Code | Name | What it finds | Severity | On by default |", "|---|---|---|---|---|"]
     runs = ["| Code | Name | What it says |", "|---|---|---|"]
     for rule in catalog.rule_classes():
-        first = f"| [{rule.code}]({link.format(code=rule.code.lower())}) | {rule.name} | {_cell(summary(rule))} |"
+        first = f"| [{rule.code}]({link.format(code=rule.code.lower())}) | {rule.name} | {_cell(rule.headline())} |"
         if issubclass(rule, RunRule):
             runs.append(first)
         else:
@@ -85,13 +83,6 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def summary(rule: type[Rule]) -> str:
-    """The first sentence of what a rule does, on one line."""
-    text = rule.docs["What it does"]
-    sentence = _SENTENCE.match(text)
-    return " ".join((sentence.group() if sentence else text).split()).removesuffix(":")
-
-
 def rules_list() -> list[dict[str, object]]:
     """What --list-rules tells about every rule, sorted by code."""
     return [
@@ -101,7 +92,7 @@ def rules_list() -> list[dict[str, object]]:
             "severity": rule.severity.value,
             "default": rule.default,
             "since": rule.since,
-            "summary": summary(rule),
+            "summary": rule.headline(),
             "url": rule.url(),
         }
         for rule in catalog.rule_classes()
@@ -113,7 +104,7 @@ def rules_lines() -> str:
     rules = catalog.rule_classes()
     widest = max((len(rule.name) for rule in rules), default=0)
     columns = (
-        (rule.code, rule.name.ljust(widest), f"{rule.severity:<7}", "on " if rule.default else "off", summary(rule))
+        (rule.code, rule.name.ljust(widest), f"{rule.severity:<7}", "on " if rule.default else "off", rule.headline())
         for rule in rules
     )
     return "".join("  ".join(line) + "\n" for line in columns)
@@ -139,7 +130,7 @@ def _title(rule: type[Rule]) -> str:
 def _body(rule: type[Rule], heading: str) -> str:
     default = "on by default" if rule.default else "off by default"
     sections = "\n".join(f"{heading} {title}\n\n{text}" for title, text in rule.docs.items())
-    return f"Severity {rule.severity}, {default}, since {rule.since}.\n\n{sections}"
+    return f"{rule.headline()}\n\nSeverity {rule.severity}, {default}, since {rule.since}.\n\n{sections}"
 
 
 def _write(root: Path) -> None:

@@ -49,6 +49,7 @@ SECTIONS = (
 _CODE = pattern(r"TPL\d{3}")
 _NAME = pattern(r"[a-z0-9]+(-[a-z0-9]+)+")
 _SECTION = pattern(r"^## (.+)$", re.MULTILINE)
+_HEADLINE = pattern(r".{1,115}")
 _FENCE = pattern(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -86,6 +87,11 @@ class Rule:
         problem = _contract_problem(cls)
         if problem:
             raise RuleContractError(f"{cls.__module__}.{cls.__qualname__}: {problem}")
+
+    @classmethod
+    def headline(cls) -> str:
+        """What the rule is about, in one line of Markdown: how its docstring begins."""
+        return _SECTION.split(inspect.cleandoc(cls.__doc__ or ""))[0].strip()
 
     @classmethod
     def url(cls) -> str:
@@ -216,6 +222,8 @@ def _contract_problem(cls: type[Rule]) -> str | None:
     if cls.__module__.rpartition(".")[2] != file_name:
         return f"must stand in a module called {file_name}"
     text = cls.__doc__ or ""
+    if not _HEADLINE.fullmatch(cls.headline()):
+        return "the docstring does not begin with one line that says what the rule is about"
     missing = [title for title in SECTIONS if f"## {title}\n" not in text]
     if missing:
         return f"docstring lacks the sections {', '.join(missing)}"
