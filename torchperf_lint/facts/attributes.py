@@ -10,6 +10,7 @@ from torchperf_lint.facts.added_to import added_before
 from torchperf_lint.facts.assigned_before import assigned_before
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.filling import filled_attribute, is_empty_container
+from torchperf_lint.facts.given_numbers import only_numbers_given
 from torchperf_lint.facts.index import FunctionKey, Thing
 from torchperf_lint.facts.literals import is_none
 from torchperf_lint.facts.nominal import from_annotation, from_thing
@@ -71,6 +72,8 @@ def value_of_attribute(values: Values, node: ast.Attribute, frame: Frame) -> Val
 def _of_class(values: Values, node: ast.Attribute, base: Value, frame: Frame) -> Value:
     """What the class of an object shows, wherever the place is."""
     found = _of_object(values, base, node.attr, frame)
+    if found.kind == "tensor" and base.kind == "object" and base.thing is not None:
+        return PLAIN if only_numbers_given(values, node.value, base.thing, found, frame) else found
     if base.kind == "object" and found.kind == "plain":
         added = added_before(values, node, frame)
         return added if added.kind != "unknown" else found
