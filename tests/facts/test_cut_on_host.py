@@ -56,6 +56,35 @@ def test_a_name_of_the_loop_for_the_places():
     assert (found.whole.id, found.rows) == ("data", False)
 
 
+@pytest.mark.parametrize(
+    ("inside", "move"),
+    [
+        ("", "data[i].to(device)"),
+        ("j = np.random.choice(10)", "data[j].to(device)"),
+        ("j = np.random.randint(0, 10)", "data[j, :3, :4].cuda()"),
+        ("j = np.random.randint(10)\npiece = data[j]", "piece.to(device)"),
+    ],
+)
+def test_one_element_by_a_number_that_the_turn_counts_or_draws(inside, move):
+    found = cut(inside, move=move)
+    assert (found.whole.id, found.rows) == ("data", True)
+
+
+@pytest.mark.parametrize("move", ["torch.from_numpy(data[i]).to(device)", "torch.Tensor(data[i]).cuda()"])
+def test_one_row_of_an_array(move):
+    found = cut("", "data = np.load(path)", move)
+    assert (found.whole.id, found.array) == ("data", True)
+
+
+def test_whichever_of_two_bindings_holds():
+    assert cut("", "data = torch.randn(9, 2)\nif path:\n    data = torch.zeros(9, 2)").whole.id == "data"
+
+
+def test_variables_of_old_are_the_piece_itself():
+    move = "torch.autograd.Variable(piece).cuda()"
+    assert cut("piece = data[:, i : i + 64]", move=move).whole.id == "data"
+
+
 def test_a_name_of_the_loop_for_the_piece():
     assert cut("piece = data[i : i + 64]", move="piece.to(device)").whole.id == "data"
 
@@ -65,7 +94,10 @@ def test_a_name_of_the_loop_for_the_piece():
     [
         ("", "data = torch.randn(1000, 20, device=device)", "data[i : i + 64].to(device)"),
         ("", "data = torch.randn(1000, 20)", "data[:64].to(device)"),  # the same part: TPL208's
-        ("", "data = torch.randn(1000, 20)", "data[i].to(device)"),  # one sample
+        ("", "data = torch.randn(1000, 20)", "data[path].to(device)"),  # nobody knows what that is
+        ("j = np.random.choice(10, 64)", "data = torch.randn(1000, 20)", "data[j].to(device)"),  # gathered anew
+        ("j = 5 if path else 6", "data = torch.randn(1000, 20)", "data[j].to(device)"),
+        ("j = np.random.choice(10)", "data = torch.randn(1000, 20)", "data[j, path].to(device)"),
         ("data = torch.randn(1000, 20)", "", "data[i : i + 64].to(device)"),  # made anew in each turn
         ("", "data = path", "data[i : i + 64].to(device)"),  # nobody knows
         ("", "data = torch.randn(1000, 20)", "data[i : i + 64].to('cpu')"),
@@ -74,7 +106,6 @@ def test_a_name_of_the_loop_for_the_piece():
         ("", "data = torch.randn(1000, 20)\npiece = data[3:path]", "piece.to(device)"),  # cut once
         ("data[i] = path", "data = torch.zeros(1000, 20)", "data[i : i + 64].to(device)"),  # filled meanwhile
         ("", "data = np.load(path)", "torch.from_numpy(data[:64]).to(device)"),  # the same piece
-        ("", "data = np.load(path)", "torch.from_numpy(data[i]).to(device)"),
         ("", "data = np.load(path)", "torch.from_numpy(data[i : i + 64])"),  # stays
         ("rows = np.random.randint(0, 9, 64)", "data = np.load(path)", "torch.from_numpy(data[rows]).to(device)"),
         ("data = np.load(path)", "", "torch.from_numpy(data[i : i + 64]).to(device)"),

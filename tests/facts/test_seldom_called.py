@@ -54,3 +54,13 @@ def test_a_loop_in_the_function_itself_needs_no_callers():
     hot = hot_at(inside + calls)
     assert hot is not None
     assert hot.confidence is not Confidence.POSSIBLE
+
+
+def test_what_the_loop_does_now_and_then_is_no_other_caller():
+    rare = """            if step % 100 == 0:
+                show(normalized(x), normalized(x * 2), normalized(x * 3))
+"""
+    twice = TRAINS.replace("for x in loader", "for step, x in enumerate(loader)") + rare
+    hot = hot_at(twice)
+    assert hot is not None
+    assert hot.confidence is not Confidence.POSSIBLE

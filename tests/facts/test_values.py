@@ -1551,3 +1551,41 @@ def test_a_comprehension_in_a_loop_hides_the_parameter_of_its_name():
 )
 def test_normal_draws_where_its_tensors_are(call, device):
     check(f"def f(scale):\n    x = torch.zeros(3, device='cuda')\n    y = {call}\n    return y", "y", "tensor", device)
+
+
+@pytest.mark.parametrize("moves", ["return x.cuda() if use else x", "return x if not use else x.to('cuda')"])
+def test_a_helper_that_moves_its_argument_now_and_then(moves):
+    code = f"""
+        def put(x, use):
+            {moves}
+
+        def f(use):
+            ones = put(torch.ones(3), use)
+            return ones
+    """
+    value = value_of(code, "ones")
+    assert value.kind == "tensor"
+    assert value.device != HOST
+
+
+@pytest.mark.parametrize(
+    ("classes", "kind"),
+    [
+        ("dict", "batch"),
+        ("(list, tuple)", "batch"),
+        ("collections.abc.Mapping", "batch"),
+        ("list | tuple", "batch"),
+        ("str", "unknown"),
+        ("(str, list)", "unknown"),
+    ],
+)
+def test_batches_that_are_asked_whether_they_are_containers(classes, kind):
+    code = f"""
+        import collections
+
+        def train(model, data, optimizer):
+            for batch in DataLoader(data):
+                if isinstance(batch, {classes}):
+                    print(batch)
+    """
+    assert value_of(code, "batch").kind == kind

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchperf_lint.facts import torch_api as api
+from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device, target_device
@@ -26,13 +27,25 @@ from torchperf_lint.facts.syntax import names_of
 from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
-_OF_ARRAYS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
+_OF_ARRAYS = frozenset(
+    f"torch.{name}" for name in "from_numpy tensor as_tensor Tensor FloatTensor DoubleTensor LongTensor".split()
+)
+_WRAPS = frozenset({"torch.autograd.Variable"})
 _PLACED = ("tensor", "as_tensor")
 _ARRAYS = frozenset(
     f"numpy.{name}"
     for name in "load array asarray concatenate stack vstack hstack arange linspace zeros ones".split()
 ) | frozenset(f"numpy.random.{name}" for name in "permutation randn rand normal uniform randint random".split())
 """What makes an array in memory; of `load`, where it is told no `mmap_mode`."""
+_COUNTS = frozenset("builtins.range tqdm.trange tqdm.auto.trange numpy.random.permutation random.sample".split())
+_DRAWS = {
+    "numpy.random.choice": 1,
+    "numpy.random.randint": 2,
+    "random.choice": 1,
+    "random.randint": 2,
+    "random.randrange": 3,
+}
+"""What draws one number, and with how many arguments at most: a further one is a size."""
 _ASKED = frozenset("shape size dim ndim numel dtype nbytes device".split())
 """Attributes of a tensor or array that tell of it and leave it as it is."""
 
@@ -65,13 +78,14 @@ def cut_on_host(site: Site) -> CutOnHost | None:
     if span is None or piece is None:
         return None
     cut, maker = piece
-    walked = _is_walked(site, cut.slice, span) or _picks_in_turn(site, cut.slice, span)
+    one = _is_one_by_number(site, cut.slice, span)
+    walked = one or _is_walked(site, cut.slice, span) or _picks_in_turn(site, cut.slice, span)
     if not isinstance(cut.value, ast.Name) or not walked or not _moves(site):
         return None
     value = _of_array(site, cut.value, maker) if maker is not None else _of_tensor(site, cut.value)
     if value is None or not _stays_as_it_is(site, cut.value, span):
         return None
-    rows = isinstance(cut.slice, ast.Slice) and maker is None and not isinstance(site.receiver, ast.Call)
+    rows = (one or isinstance(cut.slice, ast.Slice)) and maker is None and not isinstance(site.receiver, ast.Call)
     return CutOnHost(site, cut.value, value, maker is not None, rows)
 
 
@@ -88,9 +102,14 @@ def _piece(site: Site, span: tuple[Position, Position]) -> tuple[ast.Subscript, 
     """`x[i:j]` of `x[i:j].to(d)` and `torch.from_numpy(x[i:j]).float().to(d)`, also by a name that the loop binds;
     and what makes a tensor of it, if anything does."""
     node = _bound(site, site.receiver, span) if last_part(site.record.callee) not in _PLACED else site.call
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
-        node = node.func.value
-    maker = node if isinstance(node, ast.Call) and _makes(site, node) else None
+    while isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
+            node = node.func.value
+        elif _denotes(site, node, _WRAPS) and len(node.args) == 1:
+            node = _bound(site, node.args[0], span)
+        else:
+            break
+    maker = node if isinstance(node, ast.Call) and _denotes(site, node, _OF_ARRAYS) and node.args else None
     cut = _bound(site, maker.args[0], span) if maker is not None else node
     return (cut, maker) if isinstance(cut, ast.Subscript) else None
 
@@ -104,9 +123,9 @@ def _bound(site: Site, node: ast.expr | None, span: tuple[Position, Position]) -
     return bound if bound is not None and span[0] <= body.at(bound) < span[1] else None
 
 
-def _makes(site: Site, node: ast.Call) -> bool:
+def _denotes(site: Site, node: ast.Call, functions: frozenset[str]) -> bool:
     thing = site.file.project.values.thing(node.func, site.frame)
-    return thing is not None and thing.dotted in _OF_ARRAYS and bool(node.args)
+    return thing is not None and thing.dotted in functions
 
 
 def _of_array(site: Site, whole: ast.Name, maker: ast.Call) -> Value | None:
@@ -125,8 +144,8 @@ def _of_array(site: Site, whole: ast.Name, maker: ast.Call) -> Value | None:
 def _of_tensor(site: Site, whole: ast.Name) -> Value | None:
     value = site.file.value(whole, site)
     body = site.file.project.body(site.file.path)
-    made = body.assigned_once(site.function, whole.id, body.at(whole)) if body is not None else None
-    if made is None or "pin_memory" in ast.unparse(made):
+    made = body.reaching(site.function, whole.id, body.at(whole)) if body is not None else None
+    if not made or any(d.value is None or "pin_memory" in ast.unparse(d.value) for d in made):
         return None
     known = value.kind == "tensor" and value.device == HOST and value.confidence.at_least(Confidence.LIKELY)
     return value.weaker(Confidence.LIKELY) if known and not value.origins else None
@@ -153,6 +172,34 @@ def _picks_in_turn(site: Site, index: ast.expr, span: tuple[Position, Position])
     """`order[i : i + n]`, the next places of an order; what is drawn in each turn may be of a buffer that grows."""
     chosen = _bound(site, index, span)
     return isinstance(chosen, ast.Subscript) and _is_walked(site, chosen.slice, span)
+
+
+def _is_one_by_number(site: Site, index: ast.expr, span: tuple[Position, Position]) -> bool:
+    """Whether an index takes one element, of a number that the loop counts or draws: `x[i]`, `poses[i, :3]`."""
+    first, *rest = index.elts if isinstance(index, ast.Tuple) else [index]
+    body = site.file.project.body(site.file.path)
+    if body is None or not isinstance(first, ast.Name) or not all(map(_is_fixed, rest)):
+        return False
+    bound = [d for d in body.definitions(site.function).get(first.id, ()) if span[0] <= d.at < span[1]]
+    return bool(bound) and all(_numbers(site, d) for d in bound)
+
+
+def _is_fixed(index: ast.expr) -> bool:
+    """A constant or a slice between constants."""
+    bounds = (index.lower, index.upper, index.step) if isinstance(index, ast.Slice) else (index,)
+    return all(bound is None or isinstance(bound, ast.Constant) for bound in bounds)
+
+
+def _numbers(site: Site, definition: Definition) -> bool:
+    """Whether a binding gives whole numbers of Python or numpy: the turns of a range or an order, or one that is drawn."""
+    made = definition.value
+    thing = site.file.project.values.thing(made.func, site.frame) if isinstance(made, ast.Call) else None
+    if not isinstance(made, ast.Call) or thing is None:
+        return False
+    if definition.how == "loop":
+        return thing.dotted in _COUNTS
+    limit = _DRAWS.get(thing.dotted, 0)
+    return definition.how == "assign" and len(made.args) <= limit and not made.keywords
 
 
 def _stays_as_it_is(site: Site, whole: ast.Name, span: tuple[Position, Position]) -> bool:

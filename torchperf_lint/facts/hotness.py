@@ -95,7 +95,7 @@ class Hotness:
         self.programs = Programs(index, text, beside)
         self.unmentioned = Unmentioned(index, text, self.programs)
         self.named_calls = NamedCalls(index, types, self._calls_often)
-        self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb)
+        self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb, self._in_few_turns)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -226,6 +226,17 @@ class Hotness:
                 break
             index = region.parent
         return found, free
+
+    def _in_few_turns(self, path: str, index: int) -> bool:
+        """Whether a region stands in a branch that a hot loop of the same function takes now and then."""
+        regions = self.index.outlines[path].regions
+        rare = False
+        while index >= 0 and regions[index].kind != "function":
+            rare = rare or regions[index].kind in _RARE
+            if rare and regions[index].kind == "loop" and self._from_loop(path, index) is not None:
+                return True
+            index = regions[index].parent
+        return False
 
     def _runs_as_often(self, path: str, index: int) -> bool:
         """Whether a block that looks rare runs in every step, or every other, all the same."""

@@ -62,8 +62,17 @@ _OF_PARTS = pattern(
     r"\.(?:items|values|keys|parameters|buffers|modules|children|named_\w+)\(|param|tensors|state_dict|weights"
 )
 """What loops go over that move a model, or the parts of one batch."""
+_HANDED_OUT = pattern(r"\.(?:get_)?(?:iterator|iter|batches)\(\)$")
+"""`loaders["val"].get_iterator()`, of classes that hand out batches by a method."""
+_KEY = pattern(r"\[([A-Za-z_]\w*)\]$")
 _RUNS = pattern(r"(?:self\.)?\w+$")
 _BUILTINS = frozenset(dir(builtins))
+
+
+def _names(iterable: str) -> list[str]:
+    """What the name of a loader, and the key it is kept under, say: `val` of `loaders[val].get_iterator()`."""
+    loader = _HANDED_OUT.sub("", iterable)
+    return [last_part(iterable), last_part(loader), *_KEY.findall(loader)]
 
 
 def is_plural(chain: str) -> bool:
@@ -109,8 +118,7 @@ class LoaderLoops:
         for thing in self.types.things(path, function, chain):
             if self.is_loader(thing):
                 return f"iterates `{chain}`, a DataLoader", Confidence.CERTAIN
-        name = last_part(chain)
-        if LOADER_NAME.search(name) and not is_plural(chain):
+        if any(map(LOADER_NAME.search, _names(chain))) and not is_plural(chain):
             return f"iterates `{chain}`, a DataLoader by its name", Confidence.LIKELY
         for binding in self.types.bindings(path).get((function, chain), ()):
             if binding.value.endswith("()") and LOADER_NAME.search(last_part(binding.value)):
@@ -179,9 +187,7 @@ class LoaderLoops:
     def _evaluates(self, path: str, index: int) -> bool:
         outline = self.index.outlines[path]
         function = outline.functions[outline.regions[index].function]
-        if _EVALUATION_NAME.search(function.name) or _EVALUATION_NAME.search(
-            last_part(outline.regions[index].iterable)
-        ):
+        if any(map(_EVALUATION_NAME.search, (function.name, *_names(outline.regions[index].iterable)))):
             return True
         if self._runs_without_grad(path, index):
             return True
@@ -204,7 +210,7 @@ class LoaderLoops:
         outline = self.index.outlines[path]
         region = outline.regions[index]
         function = outline.functions[region.function]
-        if _TRAINING_NAME.search(function.qualname) or _TRAINING_NAME.search(last_part(region.iterable)):
+        if any(map(_TRAINING_NAME.search, (function.qualname, *_names(region.iterable)))):
             return True
         if any(name == "train" for _, name in self._modes_set.get((path, function.region), ())):
             return True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from torchperf_lint.facts.batches_by_caller import batch_of_a_caller
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.devices import is_cuda_type, target_device
 from torchperf_lint.facts.handed_out import handed_out
@@ -56,7 +57,9 @@ def batch_copy(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     is_batch = value.kind == "batch" or (value.kind == "tensor" and bool(value.origins))
     if value.kind == "batch" and value.device != HOST and runs_without_preparing(values, frame):
         return value._replace(device=HOST).weaker(Confidence.LIKELY)
-    return value if is_batch and value.device == HOST else None
+    if is_batch and value.device == HOST:
+        return value
+    return batch_of_a_caller(values, node.func.value, frame) if value.device != DEVICE else None
 
 
 def is_blocking(node: ast.Call) -> bool:

@@ -64,6 +64,7 @@ _NOT_A_TENSOR = pattern(
     r"(?:typing\.)?(?:list|tuple|dict|set|str|List|Tuple|Dict|Sequence|Mapping|Callable|Iterable|Any|object)\b"
 )
 _LISTS = pattern(r"\(?(?:list|tuple)\b[ ,)listuple]*$")
+_CONTAINERS = pattern(r"(?:[( ,)|]|\b(?:\w+\.)*(?:list|tuple|dict|Mapping|MutableMapping|Sequence|OrderedDict)\b)+$")
 _TENSOR_TEST = pattern(r"\b(?:Tensor|Parameter)\b")
 
 
@@ -87,6 +88,8 @@ def value_of_name(values: Values, name: str, frame: Frame) -> Value:
         return sequence(value.weaker(Confidence.LIKELY))  # what a network gives for each of its stages
     if value.kind in OPEN:
         return of_tested_class(values, name, tested, value, frame)
+    if value.kind == "batch" and _CONTAINERS.match(tested.classes):
+        return value  # batches are lists and dicts of tensors as often as tensors
     return UNKNOWN if value.kind in ("tensor", "batch") else value
 
 

@@ -26,14 +26,19 @@ class SeldomCalled:
         callers: Callable[[], Mapping[FunctionKey, tuple[CallSite, ...]]],
         functions: Callable[[], Mapping[FunctionKey, Hot]],
         climb: Callable[[str, int], tuple[Hot | None, bool]],
+        in_few_turns: Callable[[str, int], bool],
     ) -> None:
         self.callers = callers
         self.functions = functions
         self.climb = climb
+        self.in_few_turns = in_few_turns
         self._shares: dict[tuple[FunctionKey, int], float] = {}
 
     def is_seldom(self, key: FunctionKey) -> bool:
-        """Whether fewer than half of the calls of a function, the tests' left out, are known to run every step."""
+        """Whether fewer than half of the calls of a function are known to run every step.
+
+        Left out are those of tests, and what a training loop does now and then, as to validate: it is of that loop.
+        """
         return 0 < self.share(key, _CALLS) < FEW
 
     def share(self, key: FunctionKey, calls: int) -> float:
@@ -48,9 +53,10 @@ class SeldomCalled:
             self._shares[key, calls] = sum(found) / len(found) if found else 0.0
         return self._shares[key, calls]
 
-    @staticmethod
-    def _counts(site: CallSite, key: FunctionKey) -> bool:
-        return FunctionKey(site.path, site.call.function) != key and not Demonstrations.tests(site.path, key.path)
+    def _counts(self, site: CallSite, key: FunctionKey) -> bool:
+        if FunctionKey(site.path, site.call.function) == key or Demonstrations.tests(site.path, key.path):
+            return False
+        return not self.in_few_turns(site.path, site.call.region)
 
     def _of_call(self, site: CallSite, calls: int) -> float:
         loop, free = self.climb(site.path, site.call.region)

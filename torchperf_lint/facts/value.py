@@ -195,7 +195,9 @@ def _same_kind(found: list[Value]) -> Value:
         item=join(items) if items else None,
         items=elements,
         entries=_entries_of_any(found),
-        borrowed=any(value.borrowed for value in found),
+        # `x.cuda() if use_cuda else x` may have left where the argument is, whatever `x` is.
+        borrowed=any(value.borrowed for value in found)
+        and not any(value.device == DEVICE and not value.borrowed for value in found),
         origins=tuple(sorted({origin for value in found for origin in value.origins}))[:8],
         thing=first.thing if len({value.thing for value in found}) == 1 else None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.normal_draws import Draw, explores, normal_draws
@@ -183,13 +184,15 @@ class DistributionValidateArgs(SourceRule):
 
 
 def _asked_again(file: SourceFile, site: Site) -> Iterator[Related]:
-    """Where the same function asks what it made for the probability of values, which are checked too."""
+    """Where the same function asks what it made for the probability of values, which are checked too, or for values."""
     statement = file.enclosing(site.function).statement(site.call)
     targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is site.call else []
     for target in targets:
         if not isinstance(target, ast.Name):
             continue
-        asked = [call for call in file.outline.calls if call.callee == f"{target.id}.log_prob"]
-        for call in file.calls_among(asked):
+        told = {f"{target.id}.log_prob": "checks values, and waits for the answer"}
+        if last_part(site.record.callee) == "Normal":
+            told[f"{target.id}.sample"] = "looks at `scale` once more, whatever the switch says; `rsample()` does not"
+        for call in file.calls_among([call for call in file.outline.calls if call.callee in told]):
             if call.function == site.function and call.start > site.start:
-                yield file.related(file.path, *call.start, "checks values, and waits for the answer")
+                yield file.related(file.path, *call.start, told[call.record.callee])

@@ -1,0 +1,33 @@
+"""Loops over what is called a loader: by its name, by the key it is kept under, by what it hands out."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import hot_at
+
+CODE = """
+    def run(engine, loaders, sets, device):
+        results = []
+        for x, y in {iterated}:
+            x = torch.Tensor(x).to(device)
+            results.append(engine.check(x, y))  # <-
+        return results
+"""
+
+
+@pytest.mark.parametrize(
+    ("iterated", "when"),
+    [
+        ("loaders['val'].get_iterator()", "every evaluation batch"),
+        ("enumerate(sets['test_loader'].get_iterator())", "every evaluation batch"),
+        ("sets['valid_loader']", "every evaluation batch"),
+        ("sets['train_loader'].batches()", "every training step"),
+        ("engine.loader.iterator()", "every batch"),
+        ("loaders", None),
+        ("sets['val'].get_words()", None),
+        ("sets.get_iterator()", None),
+    ],
+)
+def test_the_key_says_whose_batches_they_are(iterated, when):
+    hot = hot_at(CODE.replace("{iterated}", iterated))
+    assert (hot and hot.when.partition(" (")[0]) == when
