@@ -191,7 +191,7 @@ def _is_fixed(index: ast.expr) -> bool:
 
 
 def _numbers(site: Site, definition: Definition) -> bool:
-    """Whether a binding gives whole numbers of Python or numpy: the turns of a range or an order, or one that is drawn."""
+    """Whether a binding gives whole numbers, of Python or numpy: the turns of a range or an order, or one drawn."""
     made = definition.value
     thing = site.file.project.values.thing(made.func, site.frame) if isinstance(made, ast.Call) else None
     if not isinstance(made, ast.Call) or thing is None:

@@ -46,8 +46,8 @@ class BlockingBatchTransfer(SourceRule):
     Flags `.to(device)`, `.cuda()` and `.type(torch.cuda.FloatTensor)` on what a DataLoader yields, in a loop that runs
     every step, and on what a step is given or takes in under any other name; also on parts of a batch that are joined
     on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
-    stays on the host, `data[i : i + 64]`, `images[number]`. Where the loader is known and not pinned, the finding says so
-    and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
+    stays on the host, `data[i : i + 64]`, `images[number]`. Where the loader is known and not pinned, the finding says
+    so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
     `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device.
 
     ## Why it is slow
