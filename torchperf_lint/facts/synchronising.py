@@ -11,6 +11,7 @@ from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.literals import is_literal
+from torchperf_lint.facts.moves import span_of_loop
 from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.patterns import pattern
@@ -56,10 +57,29 @@ def is_needed(file: SourceFile, site: Site) -> bool:
         return True
     if _is_timed_where_called(file, site):
         return True
-    return any(
-        _is_clock(callee) or _MEMORY.match(last_part(callee)) or last_part(callee) in _CAPTURE
-        for callee in _callees(file, site)
-    ) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+    callees = [last_part(callee) for callee in _callees(file, site)]
+    if any(_MEMORY.match(name) or name in _CAPTURE for name in callees):
+        return True
+    return _reads_a_clock(file, site) or any(_copies_to_host(file, site, call) for call in _calls(file, site))
+
+
+def _reads_a_clock(file: SourceFile, site: Site) -> bool:
+    """Whether the function reads a clock where a wait in each turn matters to it: in the loop, or where it is unknown.
+
+    A clock that is read before and after the whole loop needs one wait, behind the loop.
+    """
+    clocks = [call for call in file.outline.calls if call.function == site.function and _is_clock(call.callee)]
+    span = span_of_loop(site)
+    if span is None or _MEASURES.search(file.outline.functions[site.function].qualname):
+        return bool(clocks)
+    return any(span[0] <= (clock.line, clock.column) < span[1] for clock in clocks)
+
+
+def timed_as_a_whole(file: SourceFile, site: Site) -> bool:
+    """Whether a clock is read behind the loop around a wait that no clock inside needs."""
+    span = span_of_loop(site)
+    clocks = [call for call in file.outline.calls if call.function == site.function and _is_clock(call.callee)]
+    return span is not None and any((clock.line, clock.column) >= span[1] for clock in clocks)
 
 
 def _in_a_timer(file: SourceFile, site: Site) -> bool:

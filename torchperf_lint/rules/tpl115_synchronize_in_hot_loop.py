@@ -9,13 +9,24 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.left_out import left_out
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import SourceFile
-from torchperf_lint.facts.synchronising import is_needed, may_be_needed, synchronisations, times_each_step
+from torchperf_lint.facts.synchronising import (
+    is_needed,
+    may_be_needed,
+    synchronisations,
+    timed_as_a_whole,
+    times_each_step,
+)
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
 
 _TIMED = (
     "leave it out of the step: over many steps the clock shows the same mean without it; for single steps record "
     "`torch.cuda.Event(enable_timing=True)` and read them every n steps"
+)
+_TIMED_AS_A_WHOLE = "the clock is read behind the loop: wait once, there, before it is"
+_LEFT_OUT = (
+    "leave it out: what reads a tensor on the host waits by itself; to measure time use "
+    "`torch.cuda.Event(enable_timing=True)` and read it later"
 )
 
 
@@ -116,16 +127,14 @@ class SynchronizeInHotLoop(SourceRule):
             if timed and not times_each_step(file, site):
                 continue
             disputable = hot.optional or may_be_needed(file, site)
+            as_a_whole = timed_as_a_whole(file, site)
             yield self.found(
                 site,
                 message=f"`{file.brief(site.call)}` makes the host wait until the device has done all its work "
                 f"{hot.when}",
-                instead=_TIMED
-                if timed
-                else "leave it out: what reads a tensor on the host waits by itself; to measure time use "
-                "`torch.cuda.Event(enable_timing=True)` and read it later",
+                instead=_TIMED if timed else _TIMED_AS_A_WHOLE if as_a_whole else _LEFT_OUT,
                 hot=hot,
-                fix=None if disputable or timed else left_out(site),
+                fix=None if disputable or timed or as_a_whole else left_out(site),
                 severity=Severity.INFO if disputable or timed or hot.kind == "eval" else None,
                 confidence=Confidence.POSSIBLE if disputable else None,
             )
