@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from typing import Any
 
 import torch
@@ -85,11 +86,11 @@ class Event:
         self.enable_timing = enable_timing
         self.device = torch.device("cuda", SELECTED.index)
         self.cuda_event = 0
-        self._recorded = False
+        self._recorded: float | None = None
 
     def record(self, stream: Any = None) -> None:  # noqa: ANN401
         """Mark this point of the stream."""
-        self._recorded = True
+        self._recorded = time.perf_counter()
 
     def wait(self, stream: Any = None) -> None:  # noqa: ANN401
         """Make a stream wait; the host does not."""
@@ -100,13 +101,15 @@ class Event:
 
     def synchronize(self) -> None:
         """The host waits for the event, unless nothing has recorded it."""
-        if self._recorded:
+        if self._recorded is not None:
             REPORTS.sync("event-synchronize")
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Not a number: the simulation measures no time."""
-        REPORTS.unsupported("Event.elapsed_time: the simulated device measures no time; nan was returned")
-        return float("nan")
+        """Milliseconds that the host took between the two, as the simulation measures no device: scripts compute on."""
+        if self._recorded is None or end_event._recorded is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        REPORTS.unsupported("Event.elapsed_time: the simulated device measures no time; the host's was returned")
+        return 1000 * (end_event._recorded - self._recorded)
 
 
 class Current(threading.local):
