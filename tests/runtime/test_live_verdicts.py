@@ -61,9 +61,33 @@ def test_the_first_step_of_a_loop_without_a_loader_counts(tmp_path):
         "    m(x).sum().backward()\n    o.step()\n",
         encoding="utf-8",
     )
-    report = tmp_path / "run.json"
-    options = ["--runtime", "--isolated", "--simulate", "--output-format", "json", "--output-file", str(report)]
-    command = [sys.executable, "-m", "torchperf_lint", *options, "train.py"]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
-    (found,) = json.loads(report.read_text(encoding="utf-8"))["findings"]
+    (found,) = findings_of_run(script)
     assert found["verdict"]["reason"] == "20 copies to the device in 20 of 20 steps"
+
+
+def findings_of_run(script, *more):
+    """What a simulated run of a script says, with no settings but those given."""
+    report = script.parent / "run.json"
+    options = ["--runtime", "--isolated", "--simulate", "--output-format", "json", "--output-file", str(report), *more]
+    command = [sys.executable, "-m", "torchperf_lint", *options, script.name]
+    subprocess.run(command, cwd=script.parent, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    return json.loads(report.read_text(encoding="utf-8"))["findings"]
+
+
+def test_what_is_only_possible_is_shown_where_the_run_confirms_it(tmp_path):
+    """Fewer than half of the calls in sight of `largest` run every step; of `spread`, the one that does not run."""
+    others = "".join(f"def other{n}(x):\n    return largest(x), spread(x)\n" for n in range(3))
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\ndef largest(x):\n    return x.max().item()\ndef spread(x):\n    return x.std().item()\n"
+        "def watched(x):\n    return largest(x)\ndef unwatched(x):\n    return spread(x)\n"
+        f"{others}m = torch.nn.Linear(4, 4).cuda()\no = torch.optim.SGD(m.parameters(), 0.1)\n"
+        "for i in range(20):\n    x = torch.ones(4, device='cuda')\n    y = m(x)\n    watched(y)\n"
+        "    if i > 100:\n        unwatched(y)\n    o.zero_grad()\n    y.sum().backward()\n    o.step()\n",
+        encoding="utf-8",
+    )
+    (found,) = findings_of_run(script)
+    assert (found["code"], found["line"], found["confidence"]) == ("TPL101", 3, "possible")
+    assert found["verdict"]["outcome"] == "confirmed"
+    assert findings_of_run(script, "--confidence", "certain") == []
+    assert len(findings_of_run(script, "--confidence", "possible")) == 2

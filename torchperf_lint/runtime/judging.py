@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from torchperf_lint import verdict
 from torchperf_lint.events import RawRun, Record, UnreadableRecordError, Writer, read
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.lint import Target, lint
-from torchperf_lint.model import Finding, Problem, Report
+from torchperf_lint.model import Confidence, Finding, Location, Outcome, Problem, Report
 from torchperf_lint.paths import Homes, collect
 from torchperf_lint.run_report import RunReport
 from torchperf_lint.runtime.diagnose import breakdown, diagnose
@@ -18,8 +19,18 @@ from torchperf_lint.runtime.reading import evidence_of
 from torchperf_lint.runtime.stored import restored, stored
 from torchperf_lint.settings import shown
 
-Lint = Callable[[Sequence[Path]], "tuple[Sequence[Finding], Sequence[Problem]]"]
-"""Findings and problems in these files."""
+
+
+class Linted(NamedTuple):
+    """What there is to say of some files before anything is known of the run."""
+
+    findings: Sequence[Finding]
+    problems: Sequence[Problem]
+    doubtful: Sequence[Finding] = ()
+    """What is only `possible`, and therefore shown where the run confirms it."""
+
+
+Lint = Callable[[Sequence[Path]], Linted]
 
 
 def read_all(paths: Iterable[str]) -> tuple[list[RawRun], list[Problem]]:
@@ -45,17 +56,18 @@ def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problem
     kept = next((r.findings for r in runs if r.findings is not None), None)
     said = list(problems)
     if kept is None:
-        found, unread = lint([*_sources(run, cwd), *more])
-        said += unread
+        linted = lint([*_sources(run, cwd), *more])
+        said += linted.problems
     else:
-        found = [restored(finding) for finding in kept]
+        linted = Linted([restored(finding) for finding in kept], ())
     changed = verdict.changed_sources(run, cwd) if kept is None else ()
-    findings = verdict.judged(found, run, changed)
+    findings = verdict.judged(linted.findings, run, changed)
+    findings = (*findings, *_proven(verdict.judged(linted.doubtful, run, changed), findings))
     diagnoses, failed = diagnose(run)
     return RunReport(
         script=script_of(runs[0]),
         run=run,
-        report=Report(findings, (*said, *failed), files=len(run.sources)),
+        report=Report(tuple(sorted(findings, key=lambda f: f.sort_key)), (*said, *failed), files=len(run.sources)),
         diagnoses=diagnoses,
         breakdown=breakdown(run),
         unfound=verdict.unfound(findings, run, ("sync", "copy")),
@@ -65,20 +77,39 @@ def judge(runs: Sequence[RawRun], lint: Lint, more: Iterable[Path] = (), problem
     )
 
 
+def _proven(doubtful: Iterable[Finding], findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Those of the doubtful findings that the run confirms, at lines that no other finding names."""
+    named = {(place.path, place.line) for finding in findings for place in _places(finding)}
+    for finding in doubtful:
+        confirmed = finding.verdict is not None and finding.verdict.outcome is Outcome.CONFIRMED
+        if confirmed and not any((place.path, place.line) in named for place in _places(finding)):
+            yield finding
+
+
+def _places(finding: Finding) -> list[Location]:
+    """Where a finding stands, and the other places that belong to it."""
+    return [finding.location, *(related.location for related in finding.related)]
+
+
 def linting(homes: Homes) -> Lint:
     """Lints each file with the settings of its own project."""
 
-    def run(files: Sequence[Path]) -> tuple[list[Finding], list[Problem]]:
+    def run(files: Sequence[Path]) -> Linted:
         found = collect([str(f) for f in files], homes) if files else None
         if found is None:
-            return [], []
+            return Linted([], [])
         findings: list[Finding] = []
+        doubtful: list[Finding] = []
         problems = list(found.problems)
         for group in found.groups:
-            report = lint(Target(group.home.root, group.home.settings, group.files))
+            settings = group.home.settings
+            report = lint(Target(group.home.root, settings, group.files))
             findings += report.findings
             problems += report.problems
-        return sorted(findings, key=lambda f: f.sort_key), problems
+            if settings.confidence is Confidence.LIKELY:  # whoever asks for less, or for more, gets that
+                every = lint(Target(group.home.root, replace(settings, confidence=Confidence.POSSIBLE), group.files))
+                doubtful += [f for f in every.findings if f.confidence is Confidence.POSSIBLE]
+        return Linted(sorted(findings, key=lambda f: f.sort_key), problems, doubtful)
 
     return run
 
