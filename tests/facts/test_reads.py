@@ -13,7 +13,7 @@ from torchperf_lint.facts.formatting import formatted
 from torchperf_lint.facts.loggers import logged
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import item_readings, on_device
+from torchperf_lint.facts.reads import conversion_readings, item_readings, on_device
 from torchperf_lint.facts.sizing import sized
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import hot_nodes
@@ -205,6 +205,24 @@ def test_the_items_of_one_block_are_a_cluster():
     assert len(item_readings(file)) == 2
     (cluster,) = clusters(file, numbers_read(file))
     assert written(reading.operand for reading in cluster) == ["loss", "out.max()"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("kept.append(math.exp(loss))", ["loss"]),
+        ("kept.append(math.pow(loss, 2))", ["loss"]),
+        ("kept.append(math.pow(0.9, loss))", ["loss"]),
+        ("kept.append(math.hypot(1.0, out.mean(), limit))", ["out.mean()"]),
+        ("kept.append(math.pow(limit, 2) + math.log(x.size(0), 2))", []),
+        ("kept.append(math.pow(*limit))", []),
+        ("kept.append(int(loss, 2))", []),  # of text alone
+        ("kept.append(torch.pow(loss, 2) + F.pow(loss, 2))", []),
+    ],
+)
+def test_functions_of_math_read_what_they_are_given(body, expected):
+    file = in_step(body, before="import math")
+    assert written(reading.operand for reading in conversion_readings(file)) == expected
 
 
 def test_only_hot_nodes_are_given():

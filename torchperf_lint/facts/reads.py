@@ -334,14 +334,10 @@ def _readings(
     found = []
     for site in file.hot_calls(*names):
         read_of = operand(site)
-        read = _site_read(file, site, read_of) if read_of is not None else None
+        read = hot_read(file, site, read_of, shown_by_read(file, site, read_of)) if read_of is not None else None
         if read_of is not None and read is not None:
             found.append(Reading(site, read_of, read))
     return tuple(found)
-
-
-def _site_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
-    return hot_read(file, site, receiver, shown_by_read(file, site, receiver))
 
 
 def _converted(file: SourceFile, site: Site) -> ast.expr | None:
@@ -349,11 +345,14 @@ def _converted(file: SourceFile, site: Site) -> ast.expr | None:
     call = site.call
     if site.receiver is not None and site.record.callee.endswith(".tolist"):
         return site.receiver if not call.args else None
-    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+    if not call.args or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
+    one = len(call.args) == 1
     if isinstance(call.func, ast.Name) and (call.func.id in _NUMBERS or _is_int(file, call.func.id)):
-        return call.args[0]
-    return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None
+        return call.args[0] if one else None
+    if not (file.denotes(call.func, site) or "").startswith("math."):
+        return None
+    return next((given for given in call.args if one or file.value(given, site).kind == "tensor"), None)
 
 
 def _is_int(file: SourceFile, name: str) -> bool:
