@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
-from torchperf_lint.facts.copied_for_nothing import becomes_a_number, copied_before
+from torchperf_lint.facts.copied_for_nothing import is_for_nothing
 from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.environments import is_an_action, is_handed_to_one
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
@@ -179,9 +179,7 @@ def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> boo
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
-    if read.hot.kind == "eval" and (
-        becomes_a_number(file, site) or copied_before(file, site) is not None or reduced_on_host(file, site) is not None
-    ):
+    if read.hot.kind == "eval" and (is_for_nothing(file, site) or reduced_on_host(file, site) is not None):
         return False
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):
