@@ -78,6 +78,14 @@ def test_a_conversion_is_made_behind_the_loop(inside, becomes, number, begun):
         assert done.text == looped(becomes, f"total = {begun}", f"total = {number}(total)\nreturn total")
 
 
+@pytest.mark.parametrize("inside", ["total += math.exp(loss)", "total += math.pow(loss, 2)"])
+def test_a_function_of_a_number_is_not_added_up_on_the_device(inside):
+    text = looped(inside).replace("import torch\n", "import math\n\nimport torch\n", 1)
+    done = fixed(text, "TPL103")
+    assert done.text == text
+    assert done.report.findings
+
+
 @pytest.mark.parametrize(
     ("inside", "before"),
     [

@@ -13,7 +13,7 @@ from torchperf_lint.facts.formatting import formatted
 from torchperf_lint.facts.loggers import logged
 from torchperf_lint.facts.parameters import per_parameter
 from torchperf_lint.facts.project import Project
-from torchperf_lint.facts.reads import item_readings, on_device
+from torchperf_lint.facts.reads import conversion_readings, item_readings, on_device
 from torchperf_lint.facts.sizing import sized
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.spots import hot_nodes
@@ -57,6 +57,11 @@ def written(nodes):
         ("if x is None or x.shape[0] == flag or loss == 'text' or y in kept:\n  pass", []),
         ("if flag or kept or model or x.numel() or isinstance(x, int):\n  pass", []),
         ("if step % 10 == 0 and loss > 3:\n  pass", []),
+        ("if any(torch.isnan(a) for a in (loss, out)):\n  pass", ["torch.isnan(a)"]),
+        ("ok = all([not (a > 3).all() and flag for a in (out, y)])", ["(a > 3).all()"]),
+        ("if any(a is None or a.dim() > 2 or isinstance(a, int) for a in (loss, out)):\n  pass", []),
+        ("if any(name in kept for name in model.names) or all(n > 2 for n in range(3)):\n  pass", []),
+        ("if torch.any(out) in {all(a.shape == out.shape for a in kept)}:\n  pass", []),
     ],
 )
 def test_truths(body, expected):
@@ -205,6 +210,42 @@ def test_the_items_of_one_block_are_a_cluster():
     assert len(item_readings(file)) == 2
     (cluster,) = clusters(file, numbers_read(file))
     assert written(reading.operand for reading in cluster) == ["loss", "out.max()"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("if any(torch.isnan(a) for a in (loss, out)):\n  raise ValueError", RAISES),
+        ("if not all(torch.isfinite(a) for a in (loss, out)):\n  continue", DECIDES),
+    ],
+)
+def test_what_follows_from_a_truth_of_any_element(body, expected):
+    (spot,) = (spot for spot in truths(in_step(body)) if isinstance(spot.expression, ast.Call))
+    assert consequence(spot) == expected
+
+
+def test_any_of_another_name_asks_nothing_for_its_truth():
+    body = "if any(torch.isnan(a) for a in (loss, out)):\n  pass"
+    found = written(spot.expression for spot in truths(in_step(body, before="from numpy import any")))
+    assert "torch.isnan(a)" not in found
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("kept.append(math.exp(loss))", ["loss"]),
+        ("kept.append(math.pow(loss, 2))", ["loss"]),
+        ("kept.append(math.pow(0.9, loss))", ["loss"]),
+        ("kept.append(math.hypot(1.0, out.mean(), limit))", ["out.mean()"]),
+        ("kept.append(math.pow(limit, 2) + math.log(x.size(0), 2))", []),
+        ("kept.append(math.pow(*limit))", []),
+        ("kept.append(int(loss, 2))", []),  # of text alone
+        ("kept.append(torch.pow(loss, 2) + F.pow(loss, 2))", []),
+    ],
+)
+def test_functions_of_math_read_what_they_are_given(body, expected):
+    file = in_step(body, before="import math")
+    assert written(reading.operand for reading in conversion_readings(file)) == expected
 
 
 def test_only_hot_nodes_are_given():

@@ -45,3 +45,30 @@ def told(body):
 )
 def test_constants_and_what_factories_make_need_not_be_copied(body, count):
     assert told(body) == count
+
+
+FORWARD = "class M(nn.Module):\n    def forward(self, x: torch.Tensor, chosen, names: dict):\n        x = x.cuda()\n"
+PAIRS = """
+{begun}
+for i in range(x.shape[1] - 1):
+    for j in range(i + 1, x.shape[1]):
+        {added}
+return (x[:, row] * x[:, col]).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("begun", "added", "count"),
+    [
+        ("row, col = [], []", "row.append(i), col.append(j)", 2),
+        ("row, col = list(), list()", "row.append(i)\n        col.append(j)", 2),
+        ("row = list()\ncol = list()", "row.append(i), col.append(j - 1)", 2),
+        ("row, col = list(), list()", "row.append(chosen[i]), col.append(chosen[j])", 0),
+        ("row, col = list(), list()", "if x[i, j] > 0:\n            row.append(i), col.append(j)", 0),
+        ("row, col = list(names), list(names)", "row.append(i), col.append(j)", 0),
+        ("row, col = set(), set()", "row.add(i), col.add(j)", 0),
+    ],
+)
+def test_lists_that_loops_over_sizes_count_into_are_the_same_at_every_step(begun, added, count):
+    files = texts(FORWARD + indent(PAIRS.format(begun=begun, added=added), " " * 8))
+    assert len(list(host_indices(SourceFile(Project.of_texts(files), "a.py", files["a.py"])))) == count

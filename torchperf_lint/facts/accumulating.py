@@ -27,6 +27,8 @@ from torchperf_lint.model import Edit, Fix, Safety
 _Loop = ast.For | ast.While
 _TRUTHS = frozenset("eq ne gt ge lt le greater less not_equal logical_and logical_or logical_not isclose bool".split())
 _DETACHED = ("detach", "data")
+_PLAIN = frozenset({"float", "int", "bool", "complex", "long"})
+"""What converts a number and leaves it the same, as `.item()` does."""
 
 
 class _Sum(NamedTuple):
@@ -45,6 +47,9 @@ def on_the_device(site: Site, converted: ast.expr) -> Fix | None:
 
 
 def _edits(edit: Editor, site: Site, converted: ast.expr) -> list[Edit]:
+    function = site.call.func
+    if (function.value is not converted) if isinstance(function, ast.Attribute) else chain(function) not in _PLAIN:
+        raise CannotFix("a function of it is added")  # `total += math.exp(loss)`
     found = _sum(site, converted)
     kind = "int" if found.whole else "float"
     detached = found.whole or chain(converted).removesuffix("()").endswith(_DETACHED)

@@ -96,17 +96,27 @@ def operands(node: ast.expr | None) -> Iterator[str]:
 
 
 def stores(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """(container, value) for each `container[...] = v`, `container.append(v)` and `container.update({k: v})`."""
+    """(container, value) for each `container[...] = v`, `container.append(v)` and `container.update({k: v})`.
+
+    Several calls may share a line, `rows.append(i), columns.append(j)`.
+    """
     for node in statements(body):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 yield from _stored(target, node.value)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and len(node.value.args) == 1:
-            callee = chain(node.value.func)
-            if callee.endswith(".append"):
-                yield callee.removesuffix(".append"), node.value.args[0]
-            elif callee.endswith(".update") and isinstance(node.value.args[0], ast.Dict):
-                yield from ((callee.removesuffix(".update"), value) for value in node.value.args[0].values)
+        elif isinstance(node, ast.Expr):
+            for call in node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]:
+                yield from _put_in(call)
+
+
+def _put_in(call: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if not isinstance(call, ast.Call) or len(call.args) != 1:
+        return
+    callee, given = chain(call.func), call.args[0]
+    if callee.endswith(".append"):
+        yield callee.removesuffix(".append"), given
+    elif callee.endswith(".update") and isinstance(given, ast.Dict):
+        yield from ((callee.removesuffix(".update"), value) for value in given.values)
 
 
 def _stored(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

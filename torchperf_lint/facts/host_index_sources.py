@@ -15,6 +15,7 @@ from torchperf_lint.facts.configured_indices import is_configured_list
 from torchperf_lint.facts.drawn_indices import drawn_index
 from torchperf_lint.facts.fresh import Fresh, is_random
 from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list, set_from_outside
+from torchperf_lint.facts.held_index_arrays import holds_an_array
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
 from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
@@ -60,7 +61,7 @@ def source_of(spot: Spot, index: ast.expr, device: str) -> Source | None:
     if isinstance(index, ast.ListComp):
         return _counted(index)
     if isinstance(index, ast.Attribute):
-        return _attribute(spot, index) or _list(spot, index) or _configured(spot, index)
+        return _attribute(spot, index) or _list(spot, index) or _held_array(spot, index) or _configured(spot, index)
     table = table_of_row(spot, index)
     if table is not None:
         return _kept_list(index, table)
@@ -197,6 +198,18 @@ def _list(spot: Spot, index: ast.Attribute) -> Source | None:
     if not setters or not all(builds(values, key) for key in setters) or set_from_outside(values, own, index):
         return None
     return _kept_list(index)
+
+
+def _held_array(spot: Spot, index: ast.Attribute) -> Source | None:
+    """`x[:, self.kept]`, an array of numpy's that the object holds since it was built."""
+    values = spot.file.project.values
+    if spot.file.value(index, spot).kind != "array" or not holds_an_array(values, index, spot.frame):
+        return None
+    return Source(
+        f"the array `{ast.unparse(index)}` is host memory",
+        f"keep a tensor of `{ast.unparse(index)}` on the device, made once (a buffer of a module)",
+        evident=False,
+    )
 
 
 def _configured(spot: Spot, index: ast.Attribute) -> Source | None:

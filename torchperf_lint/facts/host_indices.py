@@ -42,10 +42,12 @@ _LISTED = (
         r".*(?:ensor\(|\[)"
     ),
     pattern(r"assign\w*\("),
+    pattern(r" in range\([^\n]*:\s+\w+\.append\(\w"),
     pattern(r"(?m:^_?[A-Z][A-Z\d_]* = (?:\[\d|\w*\.?\w*[tT]ensor\())"),
     pattern(r"\[(?<=[\w\])]\[)(?:[^\[\]\n]*,)?\s*(?:\w+\.)*_?[A-Z][A-Z\d_]+\s*[\],]"),
 )
-"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such.
+"""`x[[0, 1]]`, `x[:, [i]]`, `x[:, self.kept]`, `x[i, banned] = 0`, `x[torch.tensor(order)]`, and names for such;
+lists that a loop counts into.
 
 The last: `x[:, LEFT_EYE]`, `x[:, ORDER]`, a constant that may be another module's.
 """

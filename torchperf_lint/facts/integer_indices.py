@@ -32,6 +32,7 @@ _KEEPS = frozenset(
     "unique gather index_select masked_select t transpose flip clamp clamp_".split()
 )
 """Methods whose result holds integers where their receiver does; none makes truths of them."""
+_RECKONS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _FLAT = frozenset({"flatten", "ravel", "unique"})
 _INTEGERS = pattern(r"\b(?:Long|Int)Tensor\b|\bInt(?:64|32)?\[")
 _DTYPES = frozenset({"torch.long", "torch.int64"})
@@ -56,8 +57,10 @@ def integer_index(values: Values, node: ast.expr, frame: Frame, hops: int = 0) -
         return _call(values, node, frame, hops)
     if isinstance(node, ast.Subscript):
         return _part(values, node, frame, hops)
+    if isinstance(node, ast.BinOp):
+        return _moved_on(values, node, frame, hops)
     if isinstance(node, ast.Attribute) and node.attr == "indices":
-        return _of_several(values, _bound(values, node.value, frame), 1, frame)
+        return _of_several(values, _bound(values, node.value, frame), 1, frame, hops)
     return _name(values, node, frame, hops) if isinstance(node, ast.Name) else None
 
 
@@ -98,7 +101,7 @@ def _part(values: Values, node: ast.Subscript, frame: Frame, hops: int) -> Integ
     """`torch.where(m)[0]`, `m.nonzero()[:, 0]`, `x.topk(k)[1]`, `order[:k]`: one place alone, `order[0]`, is none."""
     made, index = _bound(values, node.value, frame), node.slice
     if isinstance(index, ast.Constant):
-        return _of_several(values, made, index.value, frame)
+        return _of_several(values, made, index.value, frame, hops)
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     inner = integer_index(values, node.value, frame, hops + 1)
     if inner is None or not any(isinstance(part, ast.Slice) for part in parts):
@@ -114,11 +117,31 @@ def _bound(values: Values, node: ast.expr, frame: Frame) -> ast.expr:
     return body.assigned_once(frame.function, node.id, frame.at) or node
 
 
-def _of_several(values: Values, made: ast.expr, position: object, frame: Frame) -> IntegerIndex | None:
-    """One of the tensors that a call gives: of the places of a mask any, of a sort the second."""
+def _moved_on(values: Values, node: ast.BinOp, frame: Frame, hops: int) -> IntegerIndex | None:
+    """`rows + offset`, `places % width`: with whatever else places are reckoned, what may index is places again."""
+    if not isinstance(node.op, _RECKONS):
+        return None
+    sides = (integer_index(values, side, frame, hops + 1) for side in (node.left, node.right))
+    found = next((side for side in sides if side is not None), None)
+    return found._replace(flat=False) if found is not None else None
+
+
+def _of_grid(values: Values, made: ast.Call, position: object, frame: Frame, hops: int) -> IntegerIndex | None:
+    """`torch.meshgrid(rows, columns)[0]`."""
+    axes = made.args[0].elts if len(made.args) == 1 and isinstance(made.args[0], ast.List | ast.Tuple) else made.args
+    if not isinstance(position, int) or position >= len(axes):
+        return None
+    found = integer_index(values, axes[position], frame, hops + 1)
+    return found._replace(flat=False) if found is not None else None
+
+
+def _of_several(values: Values, made: ast.expr, position: object, frame: Frame, hops: int) -> IntegerIndex | None:
+    """One of the tensors that a call gives: of the places of a mask any, of a sort the second, of a grid each."""
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return None
     name = made.func.attr
+    if chain(made.func) == "torch.meshgrid":
+        return _of_grid(values, made, position, frame, hops)
     if name in _FINDS:
         operands = len(made.args) + (not chain(made.func).startswith("torch."))
         told = any(k.arg == "as_tuple" and ast.unparse(k.value) == "True" for k in made.keywords)
@@ -166,7 +189,7 @@ def _definition(values: Values, d: Definition, frame: Frame, hops: int) -> Integ
     if d.how == "assign":
         return integer_index(values, d.value, there, hops + 1)
     if d.how == "item" and len(d.index) == 1:
-        return _of_several(values, d.value, d.index[0], there)
+        return _of_several(values, d.value, d.index[0], there, hops)
     return None
 
 

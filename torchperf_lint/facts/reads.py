@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import EXCUSED, consequence
-from torchperf_lint.facts.copied_for_nothing import becomes_a_number, copied_before
+from torchperf_lint.facts.copied_for_nothing import is_for_nothing
 from torchperf_lint.facts.each_class import asks_each_class
 from torchperf_lint.facts.environments import is_an_action, is_handed_to_one
 from torchperf_lint.facts.filled_by_batches import filled_by_batches, one_by_one
@@ -179,9 +179,7 @@ def _may_be_copied_by_now(file: SourceFile, place: Place, node: ast.expr) -> boo
 
 def is_the_result(file: SourceFile, site: Site, read: Read) -> bool:
     """Whether a call brings what a batch is evaluated for to the host, once, in one piece, to stay there."""
-    if read.hot.kind == "eval" and (
-        becomes_a_number(file, site) or copied_before(file, site) is not None or reduced_on_host(file, site) is not None
-    ):
+    if read.hot.kind == "eval" and (is_for_nothing(file, site) or reduced_on_host(file, site) is not None):
         return False
     wanted = is_stored_by_meter(site) or is_stored_by_module(site) or is_sent_away(site)
     if read.repeated is not None or not (wanted or _in_evaluation(read.hot) or is_handed_back(site)):
@@ -334,14 +332,10 @@ def _readings(
     found = []
     for site in file.hot_calls(*names):
         read_of = operand(site)
-        read = _site_read(file, site, read_of) if read_of is not None else None
+        read = hot_read(file, site, read_of, shown_by_read(file, site, read_of)) if read_of is not None else None
         if read_of is not None and read is not None:
             found.append(Reading(site, read_of, read))
     return tuple(found)
-
-
-def _site_read(file: SourceFile, site: Site, receiver: ast.expr) -> Read | None:
-    return hot_read(file, site, receiver, shown_by_read(file, site, receiver))
 
 
 def _converted(file: SourceFile, site: Site) -> ast.expr | None:
@@ -349,11 +343,14 @@ def _converted(file: SourceFile, site: Site) -> ast.expr | None:
     call = site.call
     if site.receiver is not None and site.record.callee.endswith(".tolist"):
         return site.receiver if not call.args else None
-    if len(call.args) != 1 or call.keywords or isinstance(call.args[0], ast.Starred):
+    if not call.args or call.keywords or any(isinstance(argument, ast.Starred) for argument in call.args):
         return None
+    one = len(call.args) == 1
     if isinstance(call.func, ast.Name) and (call.func.id in _NUMBERS or _is_int(file, call.func.id)):
-        return call.args[0]
-    return call.args[0] if (file.denotes(call.func, site) or "").startswith("math.") else None
+        return call.args[0] if one else None
+    if not (file.denotes(call.func, site) or "").startswith("math."):
+        return None
+    return next((given for given in call.args if one or file.value(given, site).kind == "tensor"), None)
 
 
 def _is_int(file: SourceFile, name: str) -> bool:

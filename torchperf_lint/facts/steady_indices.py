@@ -16,6 +16,7 @@ from torchperf_lint.facts.computed import computed_on_host
 from torchperf_lint.facts.configured import CONFIGURED, GIVEN, LITERAL, SHAPE
 from torchperf_lint.facts.constants import constancy
 from torchperf_lint.facts.fresh import Fresh, is_random
+from torchperf_lint.facts.gathered import is_empty_list
 from torchperf_lint.facts.host_data import constant_upload, made_on_host
 from torchperf_lint.facts.host_index_sources import Source, counts_turns
 from torchperf_lint.facts.index_uses import name_below
@@ -65,11 +66,16 @@ def _listed(spot: Spot, index: ast.expr) -> Source | None:
     bound = body.reaching(spot.function, index.id, body.at(index))
     bound = bound if bound else body.reaching(0, index.id, END_OF_FILE)
     made = [d.value for d in bound or () if d.how == "assign"]
-    if not made or len(made) != len(bound or ()) or not all(isinstance(m, ast.List | ast.ListComp) for m in made):
+    if not made or len(made) != len(bound or ()) or not all(map(_is_list, made)):
         return None
     if constancy(values, index, spot.frame) is None:
         return None
     return _kept(index)
+
+
+def _is_list(made: ast.expr | None) -> bool:
+    """A list that is written out, or begins empty: `[2, 1]`, `list()`."""
+    return isinstance(made, ast.List | ast.ListComp) or (isinstance(made, ast.Call) and is_empty_list(made))
 
 
 def _kept(index: ast.expr) -> Source:

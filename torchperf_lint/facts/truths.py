@@ -10,7 +10,7 @@ from torchperf_lint.facts.cold import is_kernel
 from torchperf_lint.facts.literals import is_text
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.repeated import may_run_often
-from torchperf_lint.facts.source import SourceFile
+from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.spots import Spot, hot_functions, hot_nodes, looped_nodes, spot_at
 from torchperf_lint.facts.truth_helpers import answers_with_a_truth
 from torchperf_lint.patterns import pattern
@@ -39,7 +39,7 @@ def _truths(file: SourceFile) -> tuple[Spot, ...]:
             inner = spot_at(file, leaf, spot.function) if leaf not in found else None
             if inner is not None and _may_be_truth(inner, leaf):
                 found[leaf] = inner
-    for leaf, spot in _asserted(file):
+    for leaf, spot in (*_asserted(file), *_asked_one_by_one(file)):
         if leaf not in found and _may_be_truth(spot, leaf):
             found[leaf] = spot
     return tuple(found.values())
@@ -53,6 +53,29 @@ def _asserted(file: SourceFile) -> Iterator[tuple[ast.expr, Spot]]:
                 spot = spot_at(file, leaf, site.function)
                 if spot is not None:
                     yield leaf, spot
+
+
+def _asked_one_by_one(file: SourceFile) -> Iterator[tuple[ast.expr, Spot]]:
+    """What `any(torch.isnan(t) for t in losses)` of Python's own asks for its truth, of each element until one decides.
+
+    What a test in it holds for, `if`, is asked as in every comprehension.
+    """
+    for site in file.hot_calls("any", "all") if file.mentions(_ASKS_EACH) else ():
+        given = site.call.args[0] if len(site.call.args) == 1 else None
+        if not isinstance(given, ast.GeneratorExp | ast.ListComp) or not _is_pythons_own(site):
+            continue
+        for leaf in _leaves(ast.UnaryOp(ast.Not(), given.elt)):
+            spot = spot_at(file, leaf, site.function)
+            if spot is not None:
+                yield leaf, spot
+
+
+_ASKS_EACH = ("any(", "all(")
+
+
+def _is_pythons_own(site: Site) -> bool:
+    """`any(...)`, where neither an import nor the project says what that is."""
+    return isinstance(site.call.func, ast.Name) and site.file.project.values.thing(site.call.func, site.frame) is None
 
 
 def truths_in_loops(file: SourceFile) -> tuple[Spot, ...]:

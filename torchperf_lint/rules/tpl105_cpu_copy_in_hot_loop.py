@@ -9,7 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
-from torchperf_lint.facts.copied_for_nothing import copied_before
+from torchperf_lint.facts.copied_for_nothing import copied_before, is_never_read
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
@@ -27,9 +27,9 @@ class CpuCopyInHotLoop(SourceRule):
     Flags copies of a device tensor to the host (`.cpu()`, `.to("cpu")`, `.numpy(force=True)`, most often on the way
     to numpy) where the line runs every training step or forward pass. One copy of the result a batch in an evaluation
     or prediction loop, or where a module is not in training mode, is what it is for, and is not reported, unless the
-    same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or the
-    copy is made one number at once (`pred.eq(y).cpu().sum()`), or is read for the largest of each row alone
-    (`np.argmax(out.cpu().numpy(), axis=1)`): the device does that by itself. Loops that copy a tensor
+    same function has uploaded it itself, as labels are that go to a metric, or a line before has copied it, or nothing
+    reads the copy, or it is made one number at once (`pred.eq(y).cpu().sum()`), or read for the largest of each row
+    alone (`np.argmax(out.cpu().numpy(), axis=1)`): the device does that by itself. Loops that copy a tensor
     element by element, or the same tensor each turn, are information wherever they stand (one copy before the loop
     does it), and only `possible` where nothing shows how often they run.
 
@@ -127,7 +127,8 @@ class CpuCopyInHotLoop(SourceRule):
                 site,
                 message=f"`{file.brief(site.call)}` copies to the host and waits for the device "
                 f"{_each(file, read)}{read.hot.when}",
-                instead=one_copy(file, read)
+                instead=(_UNREAD if is_never_read(file, site) else None)
+                or one_copy(file, read)
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
                 or _reduced_there(file, site, receiver)
@@ -144,6 +145,9 @@ class CpuCopyInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
         return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+
+
+_UNREAD = "leave the copy out: nothing reads it"
 
 
 def _each(file: SourceFile, read: Read) -> str:
