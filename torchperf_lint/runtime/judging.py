@@ -20,7 +20,6 @@ from torchperf_lint.runtime.stored import restored, stored
 from torchperf_lint.settings import shown
 
 
-
 class Linted(NamedTuple):
     """What there is to say of some files before anything is known of the run."""
 
