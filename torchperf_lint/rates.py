@@ -50,10 +50,14 @@ def rate_of(events: Iterable[Event], run: Evidence) -> tuple[float, str] | None:
 
 
 def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
-    """The same of what a finding claims, at its place and at those of its file that belong to it.
+    """The same of what a finding claims: of the events that its verdict rests on, where it rests on some.
 
-    None where nothing happens at its own place: the others may be mentioned for another reason.
+    Else of what happens at its place and at those of its file that belong to it; None where nothing happens at its own
+    place: the others may be mentioned for another reason.
     """
+    verdict = finding.verdict
+    if verdict is not None and verdict.times is not None:
+        return verdict.times, verdict.times_per or STEP
     if not run.at(finding.location, *_KINDS):
         return None
     related = (one.location for one in finding.related if one.location.path == finding.location.path)

@@ -34,7 +34,7 @@ def restored(kept: dict[str, Any]) -> Finding:
 
 
 def _places(kept: Iterable[dict[str, Any]]) -> tuple[Related, ...]:
-    return tuple(Related(_location(r["location"]), r["message"]) for r in kept)
+    return tuple(Related(_location(r["location"]), r["message"], r.get("same", False)) for r in kept)
 
 
 def _location(kept: dict[str, Any]) -> Location:
