@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from torchperf_lint.confirming import by_events
+from torchperf_lint.confirming import by_events, waits_of_loop
 from torchperf_lint.evidence import Event, Evidence
+from torchperf_lint.lint import Target, lint
 from torchperf_lint.merging import merged
 from torchperf_lint.model import Confidence, Finding, Location, Related, Severity
 from torchperf_lint.rates import STEP, times_of
 from torchperf_lint.runtime.stored import restored, stored
-from torchperf_lint.verdict import judged
+from torchperf_lint.settings import Settings
+from torchperf_lint.verdict import judged, unfound
 
 STEPS = 500
 
@@ -105,3 +107,62 @@ def test_where_a_package_was_called_from_is_where_it_was_seen():
     run = evidence(inside)
     verdict = by_events(found, run, run.at(found, "sync"), "synchronisation")
     assert verdict.reason == "500 synchronisations at line 30 in 500 of 500 steps"
+
+
+BODY = Location("train.py", 20, 5, 24, 30)
+
+
+def test_the_loop_that_a_finding_is_about_is_confirmed_by_what_its_turns_wait_for():
+    found = finding(20, code="TPL607", loop=BODY)
+    (one,) = judged([found], evidence(event(22, count=2 * STEPS, train_steps=STEPS)))
+    assert one.verdict.reason == "1000 synchronisations at line 22 in 500 of 500 steps"
+    assert times_of(one, evidence()) == (2.0, STEP)
+
+
+def test_waits_that_are_not_of_every_step_behind_the_loop_or_of_no_loop_say_nothing():
+    found, rare = finding(20, code="TPL607", loop=BODY), event(22, count=3)
+    assert waits_of_loop(found, evidence(rare)) is None
+    assert waits_of_loop(found, evidence(event(25))) is None
+    assert waits_of_loop(replace(found, loop=None), evidence(event(22))) is None
+    assert verdict_of(found, evidence(event(25))).reason == "no probe looks into torch's functions"
+
+
+def test_what_a_loop_does_that_is_no_optimizers_is_told_with_what_it_waits_for():
+    verdict = verdict_of(finding(20, code="TPL604", loop=BODY), evidence(event(22)))
+    told = "its turns wait: 500 synchronisations at line 22 in 500 of 500 steps"
+    assert (verdict.outcome.value, verdict.reason.partition("; ")[2]) == ("unobservable", told)
+
+
+def test_lines_of_the_loop_that_a_finding_is_about_are_named():
+    run = evidence(event(22), event(25))
+    assert unfound([finding(20, loop=BODY)], run, ("sync",)) == run.events[1:]
+    assert restored(stored(finding(20, loop=BODY))).loop == BODY
+
+
+def test_loops_over_parameters_say_which_lines_they_have(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(LOOPS)
+    report = lint(Target(tmp_path, Settings(), (path,)))
+    loops = {f.code: (f.loop.line, f.loop.end_line) for f in report.findings if f.loop is not None}
+    assert loops == {"TPL604": (15, 16), "TPL607": (12, 13)}
+
+
+LOOPS = """\
+import math, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+net = torch.nn.Linear(3, 1).cuda()
+opt = torch.optim.SGD(net.parameters(), 0.1)
+loader = DataLoader(TensorDataset(torch.zeros(16, 3), torch.zeros(16, 1)), batch_size=2, pin_memory=True)
+for x, y in loader:
+    x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
+    opt.zero_grad()
+    ((net(x) - y) ** 2).mean().backward()
+    norm = 0
+    for p in net.parameters():
+        norm += math.pow(p.grad.data.norm(), 2)
+    norm = math.sqrt(norm)
+    for p in net.parameters():
+        p.grad.data.mul_(min(1.0, 1.0 / norm))
+    opt.step()
+"""

@@ -110,6 +110,13 @@ def silent(run: Evidence, location: Location, what: str, line: str = "the line")
     return Verdict(Outcome.REFUTED, f"{line} ran at least {OFTEN_ENOUGH} times without {_a(what)}")
 
 
+def waits_of_loop(finding: Finding, run: Evidence) -> Verdict | None:
+    """Confirmed by what the turns of the loop wait for that a finding is about; None where they do not each step."""
+    waits = run.at(finding.loop, "sync") if finding.loop is not None and run.device is not None else ()
+    seen = happened(run, waits, "synchronisation", finding.location) if waits else None
+    return seen if seen is not None and seen.outcome is Outcome.CONFIRMED else None
+
+
 def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
     """The verdict where no probe sees what a line costs: that it did not run is all a run can say."""
     if run.ran(location) == 0:

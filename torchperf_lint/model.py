@@ -137,6 +137,8 @@ class Finding:
     covers: tuple[str, ...] = ()
     """Root causes of other findings that this one tells already: they merge into it."""
     fix: Fix | None = None
+    loop: Location | None = None
+    """The whole loop, where a finding is about all that one does and not about what it goes over."""
     verdict: Verdict | None = None
 
     @property

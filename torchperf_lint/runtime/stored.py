@@ -30,6 +30,7 @@ def restored(kept: dict[str, Any]) -> Finding:
         root_cause=kept.get("root_cause"),
         leads=kept.get("leads", True),
         covers=tuple(kept.get("covers", ())),
+        loop=_location(kept["loop"]) if "loop" in kept else None,
     )
 
 
