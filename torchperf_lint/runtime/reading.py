@@ -193,12 +193,16 @@ def _package(site: Record | None) -> str | None:
 
 
 def _requests(run: RawRun) -> Requests | None:
-    """Blocks without gradients are the requests where some came after the warm-up; else each call is one."""
+    """Blocks without gradients are the requests where some came after the warm-up; else each call is one.
+
+    Where there was no such block at all, as in training that ends before its first backward pass, only calls are told.
+    """
     record, steps = run.requests, run.steps
     if record is None or any(steps.get(name) for name in ("steps", "backwards", "train_batches", "eval_batches")):
         return None
     requests, calls, bucket = record["requests"], record["calls"], record["bucket"]
-    by_block = requests["steady"] or (requests["n"] and not calls["steady"])
+    without_blocks = record.get("blocks") == 0  # records of before they were counted do not say
+    by_block = not without_blocks and (requests["steady"] or (requests["n"] and not calls["steady"]))
     unit, chosen = ("request", requests) if by_block else ("call", calls)
     return Requests(
         unit=unit,
