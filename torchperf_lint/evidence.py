@@ -66,6 +66,8 @@ class Event:
     """How much of it came in calls of a model before anything trained: of the first step, or to fill a buffer."""
     over_steps: int = 0
     """How many optimizer steps lie between the first and the last that it happened in, both counted; 0: unknown."""
+    first_step: int = 0
+    """The first of these, from 1; 0: unknown."""
     blocked_ms: float | None = None
     """Host time blocked after the warm-up, summed."""
     total_ms: float | None = None

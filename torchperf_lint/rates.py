@@ -14,13 +14,19 @@ _ALIKE = 2.0
 
 
 def per_step(event: Event, run: Evidence) -> float | None:
-    """How often it happens in a training step; None where it happens in none."""
-    if not event.train_turns or not run.steps:
+    """How often it happens in a training step; None where it happens in none, or may come from before the first."""
+    if not event.train_turns or not run.steps or _is_set_up(event, run):
         return None
     trained = event.trained if event.trained is not None else _shared(event, event.train_turns)
     # A rollout before the first step is as long as those between the others; a buffer's filling is longer.
     of_the_first = event.before if event.before <= _ALIKE * trained / max(run.steps - 1, 1) else 0
     return (trained + of_the_first) / run.steps
+
+
+def _is_set_up(event: Event, run: Evidence) -> bool:
+    """Whether it came in the first step alone, where no loader tells that step from what was done before it."""
+    alone = event.first_step == event.over_steps == event.train_steps == 1
+    return alone and not run.train_batches and not run.every_step([event])
 
 
 def per_eval_batch(event: Event, run: Evidence) -> float | None:

@@ -171,6 +171,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             evaluated=count.get("evaluated"),
             before=count.get("before", 0),
             over_steps=count["last"] - count["first"] + 1 if count["first"] else 0,
+            first_step=count["first"],
             blocked_ms=count["steady_ms"],
             total_ms=count["ms"] if definition["kind"] == "compile" else None,
             bubble_ms=bubble,
