@@ -1,5 +1,7 @@
 """How often an event happens: exactly where the record says how much came in what, by turns where it does not."""
 
+from dataclasses import replace
+
 import pytest
 
 from torchperf_lint.evidence import Event, Evidence
@@ -33,6 +35,24 @@ def test_a_record_that_does_not_say_is_shared_by_turns():
 def test_a_rollout_before_the_first_step_belongs_to_it_and_the_filling_of_a_buffer_does_not(before, rate):
     seen = event(11 * 50 + before, train_turns=12, trained=11 * 50, before=before)
     assert per_step(seen, evidence(seen)) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("batches", "steps", "first", "turns", "rate"),
+    [
+        (0, STEPS, 1, 1, None),  # `net.to(device)` before a loop without a loader
+        (STEPS, STEPS, 1, 1, 2 / STEPS),  # a loader says what belongs to no step
+        (0, STEPS, 3, 1, 2 / STEPS),
+        (0, STEPS, 1, 2, 2 / STEPS),
+        (0, 1, 1, 1, 2.0),
+        (0, STEPS, 0, 1, 2 / STEPS),  # records that do not say
+    ],
+)
+def test_what_comes_before_the_first_step_alone_has_no_rate(batches, steps, first, turns, rate):
+    over = {"over_steps": turns, "first_step": first}
+    seen = event(2, train_turns=turns, train_steps=turns, trained=2, **over)
+    run = replace(evidence(seen), steps=steps, train_batches=batches)
+    assert per_step(seen, run) == rate
 
 
 def test_what_happens_in_neither_has_no_rate():

@@ -316,6 +316,8 @@ def test_json_has_the_whole_schema():
             "blocked_ms_per_step": None,
             "bubble_ms_per_step": None,
             "share_of_step": None,
+            "times": None,
+            "times_per": None,
         },
     }
     assert (data["findings"][1]["path"], data["findings"][1]["cell"]) == ("é.ipynb", 3)

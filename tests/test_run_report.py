@@ -349,3 +349,12 @@ def test_room_for_larger_batches_is_a_hint_with_its_numbers(busy, used, batch, i
     reads = loader(2.4, settings={"batch_size": batch})
     said = page(report(run(loaders=[reads], device=GPU, utilisation=sampled, argv=("train.py",))))
     assert ("at batch size 32 at most 20.0 GB of 150 GB were in use: larger" in " ".join(said.split())) is is_said
+
+
+def test_a_place_beside_a_finding_is_told_with_its_column():
+    """`x, y = x.cuda(), other.cuda()`: no finding names the second, and the line alone would read as if one did."""
+    beside, alone = sync(25, column=30), sync(40, column=30)
+    made = report(run(events=(beside, alone), simulated=True), (finding(25),), unfound=(beside, alone))
+    text = page(made)
+    assert "train.py:25:30: synchronisation" in text
+    assert "train.py:40: synchronisation" in text

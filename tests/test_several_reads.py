@@ -160,10 +160,10 @@ def wait(line, count=100):
 @pytest.mark.parametrize(
     ("waits", "outcome", "reason"),
     [
-        ([wait(3), wait(5)], "confirmed", "200 synchronisations in 100 of 100 steps"),
-        ([wait(5)], "confirmed", "100 synchronisations in 100 of 100 steps"),
+        ([wait(3), wait(5)], "confirmed", "200 synchronisations at lines 3 and 5 in 100 of 100 steps"),
+        ([wait(5)], "confirmed", "100 synchronisations at line 5 in 100 of 100 steps"),
         ([wait(4), wait(9)], "refuted", "the line ran at least 3 times without a synchronisation"),
-        ([wait(3, 2), wait(5, 2)], "refuted", "4 synchronisations in 2 of 100 steps: not every step"),
+        ([wait(3, 2), wait(5, 2)], "refuted", "4 synchronisations at lines 3 and 5 in 2 of 100 steps: not every step"),
     ],
 )
 def test_the_verdict_counts_all_reads(waits, outcome, reason):

@@ -6,12 +6,15 @@ The order is always the same: could anything be seen at all, did it happen, how 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from torchperf_lint.evidence import OFTEN_ENOUGH, Event, Evidence, LoaderRun
 from torchperf_lint.model import Finding, Location, Outcome, Verdict
+from torchperf_lint.rates import rate_of
 
 NO_DEVICE = "the run used no CUDA device, so nothing waits for one; `--simulate` shows where it would"
 ON_HOST = "all that a step updated is on the CPU and nothing was copied: the script used no device"
+_MOST_LINES = 3
 
 
 def by_events(
@@ -31,19 +34,23 @@ def by_events(
         return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
     chosen = tuple(events)
     if chosen:
-        return happened(run, chosen, what)
+        return happened(run, chosen, what, finding.location)
     blind = next((f"{name}: {run.unwatched[name]}" for name in probes if name in run.unwatched), None)
     if blind is not None:
         return Verdict(Outcome.UNOBSERVABLE, blind)
     if needs_device and run.ran(finding.location) != 0 and run.stayed_on_host:
         return Verdict(Outcome.UNOBSERVABLE, ON_HOST)
-    return silent(run, finding.location, what)
+    ran = next((place for place in finding.places if run.ran(place) != 0), finding.location)
+    return silent(run, ran, what, _lines([ran.line]) if ran != finding.location else "the line")
 
 
-def happened(run: Evidence, events: tuple[Event, ...], what: str) -> Verdict:
-    """The verdict where the events were seen: confirmed if they come every step, or so often as if they did."""
+def happened(run: Evidence, events: tuple[Event, ...], what: str, shown: Location | None = None) -> Verdict:
+    """The verdict where the events were seen: confirmed if they come every step, or so often as if they did.
+
+    `shown`: the place at which a report shows the finding; of events elsewhere the verdict says where they were.
+    """
     count = sum(event.count for event in events)
-    often = f"{count} {what if count == 1 else _plural(what)}"
+    often = f"{count} {what if count == 1 else _plural(what)}{_elsewhere(shown, events) if shown else ''}"
     train, evaluation = run.turns(events)
     turns = [_of_training(run, events, train), (*run.evaluated(events), run.eval_unit)]
     # What follows the last step is counted as one more, where no loader says that it belongs to none.
@@ -72,16 +79,42 @@ def _of_training(run: Evidence, events: tuple[Event, ...], train: int) -> tuple[
     return (train, run.train_batches, "training batch") if by_batch else (train, run.steps, "step")
 
 
-def silent(run: Evidence, location: Location, what: str) -> Verdict:
-    """The verdict where nothing was seen: what counts is whether the line ran."""
+def _elsewhere(location: Location, events: tuple[Event, ...]) -> str:
+    """` at line 13`: where events happened, unless all did at the place that a report shows."""
+    here = range(location.line, location.end_line + 1)
+    project = [event.via if event.via and event.path != location.path else (event.path, event.line) for event in events]
+    if all(path == location.path and line in here for path, line in project):
+        return ""
+    if any(path != location.path for path, _ in project):
+        return ""  # in another file, which the finding names as a place that belongs to it
+    return f" at {_lines(sorted({line for _, line in project}))}"
+
+
+def _lines(numbers: list[int]) -> str:
+    """`line 13`, `lines 13 and 20`, `lines 13, 20, 21 and 4 more`."""
+    shown = [str(number) for number in numbers[:_MOST_LINES]]
+    left = len(numbers) - len(shown)
+    last = f"{left} more" if left else shown.pop() if len(shown) > 1 else ""
+    return f"line{'s' if last else ''} {', '.join(shown)}{f' and {last}' if last else ''}"
+
+
+def silent(run: Evidence, location: Location, what: str, line: str = "the line") -> Verdict:
+    """The verdict where nothing was seen: what counts is whether the line ran, which is called `line`."""
     ran = run.ran(location)
     if ran is None:
-        return Verdict(Outcome.UNOBSERVABLE, "no probe could tell whether the line ran (needs Python 3.12)")
+        return Verdict(Outcome.UNOBSERVABLE, f"no probe could tell whether {line} ran (needs Python 3.12)")
     if ran == 0:
-        return Verdict(Outcome.NOT_REACHED, "the line did not run")
+        return Verdict(Outcome.NOT_REACHED, f"{line} did not run")
     if ran < OFTEN_ENOUGH:
-        return Verdict(Outcome.UNOBSERVABLE, f"the line ran {'once' if ran == 1 else 'twice'}, too rarely to judge")
-    return Verdict(Outcome.REFUTED, f"the line ran at least {OFTEN_ENOUGH} times without {_a(what)}")
+        return Verdict(Outcome.UNOBSERVABLE, f"{line} ran {'once' if ran == 1 else 'twice'}, too rarely to judge")
+    return Verdict(Outcome.REFUTED, f"{line} ran at least {OFTEN_ENOUGH} times without {_a(what)}")
+
+
+def waits_of_loop(finding: Finding, run: Evidence) -> Verdict | None:
+    """Confirmed by what the turns of the loop wait for that a finding is about; None where they do not each step."""
+    waits = run.at(finding.loop, "sync") if finding.loop is not None and run.device is not None else ()
+    seen = happened(run, waits, "synchronisation", finding.location) if waits else None
+    return seen if seen is not None and seen.outcome is Outcome.CONFIRMED else None
 
 
 def unmeasured(run: Evidence, location: Location, reason: str) -> Verdict:
@@ -168,9 +201,11 @@ def until_first_batches(run: Evidence, read: Iterable[LoaderRun]) -> str:
 def _priced(run: Evidence, events: tuple[Event, ...], reason: str) -> Verdict:
     blocked = [event.blocked_ms for event in events if event.blocked_ms is not None]
     bubble = run.bubble_per_step(events)
-    if not blocked and bubble is None:
-        return Verdict(Outcome.CONFIRMED, reason)
-    return priced(run, Outcome.CONFIRMED, reason, sum(blocked) if blocked else None, bubble)
+    times, unit = rate_of(events, run) or (None, None)
+    verdict = Verdict(Outcome.CONFIRMED, reason)
+    if blocked or bubble is not None:
+        verdict = priced(run, Outcome.CONFIRMED, reason, sum(blocked) if blocked else None, bubble)
+    return replace(verdict, times=times, times_per=unit)
 
 
 def priced(
@@ -210,9 +245,11 @@ def by_collectives(finding: Finding, run: Evidence, fewest: int = 1, inside: Ite
     return by_events(finding, run, shared, "collective", needs_device=False, probes=("collectives",))
 
 
-def copies(run: Evidence, location: Location, direction: str, wanted: Callable[[Event], bool]) -> tuple[Event, ...]:
-    """Copies in a direction ("h2d", "d2h") at a place, of the kind wanted."""
-    return tuple(event for event in run.at(location, "copy") if event.what == direction and wanted(event))
+def copies(
+    run: Evidence, where: Location | Finding, direction: str, wanted: Callable[[Event], bool]
+) -> tuple[Event, ...]:
+    """Copies in a direction ("h2d", "d2h") at a place, or at those of a finding, of the kind wanted."""
+    return tuple(event for event in run.at(where, "copy") if event.what == direction and wanted(event))
 
 
 def all_copies(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchperf_lint.model import Location
+from torchperf_lint.model import Finding, Location
 
 if TYPE_CHECKING:
     from torchperf_lint.answering import BetweenCalls
@@ -66,6 +66,8 @@ class Event:
     """How much of it came in calls of a model before anything trained: of the first step, or to fill a buffer."""
     over_steps: int = 0
     """How many optimizer steps lie between the first and the last that it happened in, both counted; 0: unknown."""
+    first_step: int = 0
+    """The first of these, from 1; 0: unknown."""
     blocked_ms: float | None = None
     """Host time blocked after the warm-up, summed."""
     total_ms: float | None = None
@@ -298,9 +300,12 @@ class Evidence:
     """The first steps after the warm-up as they ran, in rank order; those that are kept."""
     torn: bool = False
 
-    def at(self, location: Location, *kinds: str) -> tuple[Event, ...]:
-        """Events of these kinds at a finding's place, or in a package called from exactly there."""
-        return tuple(e for e in self.events if e.kind in kinds and (_within(e, location) or _from(e, location)))
+    def at(self, where: Location | Finding, *kinds: str) -> tuple[Event, ...]:
+        """Events of these kinds at a place, or at those of a finding, or in a package called from exactly there."""
+        places = where.places if isinstance(where, Finding) else (where,)
+        return tuple(
+            e for e in self.events if e.kind in kinds and any(_within(e, place) or _from(e, place) for place in places)
+        )
 
     def ran(self, location: Location) -> int | None:
         """How often the span's first line that ran did run, at most OFTEN_ENOUGH; 0: known not to; None: unknown."""

@@ -271,7 +271,9 @@ def _in_cells(finding: Finding, notebook: NotebookSource) -> Finding:
         )
 
     related, callers = placed(finding.related), placed(finding.callers)
-    return replace(finding, location=_in_cell(finding.location, notebook), related=related, callers=callers)
+    loop = _in_cell(finding.loop, notebook) if finding.loop is not None else None
+    at = _in_cell(finding.location, notebook)
+    return replace(finding, location=at, related=related, callers=callers, loop=loop)
 
 
 def _in_cell(location: Location, notebook: NotebookSource) -> Location:

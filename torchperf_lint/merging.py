@@ -31,9 +31,11 @@ def _one(group: list[Finding]) -> Finding:
     first, *others = group
     related = {*first.related}
     for other in others:
-        related.add(Related(other.location, other.message))
+        related.add(Related(other.location, other.message, same=other.code == first.code))
         related.update(other.related)
-    places = {(r.location.path, r.location.line, r.location.column): r for r in sorted(related, reverse=True)}
+    # The last of one place is kept: what was found there rather than what only explains another.
+    by_weight = sorted(sorted(related, reverse=True), key=lambda one: one.same)
+    places = {(r.location.path, r.location.line, r.location.column): r for r in by_weight}
     places.pop((first.location.path, first.location.line, first.location.column), None)
     return replace(first, related=tuple(sorted(places.values())), fix=_together([f.fix for f in group if f.fix]))
 

@@ -78,6 +78,8 @@ class Related:
 
     location: Location
     message: str
+    same: bool = field(default=False, compare=False)
+    """Whether the rule found there what it found at the finding's own place: the two were merged."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,14 @@ class Finding:
     covers: tuple[str, ...] = ()
     """Root causes of other findings that this one tells already: they merge into it."""
     fix: Fix | None = None
+    loop: Location | None = None
+    """The whole loop, where a finding is about all that one does and not about what it goes over."""
     verdict: Verdict | None = None
+
+    @property
+    def places(self) -> tuple[Location, ...]:
+        """Where the rule found it: its own place first, then those that were merged into it."""
+        return (self.location, *(related.location for related in self.related if related.same))
 
     @property
     def sort_key(self) -> tuple[object, ...]:
@@ -197,6 +206,10 @@ class Verdict:
     blocked_ms_per_step: float | None = None
     bubble_ms_per_step: float | None = None
     share_of_step: float | None = None
+    times: float | None = None
+    """How often what it rests on happens, in a turn of `times_per`: the same events that the reason counts."""
+    times_per: str | None = None
+    """"step" or "evaluation batch"; None as `times` is."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,19 @@ _ALIKE = 2.0
 
 
 def per_step(event: Event, run: Evidence) -> float | None:
-    """How often it happens in a training step; None where it happens in none."""
-    if not event.train_turns or not run.steps:
+    """How often it happens in a training step; None where it happens in none, or may come from before the first."""
+    if not event.train_turns or not run.steps or _is_set_up(event, run):
         return None
     trained = event.trained if event.trained is not None else _shared(event, event.train_turns)
     # A rollout before the first step is as long as those between the others; a buffer's filling is longer.
     of_the_first = event.before if event.before <= _ALIKE * trained / max(run.steps - 1, 1) else 0
     return (trained + of_the_first) / run.steps
+
+
+def _is_set_up(event: Event, run: Evidence) -> bool:
+    """Whether it came in the first step alone, where no loader tells that step from what was done before it."""
+    alone = event.first_step == event.over_steps == event.train_steps == 1
+    return alone and not run.train_batches and not run.every_step([event])
 
 
 def per_eval_batch(event: Event, run: Evidence) -> float | None:
@@ -50,10 +56,14 @@ def rate_of(events: Iterable[Event], run: Evidence) -> tuple[float, str] | None:
 
 
 def times_of(finding: Finding, run: Evidence) -> tuple[float, str] | None:
-    """The same of what a finding claims, at its place and at those of its file that belong to it.
+    """The same of what a finding claims: of the events that its verdict rests on, where it rests on some.
 
-    None where nothing happens at its own place: the others may be mentioned for another reason.
+    Else of what happens at its place and at those of its file that belong to it; None where nothing happens at its own
+    place: the others may be mentioned for another reason.
     """
+    verdict = finding.verdict
+    if verdict is not None and verdict.times is not None:
+        return verdict.times, verdict.times_per or STEP
     if not run.at(finding.location, *_KINDS):
         return None
     related = (one.location for one in finding.related if one.location.path == finding.location.path)

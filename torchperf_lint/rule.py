@@ -28,6 +28,8 @@ from torchperf_lint.model import (
 from torchperf_lint.patterns import pattern
 
 if TYPE_CHECKING:
+    import ast
+
     from torchperf_lint.facts.hot import Hot
     from torchperf_lint.facts.project import Project
     from torchperf_lint.facts.source import Place, SourceFile
@@ -136,6 +138,7 @@ class SourceRule(Rule, abstract=True):
         leads: bool = True,
         covers: Sequence[str] = (),
         fix: Fix | None = None,
+        loop: ast.expr | ast.stmt | None = None,
     ) -> Finding:
         """A finding at `site`; its confidence is the weakest of what it rests on unless given."""
         grounds = [g.confidence for g in (value, hot) if g is not None]
@@ -157,13 +160,18 @@ class SourceRule(Rule, abstract=True):
             leads=leads,
             covers=tuple(covers),
             fix=fix,
+            loop=_span(site.file, loop) if loop is not None else None,
         )
 
 
 def _about(site: Place) -> Location:
     """Where a finding stands that nobody will see: libcst, which is exact and takes its time, is not asked."""
-    start, end = site.file.span(site.expression)
-    return Location(site.file.shown, *start, *end)
+    return _span(site.file, site.expression)
+
+
+def _span(file: SourceFile, node: ast.expr | ast.stmt) -> Location:
+    start, end = file.span(node)
+    return Location(file.shown, *start, *end)
 
 
 class TextRule(Rule, abstract=True):

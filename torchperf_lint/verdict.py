@@ -74,8 +74,9 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
 
 
 def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> frozenset[int]:
-    """Events of these kinds (by `id`) that stand where a finding does, or a place that belongs to one."""
+    """Events of these kinds (by `id`) that stand where a finding does, in its loop, or at a place of its own."""
     places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
+    places += [f.loop for f in findings if f.loop is not None]
     return frozenset(id(event) for place in places for event in run.at(place, *kinds))
 
 

@@ -6,6 +6,8 @@ import pytest
 from builders import HEADER, Clock, recorder, write_run
 
 from torchperf_lint.events import read
+from torchperf_lint.evidence import Evidence
+from torchperf_lint.reporters._requests import requests_said
 from torchperf_lint.runtime import recorder as recorder_module
 from torchperf_lint.runtime.reading import evidence_of
 from torchperf_lint.runtime.requests import Requests
@@ -74,13 +76,27 @@ def test_one_block_around_a_loop_leaves_its_calls(server):
     assert seen.ms.median == pytest.approx(500, rel=0.02)
 
 
-def test_calls_outside_of_every_block(server):
+def test_calls_outside_of_every_block_are_calls(server):
     for _ in range(6):
         server.call()
         server.idle(1.0)
     seen = server.seen
-    assert (seen.unit, seen.count, seen.steady) == ("request", 6, 4)
+    assert (seen.unit, seen.count, seen.steady) == ("call", 6, 4)
     assert seen.in_calls_ms == seen.total_ms == 2000
+
+
+def test_training_that_ends_before_its_first_backward_pass_is_one_call(server):
+    server.call()
+    assert (server.seen.unit, server.seen.count, requests_said(Evidence(requests=server.seen))) == (
+        "call",
+        1,
+        "1 call of a model",
+    )
+
+
+def test_one_block_is_a_request_though_other_calls_have_none(server):
+    server.block()
+    assert (server.seen.unit, server.seen.count) == ("request", 1)
 
 
 def test_a_block_that_is_still_open_does_not_hide_its_calls(server):

@@ -31,6 +31,7 @@ class Norms(NamedTuple):
     spot: Spot
     """What it goes over."""
     iterated: ast.expr
+    loop: ast.expr | ast.stmt
 
 
 def norms_one_by_one(file: SourceFile) -> Iterator[Norms]:
@@ -39,12 +40,13 @@ def norms_one_by_one(file: SourceFile) -> Iterator[Norms]:
         return  # whoever knows them has another way beside this one
     for function in range(len(file.outline.functions)):
         for node in file.enclosing(function).of_kinds((ast.For, ast.ListComp, ast.GeneratorExp)):
+            assert isinstance(node, ast.expr | ast.stmt)
             over = _goes_over(file, function, node)
             if over is None:
                 continue
             spot = _hot(file, function, node, over)
             if spot is not None:
-                yield Norms(spot, over)
+                yield Norms(spot, over, node)
 
 
 def _goes_over(file: SourceFile, function: int, node: ast.AST) -> ast.expr | None:

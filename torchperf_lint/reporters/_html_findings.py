@@ -11,9 +11,9 @@ from torchperf_lint.reporters._html_tags import Markup, code_in, cut, el, joined
 from torchperf_lint.reporters._run_findings import (
     figures,
     said_at,
-    site_of,
     summary_of,
     unnamed,
+    unnamed_at,
     unnamed_heading,
 )
 from torchperf_lint.reporters._run_first import price
@@ -174,7 +174,7 @@ def sites(report: RunReport) -> Markup:
     if not hot:
         return Markup("")
     rows: list[tuple[str, ...]] = [
-        (path_in(site_of(events[0])), said_at(events, report.run)) for events in hot[:_MOST_SITES]
+        (path_in(unnamed_at(events[0], report)), said_at(events, report.run)) for events in hot[:_MOST_SITES]
     ]
     left = len(hot) - _MOST_SITES
     more = [el("p", f"and {counted(left, 'more line')}")] if left > 0 else []

@@ -177,7 +177,7 @@ def unfound(sheet: Page, report: RunReport) -> None:
         return
     sheet.heading(unnamed_heading(report))
     for events in hot[:_MOST_UNFOUND]:
-        sheet.paragraph("", f"{site_of(events[0])}: {said_at(events, report.run)}")
+        sheet.paragraph("", f"{unnamed_at(events[0], report)}: {said_at(events, report.run)}")
     if len(hot) > _MOST_UNFOUND:
         sheet.paragraph("", f"and {counted(len(hot) - _MOST_UNFOUND, 'more line')}")
 
@@ -195,6 +195,16 @@ def unnamed(report: RunReport) -> list[list[Event]]:
     for event in report.unfound:
         places.setdefault((event.path, event.line, event.via), []).append(event)
     return [events for events in places.values() if report.run.every_step(events)]
+
+
+def unnamed_at(event: Event, report: RunReport) -> str:
+    """`train.py:12`, and `train.py:12:30` where a finding names another place of the same line."""
+    beside = any(
+        at.path == event.path and at.line <= event.line <= at.end_line
+        for finding in report.report.findings
+        for at in (finding.location, *(related.location for related in finding.related))
+    )
+    return f"{site_of(event)}:{event.column}" if beside and event.column and event.via is None else site_of(event)
 
 
 def site_of(event: Event) -> str:

@@ -200,7 +200,7 @@ class TensorTruthiness(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the test."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
 def _asked(file: SourceFile, call: ast.Call, place: Place) -> ast.expr | None:

@@ -114,7 +114,7 @@ class TensorFormattedInHotLoop(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
 def _first_tensor(file: SourceFile, place: Place, parts: tuple[ast.expr, ...]) -> tuple[Value, ast.expr] | None:

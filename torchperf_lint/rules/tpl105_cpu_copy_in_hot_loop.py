@@ -144,7 +144,7 @@ class CpuCopyInHotLoop(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line, which a blocking copy to the host makes."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
 _UNREAD = "leave the copy out: nothing reads it"

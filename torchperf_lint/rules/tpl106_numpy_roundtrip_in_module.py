@@ -115,7 +115,7 @@ class NumpyRoundtripInModule(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the copy to the host."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
 def _instead(file: SourceFile, receiver: ast.expr, trip: RoundTrip) -> str:

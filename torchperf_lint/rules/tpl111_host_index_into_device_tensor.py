@@ -146,12 +146,9 @@ class HostIndexIntoDeviceTensor(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By waits and copies to the device at the line, or at any of the lines that store a number."""
-        places = [finding.location]
-        if (finding.root_cause or "").startswith(f"{self.code} numbers"):
-            places += [related.location for related in finding.related]
-        seen = [event for place in places for event in _uploads(run, place)]
-        return by_events(finding, run, seen, "upload", probes=self.probes)
+        """By waits and copies to the device at the line, and at the others that index, or store, the same."""
+        seen = {id(event): event for place in finding.places for event in _uploads(run, place)}
+        return by_events(finding, run, seen.values(), "upload", probes=self.probes)
 
 
 def _uploads(run: Evidence, place: Location) -> Sequence[Event]:

@@ -112,7 +112,7 @@ class InferSizeFromData(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the call."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
 _GROUPS = "which the host knows from the batch (`data.num_graphs`) or from a shape (`nodes.size(0)`)"

@@ -141,4 +141,4 @@ class SynchronizeInHotLoop(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the call."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)

@@ -126,4 +126,4 @@ class TransformerMaskWithoutIsCausal(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the call; they happen inside `torch.nn`."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)

@@ -122,4 +122,4 @@ class GradscalerHostRead(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
-        return by_events(finding, run, run.at(finding.location, "sync"), "synchronisation", probes=self.probes)
+        return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)

@@ -159,7 +159,7 @@ class BlockingBatchTransfer(SourceRule):
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
-            related=_loaders(file, pinning),
+            related=[*_loaders(file, pinning), *_in_vain(file, project, pinning)],
             fix=without_blocking(site, batch) if first is None or not first.made else None,
             root_cause=f"batches of {batch.origins} copied in {site.hot.loop or site.function}",
         )
@@ -223,6 +223,14 @@ def _joined(project: Project, site: Site) -> ast.Call | None:
 def _loaders(file: SourceFile, pinning: Pinning) -> list[Related]:
     message = "the loader that makes the batch is not pinned: pass `pin_memory=True`"
     return [file.related(path, line, column, message, len("DataLoader")) for path, line, column in pinning.unpinned]
+
+
+def _in_vain(file: SourceFile, project: Project, pinning: Pinning) -> list[Related]:
+    """The copies of the same loaders' batches that ask not to wait, in the same file: they lack pinning, too."""
+    copies = {copy for origin in pinning.unpinned for copy in project.loaders.copies(origin) if not copy.blocking}
+    places = sorted({(copy.line, copy.column) for copy in copies if copy.path == file.path})
+    message = "`non_blocking=True` is in vain here, as the batch is not pinned"
+    return [file.related(file.path, line, column, message) for line, column in places[:5]]
 
 
 def _follows_a_tensor(file: SourceFile, site: Site) -> bool:

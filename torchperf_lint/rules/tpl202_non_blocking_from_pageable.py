@@ -122,5 +122,5 @@ class NonBlockingFromPageable(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies from pageable memory at the line."""
-        seen = copies(run, finding.location, "h2d", lambda copy: copy.attributes.get("pinned") is False)
+        seen = copies(run, finding, "h2d", lambda copy: copy.attributes.get("pinned") is False)
         return by_events(finding, run, seen, "copy from pageable memory", probes=self.probes)

@@ -119,7 +119,7 @@ class UnsafeNonBlockingToHost(SourceRule):
         """By copies to the host at the line that did not block."""
         if run.device is None:
             return Verdict(Outcome.UNOBSERVABLE, NO_DEVICE)
-        seen = copies(run, finding.location, "d2h", lambda copy: copy.attributes.get("blocking") is False)
+        seen = copies(run, finding, "d2h", lambda copy: copy.attributes.get("blocking") is False)
         if seen:
             count = sum(copy.count for copy in seen)
             return Verdict(

@@ -155,7 +155,7 @@ class CastBeforeTransfer(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""
-        seen = copies(run, finding.location, "h2d", lambda copy: True)
+        seen = copies(run, finding, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
 
 

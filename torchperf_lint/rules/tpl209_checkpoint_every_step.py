@@ -115,7 +115,7 @@ class CheckpointEveryStep(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By what the line made the host wait for, or copy."""
-        seen = run.at(finding.location, "sync", "copy")
+        seen = run.at(finding, "sync", "copy")
         if seen:
             return by_events(finding, run, seen, "copy of the weights", probes=self.probes)
         if run.ran(finding.location) == 0:

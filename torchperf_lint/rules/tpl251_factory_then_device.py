@@ -145,7 +145,7 @@ class FactoryThenDevice(SourceRule):
         """By copies to the device at the line."""
         if (finding.root_cause or "").startswith(f"{self.code} tables"):
             return Verdict(Outcome.UNOBSERVABLE, "the tables are copied to the device elsewhere, by who uses them")
-        seen = copies(run, finding.location, "h2d", lambda copy: True)
+        seen = copies(run, finding, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "copy to the device", probes=self.probes)
 
 

@@ -198,7 +198,7 @@ class HostLiteralToDeviceInHotCode(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By waits and copies to the device at the line; `torch.tensor(..., device=...)` shows as a wait only."""
-        seen = run.at(finding.location, "sync") or copies(run, finding.location, "h2d", lambda copy: True)
+        seen = run.at(finding, "sync") or copies(run, finding, "h2d", lambda copy: True)
         return by_events(finding, run, seen, "upload", probes=self.probes)
 
 

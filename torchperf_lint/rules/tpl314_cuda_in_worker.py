@@ -122,7 +122,7 @@ class CudaInWorker(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""
-        made = copies(run, finding.location, "h2d", lambda event: True)
+        made = copies(run, finding, "h2d", lambda event: True)
         return by_events(finding, run, made, "copy to the device", probes=self.probes)
 
 

@@ -112,5 +112,5 @@ class EmptyCacheInHotLoop(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By calls at the line; they empty nothing where there is no device, and are seen all the same."""
-        calls = run.at(finding.location, "empty-cache")
+        calls = run.at(finding, "empty-cache")
         return by_events(finding, run, calls, "call", needs_device=False, probes=self.probes)

@@ -114,7 +114,7 @@ class GcCollectInHotLoop(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By collections that the line asked for, and the time they took; needs no device."""
-        seen = run.at(finding.location, "collect")
+        seen = run.at(finding, "collect")
         return by_events(finding, run, seen, "full collection", needs_device=False, probes=self.probes)
 
 

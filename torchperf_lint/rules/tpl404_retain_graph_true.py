@@ -106,7 +106,7 @@ class RetainGraphTrue(SourceRule):
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By backward passes at the line that kept their graph; needs no device."""
-        seen = run.at(finding.location, "kept-graph")
+        seen = run.at(finding, "kept-graph")
         return by_events(
             finding, run, seen, "backward pass that kept its graph", needs_device=False, probes=self.probes
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchperf_lint.amounts import ms, us
-from torchperf_lint.confirming import priced
+from torchperf_lint.confirming import priced, waits_of_loop
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.parameter_loops import BLEND, CHANGE, OPTIMIZER, Update, updates
 from torchperf_lint.facts.project import Project
@@ -116,7 +116,9 @@ class PerParamPythonUpdate(SourceRule):
             reason = (
                 "it stands in the `step` of no optimizer that stepped, and no probe tells what a loop costs elsewhere"
             )
-            return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("steps", reason))
+            waits = waits_of_loop(finding, run)
+            waited = f"; its turns wait: {waits.reason}" if waits is not None else ""
+            return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("steps", reason) + waited)
         return _verdict(run, max(here, key=lambda one: one.tensors), alone=len(known) == 1)
 
     def _found(self, file: SourceFile, project: Project, update: Update) -> Finding:
@@ -133,6 +135,7 @@ class PerParamPythonUpdate(SourceRule):
             hot=hot,
             severity=Severity.INFO if mild else None,
             confidence=Confidence.POSSIBLE if hot.optional else None,
+            loop=update.loop,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchperf_lint.confirming import unmeasured
+from torchperf_lint.confirming import unmeasured, waits_of_loop
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.literals import is_true
@@ -77,7 +77,8 @@ class InefficientGradClipOrNorm(SourceRule):
     Unsafe: `error_if_nonfinite=True` is removed. A norm that is not finite no longer raises, and weights become NaN.
 
     ## Confirmed by
-    Nothing yet: the synchronisation happens inside torch.
+    Synchronisations in the turns of a loop that computes norms, in at least half of the recorded steps. Else nothing
+    yet: the synchronisation happens inside torch.
 
     ## References
     - PyTorch documentation of `torch.nn.utils.clip_grad_norm_`.
@@ -122,6 +123,7 @@ class InefficientGradClipOrNorm(SourceRule):
             hot=hot,
             severity=Severity.INFO,
             confidence=hot.confidence.at_most(Confidence.LIKELY),
+            loop=found.loop,
         )
 
     def _one_by_one(self, file: SourceFile, site: Site, at_most: Confidence | None) -> Iterator[Finding]:
@@ -139,8 +141,8 @@ class InefficientGradClipOrNorm(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """No probe looks into torch."""
-        return unmeasured(run, finding.location, "no probe looks into torch's functions")
+        """By what the turns of a loop wait for; no probe looks into torch."""
+        return waits_of_loop(finding, run) or unmeasured(run, finding.location, "no probe looks into torch's functions")
 
 
 def _each_step(site: Site) -> bool:

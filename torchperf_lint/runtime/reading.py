@@ -171,6 +171,7 @@ def _events(run: RawRun) -> Iterable[Event]:
             evaluated=count.get("evaluated"),
             before=count.get("before", 0),
             over_steps=count["last"] - count["first"] + 1 if count["first"] else 0,
+            first_step=count["first"],
             blocked_ms=count["steady_ms"],
             total_ms=count["ms"] if definition["kind"] == "compile" else None,
             bubble_ms=bubble,
@@ -193,12 +194,16 @@ def _package(site: Record | None) -> str | None:
 
 
 def _requests(run: RawRun) -> Requests | None:
-    """Blocks without gradients are the requests where some came after the warm-up; else each call is one."""
+    """Blocks without gradients are the requests where some came after the warm-up; else each call is one.
+
+    Where there was no such block at all, as in training that ends before its first backward pass, only calls are told.
+    """
     record, steps = run.requests, run.steps
     if record is None or any(steps.get(name) for name in ("steps", "backwards", "train_batches", "eval_batches")):
         return None
     requests, calls, bucket = record["requests"], record["calls"], record["bucket"]
-    by_block = requests["steady"] or (requests["n"] and not calls["steady"])
+    without_blocks = record.get("blocks") == 0  # records of before they were counted do not say
+    by_block = not without_blocks and (requests["steady"] or (requests["n"] and not calls["steady"]))
     unit, chosen = ("request", requests) if by_block else ("call", calls)
     return Requests(
         unit=unit,

@@ -112,6 +112,7 @@ class Requests:
         self._requests, self._calls = Turns(self._timeline.warmup), Turns(self._timeline.warmup)
         self._between = BetweenCalls()
         self._places: dict[Key | None, int] = {}
+        self._blocks = 0
         self._told = (0, 0)
 
     def call_begins(self, at: float, key: Key | None, *, within: bool = False) -> None:
@@ -168,6 +169,7 @@ class Requests:
         if not here.inside and here.blocks:
             here.blocks -= 1
             if not here.blocks:
+                self._blocks += bool(here.calls)
                 self._close(here, at)
 
     @staticmethod
@@ -195,6 +197,7 @@ class Requests:
             "record": "requests",
             "bucket": BUCKET,
             "requests": self._requests.record(),
+            "blocks": self._blocks,
             "calls": self._calls.record(),
             "between": self._between.record(self._recorder.site) if self._cpu is not None else None,
             "places": [[self._recorder.site(key), times] for key, times in most],

@@ -30,11 +30,12 @@ def restored(kept: dict[str, Any]) -> Finding:
         root_cause=kept.get("root_cause"),
         leads=kept.get("leads", True),
         covers=tuple(kept.get("covers", ())),
+        loop=_location(kept["loop"]) if "loop" in kept else None,
     )
 
 
 def _places(kept: Iterable[dict[str, Any]]) -> tuple[Related, ...]:
-    return tuple(Related(_location(r["location"]), r["message"]) for r in kept)
+    return tuple(Related(_location(r["location"]), r["message"], r.get("same", False)) for r in kept)
 
 
 def _location(kept: dict[str, Any]) -> Location:
