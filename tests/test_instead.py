@@ -240,3 +240,88 @@ class Head(nn.Module):
 )
 def test_only_a_number_is_used_as_a_number(tmp_path, made, instead):
     assert instead in told(tmp_path, UPLOADS.format(made=made), "TPL252")[1]
+
+
+LOADED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Own(DataLoader):
+    def __init__(self, data{parameter}):
+        super().__init__(data, 3, num_workers=2{given})
+
+
+class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def train(self, model: nn.Module, optimizer, device):
+        for x, y in self.loader:
+            loss = model(x{converted}.to(device)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def main(data, model: nn.Module, optimizer):
+    Trainer({made}).train(model, optimizer, "cuda")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "parameter", "given", "converted", "instead"),
+    [
+        (
+            "DataLoader(data)",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        (
+            "DataLoader(data)",
+            "",
+            "",
+            ".float()",
+            "write `x.to(device, torch.float32, non_blocking=True)` here and pass `pin_memory=True` to the loader "
+            "(train.py:24): in one call the device converts, and what a conversion makes on the host is not pinned",
+        ),
+        (
+            "Own(data)",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to `super().__init__` of the loader's class "
+            "(train.py:8)",
+        ),
+        (
+            "Own(data)",
+            ", pin_memory=False",
+            ", pin_memory=pin_memory",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        (
+            "Own(data)",
+            ", **options",
+            ", **options",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        ("Own(data)", ", pin_memory=True", ", pin_memory=pin_memory", "", "pass `non_blocking=True`"),
+        ("Own(data)", "", ", pin_memory=True", "", "pass `non_blocking=True`"),
+        (
+            "unknown",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True`, and let what hands the batch over pin it: `pin_memory=True` of a DataLoader, "
+            "else `.pin_memory()`",
+        ),
+    ],
+)
+def test_who_is_told_to_pin(tmp_path, made, parameter, given, converted, instead):
+    text = LOADED.format(made=made, parameter=parameter, given=given, converted=converted)
+    assert told(tmp_path, text, "TPL201")[1] == instead
