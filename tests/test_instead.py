@@ -325,3 +325,46 @@ def main(data, model: nn.Module, optimizer):
 def test_who_is_told_to_pin(tmp_path, made, parameter, given, converted, instead):
     text = LOADED.format(made=made, parameter=parameter, given=given, converted=converted)
     assert told(tmp_path, text, "TPL201")[1] == instead
+
+
+PICKED = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, optimizer, seen, memory):
+    for _ in range(1000):
+        x, y = torch.randn(8, 3, device="cuda"), torch.randn(8, 1, device="cuda")
+        rows = {made}
+        x, y = x[rows], y[rows]
+        {also}
+        loss = (model(x) - y).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rows = np.arange(3)
+        print(rows)
+"""
+_OF_ITS_NAME = "copy it once for all its uses: `rows = {made}.to(x.device)`"
+_OF_ANOTHER = (
+    "copy it once, under another name, and index with that what is on the device: `rows_there = {made}.to(x.device)`"
+)
+
+
+@pytest.mark.parametrize(
+    ("also", "instead"),
+    [
+        ("", _OF_ITS_NAME),
+        ("y = y + torch.zeros(8, 1, device='cuda')[rows]", _OF_ITS_NAME),
+        ("y = y + torch.zeros(8, 1)[rows].cuda()", _OF_ANOTHER),
+        ("y = y + seen[rows].cuda()", _OF_ANOTHER),
+        ("memory.update(rows, 1.0)", _OF_ANOTHER),
+    ],
+)
+@pytest.mark.parametrize(
+    ("made", "copied"), [("np.random.choice(seen, size=4)", "torch.from_numpy(rows)"), ("torch.tensor(seen)", "rows")]
+)
+def test_an_index_of_the_host_keeps_its_name_where_the_host_uses_it(tmp_path, also, instead, made, copied):
+    text = PICKED.format(made=made, also=also)
+    assert told(tmp_path, text, "TPL111")[1] == instead.format(made=copied)
