@@ -10,6 +10,8 @@ from torchperf_lint.lint import Target, lint
 from torchperf_lint.settings import Settings
 
 STEP = """\
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -87,6 +89,30 @@ def told(tmp_path, text, code):
         ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
+        (
+            "seen = []\n        seen.extend(losses.tolist())",
+            "TPL103",
+            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen).tolist()`",
+        ),
+        (
+            "seen = []\n        seen.append(losses.tolist())",
+            "TPL103",
+            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen)`",
+        ),
+        (
+            "seen = {}\n        seen['psnr'] = 10 * math.log10(losses.mean())",
+            "TPL103",
+            "store `torch.log10(losses.mean()).detach()` there",
+        ),
+        (
+            "seen = {}\n        seen['psnr'] = 10 * math.log10((losses.max() ** 2) / (losses.mean() / labels.size(0)))",
+            "TPL103",
+            "store `torch.log10(...).detach()` there",
+        ),
+        ("seen = losses.cpu().sum()", "TPL105", "compute with `losses` on the device and copy once"),
+        ("seen = losses.cpu().numpy()", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        ("seen = np.median(losses.detach().cpu())", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        ("total = 0\n        total += losses.sum().cpu().item()", "TPL105", "add `losses.sum().detach()` to a tensor"),
         ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
         (

@@ -9,9 +9,10 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
-from torchperf_lint.facts.copied_for_nothing import copied_before
+from torchperf_lint.facts.copied_for_nothing import copied_before, reads_one_number
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
@@ -131,8 +132,7 @@ class CpuCopyInHotLoop(SourceRule):
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
                 or _reduced_there(file, site, receiver)
-                or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
-                "once after the loop or under `if step % n == 0:`",
+                or _later(file, site, receiver),
                 value=read.value,
                 hot=read.hot,
                 severity=copy_severity(file, read),
@@ -167,6 +167,24 @@ def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | No
         f"let the device do what line {call.lineno} does, and copy that: `{file.brief(receiver)}."
         f"{last_part(chain(call.func))}(...)` is one number in place of each row"
     )
+
+
+def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
+    if reads_one_number(file, site):
+        return later(site, file.brief(receiver))
+    functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
+    return (
+        f"compute with `{file.brief(receiver)}` on the device{functions} and copy once after the loop or under "
+        "`if step % n == 0:`"
+    )
+
+
+def _goes_to_numpy(file: SourceFile, site: Site) -> bool:
+    """Whether the statement makes an array of what is copied, or gives it a name, as the file uses numpy."""
+    statement = file.enclosing(site.function).statement(site.call)
+    names = {part.attr for part in ast.walk(statement) if isinstance(part, ast.Attribute)} if statement else set()
+    named = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)} if statement else set()
+    return "numpy" in names or bool(named & {"np", "numpy"})
 
 
 def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
