@@ -394,3 +394,49 @@ _OF_ANOTHER = (
 def test_an_index_of_the_host_keeps_its_name_where_the_host_uses_it(tmp_path, also, instead, made, copied):
     text = PICKED.format(made=made, also=also)
     assert told(tmp_path, text, "TPL111")[1] == instead.format(made=copied)
+
+WIDTHS = """\
+import torch
+from torch import nn
+
+from settings import std
+
+
+def train(model: nn.Module, loader, optimizer):
+    eps = {made}
+    for epoch in range(10):
+        for x, y in loader:
+            x = x.cuda(non_blocking=True)
+            {before}
+            for j in range(len(eps)):
+                x[:, j].uniform_(-{read}, {read})
+            loss = model(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_ONCE, _EACH = "which does not change it", "read it once and keep the number"
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "read", "instead"),
+    [
+        (
+            "0.1 / std",
+            "",
+            "eps[j][0].item()",
+            f"read what the turns need of `eps` once, before the loop on line 9, {_ONCE}",
+        ),
+        ("0.1 / std", "", "eps[0][0].item()", f"read `eps[0][0]` once, before the loop on line 9, {_ONCE}"),
+        ("nn.Parameter(std)", "", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
+        ("0.1 / std", "eps = eps * 0.9", "eps[j][0].item()", f"`eps` once, before the loop on line 13, {_ONCE}"),
+        ("0.1 / std", "eps.mul_(0.9)", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
+        ("0.1 / std", "", "x[j].max().item()", _EACH),
+        ("0.1 / std", "", "x[j][0].item()", _EACH),
+    ],
+)
+def test_what_no_turn_changes_is_read_before_the_loops(tmp_path, made, before, read, instead):
+    path = tmp_path / "train.py"
+    path.write_text(WIDTHS.format(made=made, before=before, read=read))
+    report = lint(Target(tmp_path, Settings(select=("TPL101", "TPL119")), (path,)))
+    assert [instead in finding.instead for finding in report.findings] == [True], [f.instead for f in report.findings]

@@ -24,7 +24,6 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
-
 _IN_TORCH = frozenset(
     "exp expm1 log log1p log2 log10 sqrt sin cos tan tanh floor ceil isnan isinf isfinite".split()
 )

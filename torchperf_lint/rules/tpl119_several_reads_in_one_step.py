@@ -10,6 +10,7 @@ from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.kept_as import USED, kept_as
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_before_loops import unchanged_around
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.stacking import read_together
@@ -124,7 +125,7 @@ class SeveralReadsInOneStep(SourceRule):
             first.site,
             message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
             f"{first.read.hot.when}",
-            instead=_instead(operands) + _when(cluster, operands),
+            instead=_before_loops(file, cluster, operands) or _instead(operands) + _when(cluster, operands),
             value=first.read.value,
             hot=first.read.hot,
             severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
@@ -160,6 +161,15 @@ def _written(file: SourceFile, cluster: Cluster) -> str:
 
 def _related(file: SourceFile, reading: Reading) -> Related:
     return Related(reading.site.location, f"`{file.brief(reading.site.call)}` is read here")
+
+
+def _before_loops(file: SourceFile, cluster: Cluster, operands: list[str]) -> str | None:
+    """Of one number that the loops around do not change."""
+    found = unchanged_around(file, cluster[0]) if len(operands) == 1 else None
+    if found is None:
+        return None
+    what = f"what the turns need of `{found.whole.id}`" if found.parts else f"`{short(operands[0])}`"
+    return f"read {what} once, before the loop on line {found.line}, which does not change it"
 
 
 def _instead(operands: list[str]) -> str:
