@@ -95,12 +95,13 @@ class CpuCopyInHotLoop(SourceRule):
             found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
         return torch.cat(found)
     ```
-    An agent that hands its action to an environment needs it on the host, and so do an algorithm that runs there
-    only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, a file that every turn writes
-    (`np.save(path, features)`), and who asks a public method, or a helper that runs without gradients, for an array
-    (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in the project
-    calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a class that
-    is no kin: what is copied may be what it has asked for.
+    An agent that hands its action to an environment needs it on the host, and so do a replay memory that is given
+    priorities for the samples that it has drawn (`memory.update_priorities(rows, errors.cpu().numpy())`), an algorithm
+    that runs there only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, a file that every
+    turn writes (`np.save(path, features)`), and who asks a public method, or a helper that runs without gradients, for
+    an array (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in
+    the project calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a
+    class that is no kin: what is copied may be what it has asked for.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety
