@@ -113,6 +113,21 @@ def told(tmp_path, text, code):
         ("seen = losses.cpu().numpy()", "TPL105", "on the device (torch has the numpy functions) and copy"),
         ("seen = np.median(losses.detach().cpu())", "TPL105", "on the device (torch has the numpy functions) and copy"),
         ("total = 0\n        total += losses.sum().cpu().item()", "TPL105", "add `losses.sum().detach()` to a tensor"),
+        (
+            "total = hits = 0\n        total += losses.mean().item()\n        hits += (labels > 0).sum().item()",
+            "TPL119",
+            "best once after the loop, of sums or lists that stay on the device",
+        ),
+        (
+            "rows = []\n        rows.append(losses.mean().item())\n        rows.append((labels > 0).sum().item())",
+            "TPL119",
+            "best under `if step % n == 0:`",
+        ),
+        (
+            "seen = losses.detach() + 1\n        rows = labels.cpu().numpy()",
+            "TPL105",
+            "line 13 has uploaded it from the host: keep what was there under another name",
+        ),
         ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
         (
@@ -351,6 +366,12 @@ def main(data, model: nn.Module, optimizer):
 def test_who_is_told_to_pin(tmp_path, made, parameter, given, converted, instead):
     text = LOADED.format(made=made, parameter=parameter, given=given, converted=converted)
     assert told(tmp_path, text, "TPL201")[1] == instead
+
+
+def test_what_is_made_at_the_copy_nobody_can_have_pinned(tmp_path):
+    text = LOADED.format(made="unknown", parameter="", given="", converted="")
+    made = told(tmp_path, text.replace("x.to(device)", "torch.Tensor(x).to(device)"), "TPL201")[1]
+    assert made.startswith("make the tensors where the batch is put together, and pin them there")
 
 
 PICKED = """\

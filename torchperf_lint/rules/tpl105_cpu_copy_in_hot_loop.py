@@ -201,4 +201,7 @@ def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
     line = uploaded_before(file, site)
     if line is None:
         return None
-    return f"keep what line {line} uploads under another name, and take `{file.brief(receiver)}` from that: it is there"
+    return (
+        f"line {line} has uploaded it from the host: keep what was there under another name, and take "
+        f"`{file.brief(receiver)}` from that"
+    )

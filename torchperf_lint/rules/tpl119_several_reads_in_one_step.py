@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
@@ -125,7 +126,7 @@ class SeveralReadsInOneStep(SourceRule):
             first.site,
             message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
             f"{first.read.hot.when}",
-            instead=_before_loops(file, cluster, operands) or _instead(operands) + _when(cluster, operands),
+            instead=_before_loops(file, cluster, operands) or _instead(operands) + _when(file, cluster, operands),
             value=first.read.value,
             hot=first.read.hot,
             severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
@@ -181,7 +182,13 @@ def _instead(operands: list[str]) -> str:
     )
 
 
-def _when(cluster: Cluster, operands: list[str]) -> str:
+def _when(file: SourceFile, cluster: Cluster, operands: list[str]) -> str:
     """When that is early enough, where none of the numbers is needed at once."""
-    needed = len(operands) == 1 or any(kept_as(reading.site) == USED for reading in cluster)
-    return "" if needed else ", best under `if step % n == 0:`"
+    if len(operands) == 1 or any(kept_as(reading.site) == USED for reading in cluster):
+        return ""
+    hot = cluster[0].read.hot
+    statements = [file.enclosing(reading.site.function).statement(reading.site.call) for reading in cluster]
+    summed = all(isinstance(statement, ast.AugAssign) for statement in statements)
+    if summed or hot.kind == "eval" or hot.evaluates:  # every batch counts for a mean
+        return ", best once after the loop, of sums or lists that stay on the device"
+    return ", best under `if step % n == 0:`"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.converted_first import Conversion, converted_first, in_one_call
@@ -30,6 +31,13 @@ _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
 _NOT_PINNED = "in one call the device converts, and what a conversion makes on the host is not pinned"
+
+
+_MAKE_THERE = (
+    "make the tensors where the batch is put together, and pin them there (`pin_memory=True` of a DataLoader, else "
+    "`.pin_memory()`); then pass `non_blocking=True` here"
+)
+"""Of `torch.Tensor(x).to(device)`: what is made of an array at the copy itself, nobody can have pinned."""
 
 
 _KINDS = frozenset({"step", "eval", "rollout", "forward"})
@@ -149,7 +157,7 @@ class BlockingBatchTransfer(SourceRule):
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=_instead(site.call, first, pinning),
+            instead=_MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning),
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
@@ -206,6 +214,13 @@ class BlockingBatchTransfer(SourceRule):
             confidence=Confidence.POSSIBLE if site.hot.optional else None,
             root_cause=f"{self.code} pieces copied in the loop on line {upload.line} of function {site.function}",
         )
+
+
+def _made_here(file: SourceFile, site: Site) -> bool:
+    """Whether the tensor that is copied is made of something else in the same expression."""
+    made = site.receiver
+    dotted = (file.denotes(made.func, site) or "") if isinstance(made, ast.Call) else ""
+    return dotted.startswith("torch.") and dotted.removeprefix("torch.") in api.HOST_DATA | api.LEGACY_TYPES
 
 
 def _instead(call: ast.Call, first: Conversion | None, pinning: Pinning) -> str:
