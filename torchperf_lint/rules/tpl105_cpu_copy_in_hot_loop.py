@@ -164,10 +164,9 @@ def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | No
     call = reduced_on_host(file, site)
     if call is None:
         return None
-    return (
-        f"let the device do what line {call.lineno} does, and copy that: `{file.brief(receiver)}."
-        f"{last_part(chain(call.func))}(...)` is one number in place of each row"
-    )
+    written, way = file.brief(receiver), f"{last_part(chain(call.func))}(...)"
+    there = f"`{written}.{way}`" if not written.endswith("…") else f"its `.{way}`"
+    return f"let the device do what line {call.lineno} does, and copy that: {there} is one number in place of each row"
 
 
 def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
