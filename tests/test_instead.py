@@ -10,6 +10,8 @@ from torchperf_lint.lint import Target, lint
 from torchperf_lint.settings import Settings
 
 STEP = """\
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -87,6 +89,45 @@ def told(tmp_path, text, code):
         ("part = losses.mean().item()\n        rows = [losses * part, part]", "TPL101", "add `losses.mean()"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
+        (
+            "seen = []\n        seen.extend(losses.tolist())",
+            "TPL103",
+            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen).tolist()`",
+        ),
+        (
+            "seen = []\n        seen.append(losses.tolist())",
+            "TPL103",
+            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen)`",
+        ),
+        (
+            "seen = {}\n        seen['psnr'] = 10 * math.log10(losses.mean())",
+            "TPL103",
+            "store `torch.log10(losses.mean()).detach()` there",
+        ),
+        (
+            "seen = {}\n        seen['psnr'] = 10 * math.log10((losses.max() ** 2) / (losses.mean() / labels.size(0)))",
+            "TPL103",
+            "store `torch.log10(...).detach()` there",
+        ),
+        ("seen = losses.cpu().sum()", "TPL105", "compute with `losses` on the device and copy once"),
+        ("seen = losses.cpu().numpy()", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        ("seen = np.median(losses.detach().cpu())", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        ("total = 0\n        total += losses.sum().cpu().item()", "TPL105", "add `losses.sum().detach()` to a tensor"),
+        (
+            "total = hits = 0\n        total += losses.mean().item()\n        hits += (labels > 0).sum().item()",
+            "TPL119",
+            "best once after the loop, of sums or lists that stay on the device",
+        ),
+        (
+            "rows = []\n        rows.append(losses.mean().item())\n        rows.append((labels > 0).sum().item())",
+            "TPL119",
+            "best under `if step % n == 0:`",
+        ),
+        (
+            "seen = losses.detach() + 1\n        rows = labels.cpu().numpy()",
+            "TPL105",
+            "line 13 has uploaded it from the host: keep what was there under another name",
+        ),
         ("assert losses.max().item() < 10", "TPL101", "check where the data is made"),
         ("noise = torch.FloatTensor(x.shape).uniform_(0, 1).to(device)", "TPL251", "`torch.empty(..., device=device)`"),
         (
@@ -240,3 +281,183 @@ class Head(nn.Module):
 )
 def test_only_a_number_is_used_as_a_number(tmp_path, made, instead):
     assert instead in told(tmp_path, UPLOADS.format(made=made), "TPL252")[1]
+
+
+LOADED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+class Own(DataLoader):
+    def __init__(self, data{parameter}):
+        super().__init__(data, 3, num_workers=2{given})
+
+
+class Trainer:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def train(self, model: nn.Module, optimizer, device):
+        for x, y in self.loader:
+            loss = model(x{converted}.to(device)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def main(data, model: nn.Module, optimizer):
+    Trainer({made}).train(model, optimizer, "cuda")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "parameter", "given", "converted", "instead"),
+    [
+        (
+            "DataLoader(data)",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        (
+            "DataLoader(data)",
+            "",
+            "",
+            ".float()",
+            "write `x.to(device, torch.float32, non_blocking=True)` here and pass `pin_memory=True` to the loader "
+            "(train.py:24): in one call the device converts, and what a conversion makes on the host is not pinned",
+        ),
+        (
+            "Own(data)",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to `super().__init__` of the loader's class "
+            "(train.py:8)",
+        ),
+        (
+            "Own(data)",
+            ", pin_memory=False",
+            ", pin_memory=pin_memory",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        (
+            "Own(data)",
+            ", **options",
+            ", **options",
+            "",
+            "pass `non_blocking=True` here and `pin_memory=True` to the loader (train.py:24)",
+        ),
+        ("Own(data)", ", pin_memory=True", ", pin_memory=pin_memory", "", "pass `non_blocking=True`"),
+        ("Own(data)", "", ", pin_memory=True", "", "pass `non_blocking=True`"),
+        (
+            "unknown",
+            "",
+            "",
+            "",
+            "pass `non_blocking=True`, and let what hands the batch over pin it: `pin_memory=True` of a DataLoader, "
+            "else `.pin_memory()`",
+        ),
+    ],
+)
+def test_who_is_told_to_pin(tmp_path, made, parameter, given, converted, instead):
+    text = LOADED.format(made=made, parameter=parameter, given=given, converted=converted)
+    assert told(tmp_path, text, "TPL201")[1] == instead
+
+
+def test_what_is_made_at_the_copy_nobody_can_have_pinned(tmp_path):
+    text = LOADED.format(made="unknown", parameter="", given="", converted="")
+    made = told(tmp_path, text.replace("x.to(device)", "torch.Tensor(x).to(device)"), "TPL201")[1]
+    assert made.startswith("make the tensors where the batch is put together, and pin them there")
+
+
+PICKED = """\
+import numpy as np
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, optimizer, seen, memory):
+    for _ in range(1000):
+        x, y = torch.randn(8, 3, device="cuda"), torch.randn(8, 1, device="cuda")
+        rows = {made}
+        x, y = x[rows], y[rows]
+        {also}
+        loss = (model(x) - y).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rows = np.arange(3)
+        print(rows)
+"""
+_OF_ITS_NAME = "copy it once for all its uses: `rows = {made}.to(x.device)`"
+_OF_ANOTHER = (
+    "copy it once, under another name, and index with that what is on the device: `rows_there = {made}.to(x.device)`"
+)
+
+
+@pytest.mark.parametrize(
+    ("also", "instead"),
+    [
+        ("", _OF_ITS_NAME),
+        ("y = y + torch.zeros(8, 1, device='cuda')[rows]", _OF_ITS_NAME),
+        ("y = y + torch.zeros(8, 1)[rows].cuda()", _OF_ANOTHER),
+        ("y = y + seen[rows].cuda()", _OF_ANOTHER),
+        ("memory.update(rows, 1.0)", _OF_ANOTHER),
+    ],
+)
+@pytest.mark.parametrize(
+    ("made", "copied"), [("np.random.choice(seen, size=4)", "torch.from_numpy(rows)"), ("torch.tensor(seen)", "rows")]
+)
+def test_an_index_of_the_host_keeps_its_name_where_the_host_uses_it(tmp_path, also, instead, made, copied):
+    text = PICKED.format(made=made, also=also)
+    assert told(tmp_path, text, "TPL111")[1] == instead.format(made=copied)
+
+WIDTHS = """\
+import torch
+from torch import nn
+
+from settings import std
+
+
+def train(model: nn.Module, loader, optimizer):
+    eps = {made}
+    for epoch in range(10):
+        for x, y in loader:
+            x = x.cuda(non_blocking=True)
+            {before}
+            for j in range(len(eps)):
+                x[:, j].uniform_(-{read}, {read})
+            loss = model(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+_ONCE, _EACH = "which does not change it", "read it once and keep the number"
+
+
+@pytest.mark.parametrize(
+    ("made", "before", "read", "instead"),
+    [
+        (
+            "0.1 / std",
+            "",
+            "eps[j][0].item()",
+            f"read what the turns need of `eps` once, before the loop on line 9, {_ONCE}",
+        ),
+        ("0.1 / std", "", "eps[0][0].item()", f"read `eps[0][0]` once, before the loop on line 9, {_ONCE}"),
+        ("nn.Parameter(std)", "", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
+        ("0.1 / std", "eps = eps * 0.9", "eps[j][0].item()", f"`eps` once, before the loop on line 13, {_ONCE}"),
+        ("0.1 / std", "eps.mul_(0.9)", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
+        ("0.1 / std", "", "x[j].max().item()", _EACH),
+        ("0.1 / std", "", "x[j][0].item()", _EACH),
+    ],
+)
+def test_what_no_turn_changes_is_read_before_the_loops(tmp_path, made, before, read, instead):
+    path = tmp_path / "train.py"
+    path.write_text(WIDTHS.format(made=made, before=before, read=read))
+    report = lint(Target(tmp_path, Settings(select=("TPL101", "TPL119")), (path,)))
+    assert [instead in finding.instead for finding in report.findings] == [True], [f.instead for f in report.findings]

@@ -60,6 +60,12 @@ def advice(text: str, written: str) -> str:
         ("pool(x, loss[x > 0].max().item())", "what the host knows already"),
         ("return [p.item() for p in torch.unbind(loss)]", "torch.stack([loss for p in torch.unbind(loss)]).tolist()"),
         ("total += sum(p.item() for p in torch.unbind(loss))", "after the loop"),
+        ("pool.append(loss.item())", "append `loss.detach()`, and read all of them in one copy after the loop"),
+        ("pool.update(loss.item())", "add `loss.detach()` to a tensor on the device"),
+        ("pool.append(loss.item() / 2)", "add `loss.detach()` to a tensor on the device"),
+        ("pool['loss'] = loss.item()", "store `loss.detach()` there"),
+        ("pool.last = loss.item()", "store `loss.detach()` there"),
+        ("pool['loss'] = pool['loss'] + loss.item()", "add `loss.detach()` to a tensor on the device"),
     ],
 )
 def test_what_to_write_instead(use: str, word: str):
@@ -98,3 +104,16 @@ def test_the_name_of_a_loss_says_that_it_is_shown():
 @pytest.mark.parametrize("written", ["loss", "loss.detach()", "loss.detach().cpu()", "loss.data", "loss.cpu()"])
 def test_what_is_detached_already_is_not_detached_again(written: str):
     assert "return `loss.detach()`" in advice(STEP.format(use="return loss.item()"), written)
+
+
+@pytest.mark.parametrize(
+    ("use", "word"),
+    [
+        ("total += loss.item()", "add the tensor itself (`.detach()`) to a tensor on the device"),
+        ("return loss.item()", "return the tensor itself (`.detach()`)"),
+        ("pool(x, loss.item())", "keep what is read a tensor"),
+        ("pool['loss'] = loss.item()", "store the tensor itself"),
+    ],
+)
+def test_what_was_cut_is_not_shown_as_code(use: str, word: str):
+    assert word in advice(STEP.format(use=use), "((loss - other) ** 2 / (total['mse'] …")

@@ -76,6 +76,7 @@ def test_the_same_numbers_are_read_once(code, whole):
         "for i in range(n):\n    out.append((x[i] * y).item())",
         "for t in x:\n    model.step()\n    out.append(t.item())",
         "for _ in names:\n    x = x * y\n    out.append(x.sum().item())",
+        "for i in range(n):\n    x[:, i].mul_(y)\n    out.append(x[0, i].item())",
         "for _ in names:\n    x += y\n    out.append(x.sum().item())",
         "for i in range(n):\n    x[i] = y[i] * 2\n    out.append(x[0].item())",
         "for _ in names:\n    x.mul_(y)\n    out.append(x.sum().item())",

@@ -55,6 +55,16 @@ def becomes_a_number(file: SourceFile, site: Site) -> bool:
     return False
 
 
+def reads_one_number(file: SourceFile, site: Site) -> bool:
+    """Whether a copy is only made to read the one number that it holds: `loss.cpu().item()`, `float(loss.cpu())`."""
+    parents = file.enclosing(site.function).parents
+    above = parents.get(site.call)
+    if isinstance(above, ast.Attribute) and above.attr == "item":
+        called = parents.get(above)
+        return isinstance(called, ast.Call) and called.func is above
+    return isinstance(above, ast.Call) and chain(above.func) in _OF_ONE and above.args == [site.call]
+
+
 def _leaves_little(call: ast.Call) -> bool:
     name, of = last_part(chain(call.func)), chain(call.func).rpartition(".")[0]
     if not of:

@@ -18,7 +18,7 @@ from torchperf_lint.facts.held import CHANGES, builds, changed_in, given_as_list
 from torchperf_lint.facts.held_index_arrays import holds_an_array
 from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index_loaders import loaded_index
-from torchperf_lint.facts.index_uses import name_below, turns_inside, used_again
+from torchperf_lint.facts.index_uses import copied_once, name_below, turns_inside, used_again
 from torchperf_lint.facts.left_behind import LeftBehind, left_behind, own_attribute
 from torchperf_lint.facts.listed_indices import as_index, read_back, used_several_times
 from torchperf_lint.facts.matched_indices import matched_elsewhere
@@ -234,7 +234,7 @@ def _array(spot: Spot, index: ast.expr) -> Source | None:
         return None
     return Source(
         f"the array `{index.id}` is host memory",
-        f"copy it once for all its uses: `{index.id} = torch.from_numpy({index.id}).to({{device}})`",
+        copied_once(spot, index, f"torch.from_numpy({index.id})"),
     )
 
 
@@ -293,10 +293,9 @@ def _made(spot: Spot, index: ast.expr, device: str) -> Source | None:
         return Source(f"`torch.{made.factory}(...)` fills host memory", "", fresh, evident=False)
     if name is None or not used_again(spot, name):
         return None
-    written = name.id
     return Source(
-        f"`{written}` is host memory (`torch.{made.factory}`, line {made.call.lineno})",
-        f"copy it once for all its uses: `{written} = {written}.to({{device}})`",
+        f"`{name.id}` is host memory (`torch.{made.factory}`, line {made.call.lineno})",
+        copied_once(spot, name, name.id),
     )
 
 
@@ -306,7 +305,7 @@ def _computed(spot: Spot, name: ast.Name | None, value: Value) -> Source | None:
         return None
     return Source(
         f"`{name.id}` was computed in host memory",
-        f"compute it on the device, or copy it once for all its uses: `{name.id} = {name.id}.to({{device}})`",
+        f"compute it on the device, or {copied_once(spot, name, name.id)}",
     )
 
 

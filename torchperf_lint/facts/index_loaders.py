@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.index_uses import used_again
+from torchperf_lint.facts.index_uses import copied_once, used_again
 from torchperf_lint.facts.spots import Spot
 from torchperf_lint.facts.value import HOST
 from torchperf_lint.model import Confidence
@@ -31,7 +31,7 @@ def loaded_index(spot: Spot, index: ast.expr) -> tuple[str, str] | None:
         return None
     return (
         f"the batch `{index.id}` is host memory",
-        f"copy it once for all its uses: `{index.id} = {index.id}.to({{device}}, non_blocking=True)`",
+        copied_once(spot, index, index.id, ", non_blocking=True"),
     )
 
 

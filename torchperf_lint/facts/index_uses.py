@@ -66,6 +66,41 @@ def used_again(spot: Spot, index: ast.Name) -> bool:
     return uses > 1
 
 
+def copied_once(spot: Spot, index: ast.Name, tensor_of_it: str, options: str = "") -> str:
+    """One copy for several uses: under another name, where what some of them index may be on the host.
+
+    `{device}` stands for the device.
+    """
+    copy = f"{tensor_of_it}.to({{device}}{options})"
+    if only_on_device(spot, index):
+        return f"copy it once for all its uses: `{index.id} = {copy}`"
+    return (
+        f"copy it once, under another name, and index with that what is on the device: `{index.id}_there = {copy}`"
+    )
+
+
+def only_on_device(spot: Spot, index: ast.Name) -> bool:
+    """Whether all that a name, as it is bound here, is used for is to index what is known to be on the device.
+
+    A copy of an index may take its name only then: `x[rows]` raises where `x` is on the host and `rows` is not.
+    """
+    body, around = spot.file.project.body(spot.file.path), spot.file.enclosing(spot.function)
+    if body is None:
+        return False
+    bound = {d.at for d in body.reaching(spot.function, index.id, body.at(index)) or ()}
+    for use in body.reads(spot.function, index.id):
+        if bound.isdisjoint(d.at for d in body.reaching(spot.function, index.id, body.at(use)) or ()):
+            continue
+        above = (n for n in around.ancestors(use) if isinstance(n, ast.Subscript) and _is_indexed_by(n, index.id))
+        indexed = next(above, None)
+        if indexed is None:
+            return False
+        value = spot.file.value(indexed.value, spot.at(indexed))
+        if value.kind != "tensor" or value.device != DEVICE:
+            return False
+    return True
+
+
 def _is_indexed_by(node: ast.Subscript, name: str) -> bool:
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     return any((below := name_below(part)) is not None and below.id == name for part in parts)

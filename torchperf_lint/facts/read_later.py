@@ -31,6 +31,7 @@ _HOST_WORDS = frozenset({"int", "bool"})
 _OF_SEVERAL = frozenset({"items", "values"})
 """Methods of dicts, whose values may lie anywhere."""
 
+_CUT = "…"
 _ENDINGS = (".detach()", ".cpu()", ".data")
 
 
@@ -44,13 +45,56 @@ def later(place: Place, written: str) -> str:
     if then == RETURNED:
         return _returned(place, written)
     if then == USED:
-        return f"keep `{written}` a tensor in what follows, {_else(place, 'or')}"
+        return f"keep {_named(written)} a tensor in what follows, {_else(place, 'or')}"
     if place.hot is not None and place.hot.kind == "forward":
-        return f"keep `{written}.detach()`, and read it where it is shown, under `if step % n == 0:`"
-    return (
-        f"add `{written}.detach()` to a tensor on the device and read that once after the loop, "
+        return f"keep {_detached(written)}, and read it where it is shown, under `if step % n == 0:`"
+    return _listed(place, written) or _stored(place, written) or (
+        f"add {_detached(written)} to a tensor on the device and read that once after the loop, "
         "or read it under `if step % n == 0:`"
     )
+
+
+def _listed(place: Place, written: str) -> str | None:
+    """Of what is put into a list: `targets.extend(y.tolist())`, `losses.append(loss.item())`."""
+    called = place.file.enclosing(place.function).parents.get(place.expression)
+    name, _, how = chain(called.func).rpartition(".") if isinstance(called, ast.Call) else ("", "", "")
+    if how not in ("append", "extend") or not isinstance(place.expression, ast.Call) or not name.isidentifier():
+        return None
+    if last_part(chain(place.expression.func)) == "tolist":
+        numbers = ".tolist()" if how == "extend" else ""
+        return f"append {_detached(written)} to `{name}`, and copy once after the loop: `torch.cat({name}){numbers}`"
+    if how == "extend":
+        return None
+    return (
+        f"append {_detached(written)}, and read all of them in one copy after the loop: "
+        f"`torch.stack({name}).tolist()`; what is shown before, under `if step % n == 0:`"
+    )
+
+
+def _stored(place: Place, written: str) -> str | None:
+    """Of what is put into an entry or attribute, in place of what was there: `stats["psnr"] = log10(...)`."""
+    around = place.file.enclosing(place.function)
+    statement = around.statement(place.expression)
+    if not isinstance(statement, ast.Assign) or isinstance(place.expression, ast.ListComp):
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Subscript | ast.Attribute):
+        return None
+    held = {ast.unparse(part) for part in ast.walk(statement.value) if isinstance(part, type(target))}
+    if ast.unparse(target) in held or (
+        isinstance(target, ast.Subscript) and place.file.value(target.value, place).kind == "array"
+    ):
+        return None
+    return f"store {_detached(written)} there, and read it where it is shown, under `if step % n == 0:`"
+
+
+def _named(written: str) -> str:
+    """A tensor as written; in words, where that was cut, which nobody can paste."""
+    return f"`{written}`" if _CUT not in written else "what is read"
+
+
+def _detached(written: str) -> str:
+    return f"`{written}.detach()`" if _CUT not in written else "the tensor itself (`.detach()`)"
 
 
 def _bare(written: str) -> str:
@@ -65,8 +109,8 @@ def _bare(written: str) -> str:
 
 def _returned(place: Place, written: str) -> str:
     if only_shown(place, written):
-        return f"return `{written}.detach()`: who needs the number reads it, who shows it under `if step % n == 0:`"
-    return f"return `{written}.detach()` where the callers' arithmetic takes a tensor, {_else(place, 'else')}"
+        return f"return {_detached(written)}: who needs the number reads it, who shows it under `if step % n == 0:`"
+    return f"return {_detached(written)} where the callers' arithmetic takes a tensor, {_else(place, 'else')}"
 
 
 def _else(place: Place, word: str) -> str:

@@ -30,6 +30,7 @@ from torchperf_lint.facts.reading_helpers import helper_reads
 from torchperf_lint.facts.records import END_OF_FILE
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
 from torchperf_lint.facts.repeated import Repeated, reason, repeated
+from torchperf_lint.facts.replay_priorities import sets_priorities
 from torchperf_lint.facts.round_trips import (
     comes_back,
     comes_back_as_index,
@@ -297,12 +298,12 @@ def _helper_readings(file: SourceFile) -> Iterator[Reading]:
 
 
 def _as_needed(file: SourceFile, reading: Reading) -> Reading:
-    """A copy for an algorithm of the host, an environment, or a file, is needed there, as what decides is.
+    """A copy for an algorithm of the host, an environment, a memory or a file is needed there, as what decides is.
 
     What decides nothing but which elements of a device tensor are taken need never have left the device.
     """
     read = reading.read
-    acts = read.repeated is None and is_an_action(reading.site)
+    acts = read.repeated is None and (is_an_action(reading.site) or sets_priorities(reading.site))
     had = uploaded_before(file, reading.site) is not None  # then it could have stayed on the host
     given = read.repeated is None and (
         is_offered(read.hot) or is_an_array_result(reading.site) or saved_at_once(file, reading.site)

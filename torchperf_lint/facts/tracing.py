@@ -89,8 +89,11 @@ def _bound_by_loops(_: SourceFile) -> dict[Loop, frozenset[str]]:
     return {}
 
 
-def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> bool:
-    """Whether turns of a loop may change a tensor: bind its names, write into it, train."""
+def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr, trained: bool = True) -> bool:
+    """Whether turns of a loop may change a tensor: bind its names, write into it, train.
+
+    :param trained: whether it may be what an optimizer trains
+    """
     names = names_of(whole)
     if names & bound_by(file, function, loop):
         return True
@@ -102,16 +105,22 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr) -> 
         elif isinstance(node, ast.AugAssign) and chain(node.target) in roots:
             return True
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            trains = (
-                node.func.attr in _TRAINS and len(node.args) <= 1
-            )  # a scheduler's `step(noise, t, x)` gives `x` back
-            if trains or (in_place(node.func.attr) and chain(node.func.value) in roots):
+            # A scheduler's `step(noise, t, x)` gives `x` back.
+            trains = trained and node.func.attr in _TRAINS and len(node.args) <= 1
+            if trains or (in_place(node.func.attr) and chain(_without_indices(node.func.value)) in roots):
                 return True
         elif any(chain(argument) in roots for argument in given_for_effect(node)):
             return True
         if isinstance(node, ast.Call) and any(k.arg == "out" and base_of(k.value) in names for k in node.keywords):
             return True
     return False
+
+
+def _without_indices(node: ast.expr) -> ast.expr:
+    """`x` of `x[:, 0]`: what a part is a view of is written as well."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def counted_in(file: SourceFile, function: int, loop: Loop, index: ast.expr) -> bool:

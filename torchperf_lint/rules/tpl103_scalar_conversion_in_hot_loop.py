@@ -24,6 +24,11 @@ from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
 
+_IN_TORCH = frozenset(
+    "exp expm1 log log1p log2 log10 sqrt sin cos tan tanh floor ceil isnan isinf isfinite".split()
+)
+"""Functions of `math` that torch has under the same name."""
+
 
 class ScalarConversionInHotLoop(SourceRule):
     """`float(t)`, `int(t)`, `t.tolist()` and `math.f(t)` on a device tensor in code that runs every step.
@@ -124,7 +129,7 @@ class ScalarConversionInHotLoop(SourceRule):
                 instead=one_copy(file, read)
                 or (f"index with `{file.brief(converted)}` itself: it need not leave the device" if back else None)
                 or INSTEAD.get(consequence(site))
-                or later(site, _tight(file, converted)),
+                or later(site, _on_device(file, site, converted)),
                 value=read.value,
                 hot=read.hot,
                 severity=read.severity,
@@ -137,6 +142,16 @@ class ScalarConversionInHotLoop(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By synchronisations at the line."""
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
+
+
+def _on_device(file: SourceFile, site: Site, converted: ast.expr) -> str:
+    """What a conversion gives, as a tensor: `torch.log10(mse)` of `math.log10(mse)`."""
+    dotted = file.denotes(site.call.func, site) or ""
+    name = dotted.removeprefix("math.")
+    if name != dotted and name in _IN_TORCH:
+        written = file.brief(converted)
+        return f"torch.{name}({written if written == file.source(converted) else '...'})"
+    return _tight(file, converted)
 
 
 def _tight(file: SourceFile, node: ast.expr) -> str:

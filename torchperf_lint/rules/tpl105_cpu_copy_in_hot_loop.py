@@ -9,9 +9,10 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.consequences import INSTEAD, READ, consequence
-from torchperf_lint.facts.copied_for_nothing import copied_before, is_never_read
+from torchperf_lint.facts.copied_for_nothing import copied_before, is_never_read, reads_one_number
 from torchperf_lint.facts.host_copies import copy_severity, host_copies
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_later import later
 from torchperf_lint.facts.reading_helpers import hot_callers, where_copied
 from torchperf_lint.facts.reads import Read, cause, one_copy, uploaded_before
 from torchperf_lint.facts.reduced_on_host import reduced_on_host
@@ -94,12 +95,13 @@ class CpuCopyInHotLoop(SourceRule):
             found.append(model(x.to(device, non_blocking=True)).argmax(1).cpu())
         return torch.cat(found)
     ```
-    An agent that hands its action to an environment needs it on the host, and so do an algorithm that runs there
-    only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, a file that every turn writes
-    (`np.save(path, features)`), and who asks a public method, or a helper that runs without gradients, for an array
-    (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in the project
-    calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a class that
-    is no kin: what is copied may be what it has asked for.
+    An agent that hands its action to an environment needs it on the host, and so do a replay memory that is given
+    priorities for the samples that it has drawn (`memory.update_priorities(rows, errors.cpu().numpy())`), an algorithm
+    that runs there only, as `scipy.optimize.linear_sum_assignment`, a library that knows no device, a file that every
+    turn writes (`np.save(path, features)`), and who asks a public method, or a helper that runs without gradients, for
+    an array (`return out.cpu().numpy()`): such a copy is only `possible`. So is one in an operation that nothing in
+    the project calls, in a hook or an autograd function, and where the step that calls it stands in another file, in a
+    class that is no kin: what is copied may be what it has asked for.
     What numpy sorts out and hands back as the indices of a device tensor need never leave the device: it is reported.
 
     ## Fix safety
@@ -132,8 +134,7 @@ class CpuCopyInHotLoop(SourceRule):
                 or _kept_here(file, site, receiver)
                 or _had_before(file, site)
                 or _reduced_there(file, site, receiver)
-                or f"compute with `{file.brief(receiver)}` on the device (torch has the numpy functions) and copy "
-                "once after the loop or under `if step % n == 0:`",
+                or _later(file, site, receiver),
                 value=read.value,
                 hot=read.hot,
                 severity=copy_severity(file, read),
@@ -167,10 +168,27 @@ def _reduced_there(file: SourceFile, site: Site, receiver: ast.expr) -> str | No
     call = reduced_on_host(file, site)
     if call is None:
         return None
+    written, way = file.brief(receiver), f"{last_part(chain(call.func))}(...)"
+    there = f"`{written}.{way}`" if not written.endswith("…") else f"its `.{way}`"
+    return f"let the device do what line {call.lineno} does, and copy that: {there} is one number in place of each row"
+
+
+def _later(file: SourceFile, site: Site, receiver: ast.expr) -> str:
+    if reads_one_number(file, site):
+        return later(site, file.brief(receiver))
+    functions = " (torch has the numpy functions)" if _goes_to_numpy(file, site) else ""
     return (
-        f"let the device do what line {call.lineno} does, and copy that: `{file.brief(receiver)}."
-        f"{last_part(chain(call.func))}(...)` is one number in place of each row"
+        f"compute with `{file.brief(receiver)}` on the device{functions} and copy once after the loop or under "
+        "`if step % n == 0:`"
     )
+
+
+def _goes_to_numpy(file: SourceFile, site: Site) -> bool:
+    """Whether the statement makes an array of what is copied, or gives it a name, as the file uses numpy."""
+    statement = file.enclosing(site.function).statement(site.call)
+    names = {part.attr for part in ast.walk(statement) if isinstance(part, ast.Attribute)} if statement else set()
+    named = {part.id for part in ast.walk(statement) if isinstance(part, ast.Name)} if statement else set()
+    return "numpy" in names or bool(named & {"np", "numpy"})
 
 
 def _elsewhere(file: SourceFile, site: Site) -> list[Related]:
@@ -186,4 +204,7 @@ def _kept_here(file: SourceFile, site: Site, receiver: ast.expr) -> str | None:
     line = uploaded_before(file, site)
     if line is None:
         return None
-    return f"keep what line {line} uploads under another name, and take `{file.brief(receiver)}` from that: it is there"
+    return (
+        f"line {line} has uploaded it from the host: keep what was there under another name, and take "
+        f"`{file.brief(receiver)}` from that"
+    )

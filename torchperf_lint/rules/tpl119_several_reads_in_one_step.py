@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
@@ -10,6 +11,7 @@ from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.kept_as import USED, kept_as
 from torchperf_lint.facts.project import Project
+from torchperf_lint.facts.read_before_loops import unchanged_around
 from torchperf_lint.facts.reads import COPY, ITEM, NUMBER, Reading, cause
 from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.stacking import read_together
@@ -124,7 +126,7 @@ class SeveralReadsInOneStep(SourceRule):
             first.site,
             message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
             f"{first.read.hot.when}",
-            instead=_instead(operands) + _when(cluster, operands),
+            instead=_before_loops(file, cluster, operands) or _instead(operands) + _when(file, cluster, operands),
             value=first.read.value,
             hot=first.read.hot,
             severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
@@ -162,6 +164,15 @@ def _related(file: SourceFile, reading: Reading) -> Related:
     return Related(reading.site.location, f"`{file.brief(reading.site.call)}` is read here")
 
 
+def _before_loops(file: SourceFile, cluster: Cluster, operands: list[str]) -> str | None:
+    """Of one number that the loops around do not change."""
+    found = unchanged_around(file, cluster[0]) if len(operands) == 1 else None
+    if found is None:
+        return None
+    what = f"what the turns need of `{found.whole.id}`" if found.parts else f"`{short(operands[0])}`"
+    return f"read {what} once, before the loop on line {found.line}, which does not change it"
+
+
 def _instead(operands: list[str]) -> str:
     if len(operands) == 1:
         return f"read it once and keep the number: `value = {short(operands[0])}.item()`"
@@ -171,7 +182,13 @@ def _instead(operands: list[str]) -> str:
     )
 
 
-def _when(cluster: Cluster, operands: list[str]) -> str:
+def _when(file: SourceFile, cluster: Cluster, operands: list[str]) -> str:
     """When that is early enough, where none of the numbers is needed at once."""
-    needed = len(operands) == 1 or any(kept_as(reading.site) == USED for reading in cluster)
-    return "" if needed else ", best under `if step % n == 0:`"
+    if len(operands) == 1 or any(kept_as(reading.site) == USED for reading in cluster):
+        return ""
+    hot = cluster[0].read.hot
+    statements = [file.enclosing(reading.site.function).statement(reading.site.call) for reading in cluster]
+    summed = all(isinstance(statement, ast.AugAssign) for statement in statements)
+    if summed or hot.kind == "eval" or hot.evaluates:  # every batch counts for a mean
+        return ", best once after the loop, of sums or lists that stay on the device"
+    return ", best under `if step % n == 0:`"

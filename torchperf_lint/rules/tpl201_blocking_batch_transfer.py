@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.converted_first import converted_first, in_one_call
+from torchperf_lint.facts.converted_first import Conversion, converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
@@ -29,10 +30,14 @@ _GRAPHS = ("torch_geometric", "dgl")
 _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
-_FROM_ANYWHERE = ", and let what hands the batch over pin it: `pin_memory=True` of a DataLoader, else `.pin_memory()`"
-"""Where only the move tells that it is a batch: it may come from no loader."""
+_NOT_PINNED = "in one call the device converts, and what a conversion makes on the host is not pinned"
 
-_NOT_PINNED = "what a conversion makes on the host is not pinned, and in one call the device converts"
+
+_MAKE_THERE = (
+    "make the tensors where the batch is put together, and pin them there (`pin_memory=True` of a DataLoader, else "
+    "`.pin_memory()`); then pass `non_blocking=True` here"
+)
+"""Of `torch.Tensor(x).to(device)`: what is made of an array at the copy itself, nobody can have pinned."""
 
 
 _KINDS = frozenset({"step", "eval", "rollout", "forward"})
@@ -148,14 +153,11 @@ class BlockingBatchTransfer(SourceRule):
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
-        by_its_move = not batch.origins and batch.because.endswith("moves to the device")
-        advice = _FROM_ANYWHERE if by_its_move else pinning.advice
         first = converted_first(site.call) if not _follows_a_tensor(file, site) else None
-        way = "pass `non_blocking=True`" if first is None else f"write `{in_one_call(site.call, first)}`: {_NOT_PINNED}"
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=f"{way}{advice}",
+            instead=_MAKE_THERE if _made_here(file, site) else _instead(site.call, first, pinning),
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
@@ -212,6 +214,21 @@ class BlockingBatchTransfer(SourceRule):
             confidence=Confidence.POSSIBLE if site.hot.optional else None,
             root_cause=f"{self.code} pieces copied in the loop on line {upload.line} of function {site.function}",
         )
+
+
+def _made_here(file: SourceFile, site: Site) -> bool:
+    """Whether the tensor that is copied is made of something else in the same expression."""
+    made = site.receiver
+    dotted = (file.denotes(made.func, site) or "") if isinstance(made, ast.Call) else ""
+    return dotted.startswith("torch.") and dotted.removeprefix("torch.") in api.HOST_DATA | api.LEGACY_TYPES
+
+
+def _instead(call: ast.Call, first: Conversion | None, pinning: Pinning) -> str:
+    """What to write; `first` is converted on the host before it is copied."""
+    if first is None:
+        return f"pass `non_blocking=True`{pinning.advice}"
+    pinned = pinning.advice.replace(" and `pin_memory", " and pass `pin_memory")
+    return f"write `{in_one_call(call, first)}`{pinned}: {_NOT_PINNED}"
 
 
 def _joined(project: Project, site: Site) -> ast.Call | None:
