@@ -13,7 +13,7 @@ from torchperf_lint.facts.source import SourceFile
 from torchperf_lint.facts.thrown_graphs import thrown_graphs
 from torchperf_lint.facts.trainable import has_parameters
 from torchperf_lint.facts.unowned_parameters import unowned_parameters
-from torchperf_lint.facts.widened import widened
+from torchperf_lint.facts.widened import placed, widened
 from torchperf_lint.facts.zeroed_again import zeroed_again
 
 NET = """
@@ -153,6 +153,37 @@ def test_bytes_that_become_floats(made, expected):
     )
     found = [w for site in file.hot_calls("to") for w in [widened(file, site)] if w is not None]
     assert [(w.double, w.because) for w in found] == ([expected] if expected else [])
+
+
+AFTER = "divided by 255 afterwards"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("torch.tensor(x[:, :4], dtype=torch.float32, device=device).div_(255)", (AFTER, "likely")),
+        ("torch.tensor(x[:, :4], device=device, dtype=torch.float32) / 255", (AFTER, "likely")),
+        ("torch.as_tensor(np.stack(x), dtype=torch.float32, device=device) / 255.0", (AFTER, "likely")),
+        ("torch.tensor(np.asarray(x).astype(np.float32) / 255, device=device)", ("divided by 255", "likely")),
+        ("torch.tensor(x, dtype=torch.float32, device=device) / 255", (AFTER, "possible")),  # a list?
+        ("torch.as_tensor(x[:, :4], dtype=torch.float32, device=device) / 255", (AFTER, "possible")),
+        ("torch.tensor(x[:, :4], dtype=torch.float32, device=device)", None),  # nothing shows bytes
+        ("torch.tensor(x[:, :4], dtype=torch.float32, device=device) / 250", None),
+        ("torch.tensor(x[:, :4], device=device) / 255", None),  # copied as they are
+        ("torch.tensor(x[:, :4], device=device).float() / 255", None),
+        ("torch.tensor(x[:, :4], dtype=torch.uint8, device=device).float() / 255", None),
+        ("torch.tensor(x[:, :4], dtype=torch.float16, device=device) / 255", None),
+        ("torch.tensor(x[:, :4], dtype=torch.float32) / 255", None),  # stays on the host
+        ("torch.tensor(x[:, :4], dtype=torch.float32, device='cpu') / 255", None),
+        ("torch.tensor(len(x), dtype=torch.float32, device=device) / 255", None),  # one number
+    ],
+)
+def test_bytes_that_a_factory_makes_floats_of(made, expected):
+    text = "import torch\nimport numpy as np\ndef run(memory, device, opt):\n"
+    text += f"    for i in range(9):\n        x = memory.take(i)\n        y = {made}\n        y.sum().backward()\n"
+    file = file_of(text)
+    found = [w for site in file.hot_calls("tensor", "as_tensor") for w in [placed(file, site)] if w is not None]
+    assert [(w.because, w.confidence.value) for w in found] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize(

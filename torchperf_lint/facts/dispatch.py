@@ -56,7 +56,8 @@ class Dispatch:
     def edges(self) -> dict[FunctionKey, list[tuple[CallSite, FunctionKey]]]:
         """Function -> what it runs without naming it in a call, with the place."""
         table: dict[FunctionKey, list[tuple[CallSite, FunctionKey]]] = {}
-        for path, mention, target in [*self._found(), *self._given(), *self._applied(), *self._advanced()]:
+        found = [*self._found(), *self._given(), *self._applied(), *self._advanced(), *self._gone_through()]
+        for path, mention, target in found:
             call = Call(mention.chain, mention.line, 1, mention.region, mention.function)
             table.setdefault(FunctionKey(path, mention.function), []).append((CallSite(path, call), target))
         return table
@@ -142,6 +143,26 @@ class Dispatch:
                     of = (thing for thing in self._named(path, mention) if thing.kind == "instance")
                     keys = (self.index.method(thing, "__next__") for thing in of)
                     yield from ((path, mention, key) for key in keys if key is not None)
+
+    def _gone_through(self) -> Iterator[tuple[str, Mention, FunctionKey]]:
+        """The `__next__` of objects that loops go through, and that are iterators themselves."""
+        outlines = self.index.outlines
+        iterators = any("__next__" in cls.methods for outline in outlines.values() for cls in outline.classes)
+        for path, outline in outlines.items() if iterators else ():
+            for index, region in enumerate(outline.regions):
+                if region.kind != "loop" or not region.iterable:
+                    continue
+                for thing in self.types.things(path, region.function, region.iterable):
+                    key = self._advances(thing) if thing.kind == "instance" else None
+                    mention = Mention("gone through", region.iterable, "", region.head, index, region.function)
+                    yield from [(path, mention, key)] if key is not None else []
+
+    def _advances(self, thing: Thing) -> FunctionKey | None:
+        """The `__next__` of an object whose `__iter__` gives the object itself."""
+        own = self.index.method(thing, "__iter__")
+        gives = self.index.outlines[own.path].returns if own is not None else ()
+        itself = [chain for function, chain in gives if own is not None and function == own.index] == ["self"]
+        return self.index.method(thing, "__next__") if itself else None
 
     def is_given(self, site: CallSite) -> bool:
         """Whether a call runs one of several functions that are given for a parameter: each runs where it is given."""

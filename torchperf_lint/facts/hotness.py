@@ -376,7 +376,14 @@ class Hotness:
             told = f"{key.path.rpartition('/')[2]} {self.index.function(key).qualname}"
             return bool(MEASURES_MODULES.search(told) or NOT_TRAINING_NAME.search(self.index.function(key).name))
         cold = is_cold(self.index, key, called, self.loops.training.trains(key, 1) is not None)
-        return cold and not (called and makes_beginnings(self.index, self.callers, key))
+        return cold and not (called and (makes_beginnings(self.index, self.callers, key) or self._is_of_a_turn(key)))
+
+    def _is_of_a_turn(self, key: FunctionKey) -> bool:
+        """Whether a hot loop defines a function anew in each turn: whatever it is called, it is for that turn."""
+        function = self.index.function(key)
+        around = self.index.outlines[key.path].regions[function.region].parent
+        turn = around >= 0 and self._climb(key.path, around)[0] is not None
+        return turn and not NOT_TRAINING_NAME.search(function.name)
 
     def _called_from_loops(self) -> Iterator[tuple[FunctionKey, Hot]]:
         found = []

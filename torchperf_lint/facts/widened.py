@@ -3,7 +3,8 @@
     image = torch.from_numpy(np.array(picture)).permute(2, 0, 1).float() / 255
     image = image.to(device)
 
-Told by the cast, and by what shows that there were bytes: a division by 255, or what only makes bytes.
+Told by the cast, and by what shows that there were bytes: a division by 255, or what only makes bytes. A factory
+that is given a device and `dtype=torch.float32` converts on the host, too, before it copies.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.devices import moves_to_device
+from torchperf_lint.facts.devices import moves_to_device, target_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import DEVICE
 from torchperf_lint.model import Confidence
@@ -33,6 +34,7 @@ _MAKES = frozenset(
     "numpy.squeeze torch.unsqueeze torch.permute cv2.resize cv2.cvtColor".split()
 )
 """Functions whose first argument's numbers are those of the result."""
+_PLACED = frozenset({"torch.tensor", "torch.as_tensor"})
 _IMAGES = pattern(
     r"^(?:cv2\.(?:imread|imdecode)|PIL\.Image\.\w+(?:\(\).*)?|imageio(?:\.v[23])?\.imread|"
     r"skimage\.io\.imread|torchvision\.io\.(?:read_image|decode_image|decode_jpeg|decode_png))$"
@@ -85,7 +87,34 @@ def widened(file: SourceFile, site: Site) -> Widened | None:
         seen.because, seen.scaled = "divided by 255 afterwards", True
     if any(_wide(part) for part in _arguments(site.call)) and not _asynchronous(site):
         seen.converts(site.call, any("64" in _dtype(p) or "double" in _dtype(p) for p in _arguments(site.call)))
-    bottom = _follow(file, site, seen)
+    return _told(file, site, seen, _follow(file, site, seen, site.receiver))
+
+
+def placed(file: SourceFile, site: Site) -> Widened | None:
+    """The same before the copy that `torch.tensor(frames, dtype=torch.float32, device=device)` makes of an array."""
+    data = site.call.args[0] if site.call.args else None
+    if data is None or file.denotes(site.call.func, site) not in _PLACED:
+        return None
+    if site.keyword("device") is None or target_device(file.project.values, site.call, site.frame) != DEVICE:
+        return None
+    seen = _Seen()
+    seen.on_host = _is_cut_like_an_array(data) and last_part(chain(site.call.func)) == "tensor"
+    if _is_scaled(file, site):
+        seen.because, seen.scaled = "divided by 255 afterwards", True
+    dtype = site.keyword("dtype")
+    if dtype is not None and not _wide(dtype):
+        return None
+    if dtype is not None:
+        seen.converts(site.call, "64" in _dtype(dtype) or "double" in _dtype(dtype))
+    return _told(file, site, seen, _follow(file, site, seen, data))
+
+
+def _is_cut_like_an_array(node: ast.expr) -> bool:
+    """`frames[:, :4]`: no list can be asked for that, and nobody makes a tensor of a tensor with `torch.tensor`."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
+
+
+def _told(file: SourceFile, site: Site, seen: _Seen, bottom: ast.expr | None) -> Widened | None:
     if seen.cast is None or not seen.because or bottom is None:
         return None
     value = file.value(bottom, site)
@@ -96,9 +125,9 @@ def widened(file: SourceFile, site: Site) -> Widened | None:
     return Widened(seen.cast, bool(seen.double), seen.because, seen.scaled, confidence)
 
 
-def _follow(file: SourceFile, site: Site, seen: _Seen) -> ast.expr | None:
-    """Go from the copy to where the numbers come from; None where what is between cannot be read."""
-    node, at = site.receiver, site.start
+def _follow(file: SourceFile, site: Site, seen: _Seen, node: ast.expr | None) -> ast.expr | None:
+    """Go from what is copied to where the numbers come from; None where what is between cannot be read."""
+    at = site.start
     for _ in range(_HOPS):
         if isinstance(node, ast.Subscript):
             node = node.value

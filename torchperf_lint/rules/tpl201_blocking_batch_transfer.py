@@ -15,6 +15,7 @@ from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.fed import is_fed
+from torchperf_lint.facts.handed_over import handed_over
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.joined_on_host import JOIN_THERE, joined_on_host, origins_of_parts
 from torchperf_lint.facts.loaders import batch_copy, is_blocking
@@ -31,6 +32,10 @@ _OWN_CONTAINERS = ("transformers", "tensordict", "ignite", "monai")
 
 
 _NOT_PINNED = "in one call the device converts, and what a conversion makes on the host is not pinned"
+_OF_AN_ITERATOR = (
+    "pin what is copied, `.pin_memory()`, and pass `non_blocking=True`; or hand over what is on the host, from a "
+    "DataLoader with workers and `pin_memory=True`, and copy that"
+)
 
 
 _MAKE_THERE = (
@@ -53,7 +58,8 @@ class BlockingBatchTransfer(SourceRule):
     on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
     stays on the host, `data[i : i + 64]`, `images[number]`. Where the loader is known and not pinned, the finding says
     so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
-    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device.
+    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device. And batches that a generator or a
+    `__next__` of the project copies before it hands them to such a loop.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -139,11 +145,23 @@ class BlockingBatchTransfer(SourceRule):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
                 yield self._copy_of_joined(file, project, site, joined)
+        yield from self._of_pieces(file, project)
+
+    def _of_pieces(self, file: SourceFile, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each hot blocking copy of what a loop or an iterator cuts or makes itself."""
+        told: list[ast.Call] = []
         for cut in cuts_on_host(file):
+            told.append(cut.site.call)
             if batch_copy(project.values, cut.site.call, cut.site.frame) is None:
                 yield self._copy_of_cut(file, cut)
         for upload in uploads_in_turns(file):
+            told.append(upload.site.call)
             yield self._copy_of_one(file, upload)
+        for site in file.hot_calls("to", "cuda"):
+            own = handed_over(site) if is_blocking(site.call) and site.call not in told else None
+            known = own is None or batch_copy(project.values, site.call, site.frame) is not None
+            if own is not None and not known and not _may_be_a_container(file, site):
+                yield self._copy_handed_over(file, site, own)
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By blocking copies to the device at the line."""
@@ -195,6 +213,18 @@ class BlockingBatchTransfer(SourceRule):
             value=cut.value,
             hot=site.hot,
             root_cause=f"{self.code} pieces of {name} in {site.hot.loop or site.function}",
+        )
+
+    def _copy_handed_over(self, file: SourceFile, site: Site, batch: Value) -> Finding:
+        assert site.hot is not None
+        return self.found(
+            site,
+            message=f"`{file.brief(site.call)}` copies a batch that it hands over, and waits for it {site.hot.when}",
+            instead=_OF_AN_ITERATOR,
+            value=batch,
+            hot=site.hot,
+            severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
+            root_cause=f"{self.code} batches handed over by function {site.function}",
         )
 
     def _copy_of_one(self, file: SourceFile, upload: UploadInTurns) -> Finding:

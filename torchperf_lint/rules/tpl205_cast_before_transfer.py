@@ -11,24 +11,28 @@ from torchperf_lint.facts.doubles_uploaded import DoublesUploaded, doubles_uploa
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.value import Value
-from torchperf_lint.facts.widened import Widened, widened
+from torchperf_lint.facts.widened import Widened, placed, widened
 from torchperf_lint.facts.widened_integers import WidenedIntegers, widened_integers
 from torchperf_lint.model import Confidence, Finding, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+
+_PLACED = "arrays placed"
+"""Of the calls of `torch.tensor` and `torch.as_tensor` that are told the device."""
 
 
 class CastBeforeTransfer(SourceRule):
     """Bytes made into floats on the host, or narrow integers into wide ones, and then copied to the device.
 
     ## What it does
-    Flags copies to the device (`.to(device)`, `.cuda()`) in code that runs every step, every batch or every input,
-    of what the host has just made from bytes: `(x.float() / 255).to(device)`,
+    Flags copies to the device (`.to(device)`, `.cuda()`) in code that runs every step, every batch or every input, of
+    what the host has just made from bytes: `(x.float() / 255).to(device)`,
     `torch.from_numpy(image.astype(np.float32) / 255).cuda()`. That there were bytes must be evident: by the division
     by 255, or by what makes them (`np.uint8`, a decoder of images). Also `x.to(device, torch.float32) / 255` without
-    `non_blocking=True`, where torch converts on the host first. Also `labels.long().cuda()`, where a data set of the
-    project makes narrow integers of that name (`np.array(label).astype("int32")`). Info where no training step waits
-    for it. And, as info, what numpy has made in float64, its default, and is copied so, to be converted on the device:
-    `torch.from_numpy(np.zeros(shape)).to(device).float()`.
+    `non_blocking=True`, where torch converts on the host first, as
+    `torch.tensor(x, dtype=torch.float32, device=device) / 255` always does. Also `labels.long().cuda()`, where a data
+    set of the project makes narrow integers of that name (`np.array(label).astype("int32")`). Info where no training
+    step waits for it. And, as info, what numpy has made in float64, its default, and is copied so, to be converted on
+    the device: `torch.from_numpy(np.zeros(shape)).to(device).float()`.
 
     ## Why it is slow
     A float takes four bytes, a double or a long eight: that much more is copied and sent across the bus, and the host
@@ -82,7 +86,8 @@ class CastBeforeTransfer(SourceRule):
     There is no automatic fix: what is between the bytes and the copy has to move behind it.
 
     ## Confirmed by
-    A copy to the device at the line in at least half of the recorded steps. Its size is not compared.
+    A copy to the device at the line in at least half of the recorded steps, or a synchronisation where a factory
+    copies. Its size is not compared.
 
     ## References
     - PyTorch source, `aten/src/ATen/native/cuda/Copy.cu`: conversions of a blocking copy run on the host.
@@ -91,11 +96,15 @@ class CastBeforeTransfer(SourceRule):
 
     code, name, since = "TPL205", "cast-before-transfer", "0.1.0"
     triggers = ("255", "uint8", ".long()", "numpy")
-    probes = ("transfers",)
+    probes = ("host-sync", "transfers")
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot copy of floats that were bytes."""
         del project
+        for site in file.hot_calls("tensor", "as_tensor"):
+            found = placed(file, site) if site.hot is not None and site.hot.kind != "data" else None
+            if found is not None:
+                yield self._found(file, site, found, f"{self.code} {_PLACED} in function {site.function}")
         for site in file.hot_calls("to", "cuda"):
             if site.hot is None or site.hot.kind == "data":
                 continue
@@ -111,7 +120,7 @@ class CastBeforeTransfer(SourceRule):
             if integers is not None and not site.hot.optional:
                 yield self._of_integers(file, site, integers)
 
-    def _found(self, file: SourceFile, site: Site, found: Widened) -> Finding:
+    def _found(self, file: SourceFile, site: Site, found: Widened, root_cause: str | None = None) -> Finding:
         assert site.hot is not None
         times, line = ("eight", "doubles") if found.double else ("four", "floats"), found.cast.lineno
         here = "this call" if found.cast is site.call else f"line {line}"
@@ -119,8 +128,9 @@ class CastBeforeTransfer(SourceRule):
             site,
             message=f"`{file.brief(site.call)}` copies {times[1]} that {here} made of bytes on the host, {times[0]} "
             f"times as much, {site.hot.when}",
-            instead=_instead(found),
+            instead=_instead(found, placed=root_cause is not None),
             hot=site.hot,
+            root_cause=root_cause,
             confidence=max(found.confidence, site.hot.confidence, key=lambda c: c.rank),
             severity=Severity.INFO if site.hot.kind != "step" or site.hot.optional else None,
         )
@@ -156,10 +166,14 @@ class CastBeforeTransfer(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By copies to the device at the line."""
         seen = copies(run, finding, "h2d", lambda copy: True)
-        return by_events(finding, run, seen, "copy to the device", probes=self.probes)
+        if (finding.root_cause or "").startswith(f"{self.code} {_PLACED}"):  # what a factory copies shows as a wait
+            seen = run.at(finding.location, "sync") or seen
+            return by_events(finding, run, seen, "upload", probes=self.probes)
+        return by_events(finding, run, seen, "copy to the device", probes=("transfers",))
 
 
-def _instead(found: Widened) -> str:
+def _instead(found: Widened, placed: bool) -> str:
     cast = "double()" if found.double else "float()"
     does, scaled = ("convert and scale", " / 255") if found.scaled else ("convert", "")
-    return f"copy the bytes, and {does} them on the device: `x.to(device, non_blocking=True).{cast}{scaled}`"
+    copy = "torch.as_tensor(x, device=device)" if placed else "x.to(device, non_blocking=True)"
+    return f"copy the bytes, and {does} them on the device: `{copy}.{cast}{scaled}`"
