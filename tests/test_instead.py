@@ -94,10 +94,35 @@ def told(tmp_path, text, code):
             "TPL251",
             "`torch.empty(..., dtype=torch.uint8, device=device)`",
         ),
+        (
+            "kept = torch.tril(torch.ones(3, 3)).type(torch.ByteTensor).to(device)",
+            "TPL251",
+            "`torch.ones(..., device=device)`, and write `.to(torch.uint8)` for `.type(torch.ByteTensor)`, which would",
+        ),
+        (
+            "kept = torch.ones(3).type('torch.FloatTensor')\n        kept = kept.to(device)",
+            "TPL251",
+            "`torch.ones(..., device=device)`, and write `.to(torch.float)` for `.type(torch.FloatTensor)`, which would",
+        ),
     ],
 )
 def test_advice(tmp_path, line, code, instead):
     assert instead in told(tmp_path, STEP.format(line=" " * 8 + line), code)[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kept = torch.ones(3).type(torch.float).to(device)",
+        "kept = torch.ones(3).type(torch.cuda.ByteTensor)",
+        "kept = torch.ones(3).type(torch.uint8).to(device).type(torch.cuda.ByteTensor)",
+        "kept = torch.ones(3).to(device)\n        other = losses.detach().type(torch.FloatTensor)",
+    ],
+)
+def test_types_of_the_device_and_dtypes_may_stay(tmp_path, line):
+    advice = told(tmp_path, STEP.format(line=" " * 8 + line), "TPL251")[1]
+    assert advice.startswith("make it on the device: `torch.ones(..., ")
+    assert advice.endswith(")`")
 
 
 READ = """\
