@@ -97,12 +97,12 @@ def told(tmp_path, text, code):
         (
             "kept = torch.tril(torch.ones(3, 3)).type(torch.ByteTensor).to(device)",
             "TPL251",
-            "`torch.ones(..., device=device)`, and write `.to(torch.uint8)` for `.type(torch.ByteTensor)`, which would",
+            "`torch.ones(..., device=device)`, and write `.to(torch.uint8)` for `.type(torch.ByteTensor)`, which",
         ),
         (
             "kept = torch.ones(3).type('torch.FloatTensor')\n        kept = kept.to(device)",
             "TPL251",
-            "`torch.ones(..., device=device)`, and write `.to(torch.float)` for `.type(torch.FloatTensor)`, which would",
+            "`torch.ones(..., device=device)`, and write `.to(torch.float)` for `.type(torch.FloatTensor)`, which",
         ),
     ],
 )
