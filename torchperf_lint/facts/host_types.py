@@ -13,7 +13,8 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.fresh import Fresh
 from torchperf_lint.facts.source import Site
 
-_DTYPES = {"Tensor": "torch.float", "FloatTensor": "torch.float", **api.LEGACY_DTYPES}
+HOST_TYPES = {"Tensor": "torch.float", "FloatTensor": "torch.float", **api.LEGACY_DTYPES}
+"""Types of tensors on the host -> the dtypes they stand for."""
 
 
 class HostType(NamedTuple):
@@ -31,7 +32,7 @@ def host_types(site: Site, fresh: Fresh) -> list[HostType]:
     if made is None or fresh.path != site.file.path:
         return []
     return [
-        HostType(f"torch.{name}", _DTYPES[name])
+        HostType(f"torch.{name}", HOST_TYPES[name])
         for call in _around(made, fresh.call)
         if (name := _host_type(site, call)) is not None
     ]
@@ -62,4 +63,4 @@ def _host_type(site: Site, call: ast.Call) -> str | None:
     else:
         dotted = site.file.denotes(given, site) or ""
     package, _, name = dotted.rpartition(".")
-    return name if package == "torch" and name in _DTYPES else None
+    return name if package == "torch" and name in HOST_TYPES else None

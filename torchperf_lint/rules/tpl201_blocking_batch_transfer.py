@@ -9,7 +9,7 @@ from torchperf_lint.confirming import all_copies, by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.converted_first import converted_first, in_one_call
+from torchperf_lint.facts.converted_first import Conversion, converted_before, converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
@@ -150,12 +150,11 @@ class BlockingBatchTransfer(SourceRule):
         pinning = pinning_of(project, batch.origins)
         by_its_move = not batch.origins and batch.because.endswith("moves to the device")
         advice = _FROM_ANYWHERE if by_its_move else pinning.advice
-        first = converted_first(site.call) if not _follows_a_tensor(file, site) else None
-        way = "pass `non_blocking=True`" if first is None else f"write `{in_one_call(site.call, first)}`: {_NOT_PINNED}"
+        first = (converted_first(site.call) or converted_before(site)) if not _follows_a_tensor(file, site) else None
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
-            instead=f"{way}{advice}",
+            instead=_way(site, first, advice),
             value=batch,
             hot=site.hot,
             severity=Severity.INFO if site.hot.kind == "eval" else Severity.WARNING,
@@ -212,6 +211,15 @@ class BlockingBatchTransfer(SourceRule):
             confidence=Confidence.POSSIBLE if site.hot.optional else None,
             root_cause=f"{self.code} pieces copied in the loop on line {upload.line} of function {site.function}",
         )
+
+
+def _way(site: Site, first: Conversion | None, advice: str) -> str:
+    """How to copy a batch, which may be converted first, and what to ask of its loader."""
+    if first is None:
+        return f"pass `non_blocking=True`{advice}"
+    instead = f" without the conversion on line {first.line}" if first.line else ""
+    asked = advice.replace(" here and `", ", and pass `", 1)
+    return f"write `{in_one_call(site.call, first)}`{instead}{asked}: {_NOT_PINNED}"
 
 
 def _joined(project: Project, site: Site) -> ast.Call | None:
