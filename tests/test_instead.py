@@ -110,7 +110,7 @@ def told(tmp_path, text, code):
             "store `torch.log10(...).detach()` there",
         ),
         ("seen = losses.cpu().sum()", "TPL105", "compute with `losses` on the device and copy once"),
-        ("seen = losses.cpu().numpy()", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        ("seen = losses.cpu().numpy()\n        show(seen)", "TPL105", "on the device (torch has the numpy functions) and copy"),
         ("seen = np.median(losses.detach().cpu())", "TPL105", "on the device (torch has the numpy functions) and copy"),
         ("total = 0\n        total += losses.sum().cpu().item()", "TPL105", "add `losses.sum().detach()` to a tensor"),
         (
@@ -124,7 +124,7 @@ def told(tmp_path, text, code):
             "best under `if step % n == 0:`",
         ),
         (
-            "seen = losses.detach() + 1\n        rows = labels.cpu().numpy()",
+            "seen = losses.detach() + 1\n        rows = labels.cpu().numpy()\n        show(rows)",
             "TPL105",
             "line 13 has uploaded it from the host: keep what was there under another name",
         ),
@@ -135,10 +135,81 @@ def told(tmp_path, text, code):
             "TPL251",
             "`torch.empty(..., dtype=torch.uint8, device=device)`",
         ),
+        (
+            "kept = torch.tril(torch.ones(3, 3)).type(torch.ByteTensor).to(device)",
+            "TPL251",
+            "`torch.ones(..., device=device)`, and write `.to(torch.uint8)` for `.type(torch.ByteTensor)`, which",
+        ),
+        (
+            "kept = torch.ones(3).type('torch.FloatTensor')\n        kept = kept.to(device)",
+            "TPL251",
+            "`torch.ones(..., device=device)`, and write `.to(torch.float)` for `.type(torch.FloatTensor)`, which",
+        ),
     ],
 )
 def test_advice(tmp_path, line, code, instead):
     assert instead in told(tmp_path, STEP.format(line=" " * 8 + line), code)[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kept = torch.ones(3).type(torch.float).to(device)",
+        "kept = torch.ones(3).type(torch.cuda.ByteTensor)",
+        "kept = torch.ones(3).type(torch.uint8).to(device).type(torch.cuda.ByteTensor)",
+        "kept = torch.ones(3).to(device)\n        other = losses.detach().type(torch.FloatTensor)",
+    ],
+)
+def test_types_of_the_device_and_dtypes_may_stay(tmp_path, line):
+    advice = told(tmp_path, STEP.format(line=" " * 8 + line), "TPL251")[1]
+    assert advice.startswith("make it on the device: `torch.ones(..., ")
+    assert advice.endswith(")`")
+
+
+READ = """\
+import torch
+from torch import nn
+
+def accuracy(output, target, topk):
+    hits = output.topk(max(topk), 1).indices.t().eq(target[None])
+    return [hits[:k].reshape(-1).float().sum(0, keepdim=True) for k in topk]
+
+def train(model: nn.Module, loader, optimizer, criterion, rows):
+    for x, labels in loader:
+        x, labels = x.to("cuda", non_blocking=True), labels.to("cuda", non_blocking=True)
+        out = model(x)
+        loss = out.mean()
+        top1, top2 = accuracy(out, labels, (1, 2))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        rows.append(({reads}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("reads", "stacked"),
+    [
+        ("loss.item(), top1.item(), top2.item()", "[t.reshape(()) for t in (loss, top1, top2)]"),
+        ("loss.item(), (out.argmax(1) == labels).sum().item()", "[loss, (out.argmax(1) == labels).sum()]"),
+        ("loss.item(), out.max().item(), -(out > 0).any().item()", "[loss, out.max(), (out > 0).any()]"),
+        ("loss.item(), out[:1].sum(1).item()", "[t.reshape(()) for t in (loss, out[:1].sum(1))]"),
+        ("loss.item(), (2 * out.min()).item()", "[loss, 2 * out.min()]"),
+    ],
+)
+def test_what_is_read_in_one_copy_stacks(tmp_path, reads, stacked):
+    """What `.item()` takes may have dimensions: the advice runs, and gives the numbers that the reads give."""
+    torch = pytest.importorskip("torch")
+    instead = told(tmp_path, READ.format(reads=reads), "TPL119")[1]
+    advised = instead.split("`")[1]
+    assert advised.endswith(f" = torch.stack({stacked}).tolist()")
+    scope = {"torch": torch, "out": torch.tensor([[0.5, 2.0, 1.0], [3.0, 1.0, 0.0]]), "labels": torch.tensor([1, 2])}
+    exec(READ[READ.index("def accuracy") : READ.index("def train")], scope)
+    exec("loss = out.mean()\ntop1, top2 = accuracy(out, labels, (1, 2))", scope)
+    exec(advised, scope)
+    assert [scope[name] for name in "abc"[: reads.count(".item()")]] == [
+        eval(read.lstrip("-"), scope) for read in reads.split(", ")
+    ]
 
 
 APPENDED = """\

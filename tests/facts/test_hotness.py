@@ -1564,3 +1564,50 @@ def test_without_gradients_only_evaluation_comes_there():
     assert hot is not None
     assert hot.evaluates
     assert not hot_at(code.replace("not torch", "torch")).evaluates
+
+
+def test_what_is_summed_up_on_the_spot_trains_by_its_method_alone():
+    text = """
+def train(model, loader):
+    for x, y in loader:
+        a = model(x).mean()
+        (a + 2 * a).backward()
+        print(a)  # <-
+"""
+    assert "which holds `backward()` (line " in hot_at(text).because
+
+
+PARTS = """
+class Quantizer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.codes = nn.Parameter(torch.zeros(8))
+        self.own = torch.optim.SGD([self.codes])
+
+    def {name}(self, x):
+        loss = (x - self.codes).mean()
+        loss.backward()
+        self.own.step()
+        print(x)  # <-
+        return x
+
+class Levels(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.quantizer = Quantizer()
+
+    def {outer}(self, x):
+        for level in self.scales:
+            x = self.quantizer{called}(x)
+        return x
+"""
+
+
+def test_a_loop_in_a_pass_over_parts_that_train_themselves_is_no_loop_of_steps():
+    assert "for level" not in hot_at(PARTS.format(name="forward", outer="forward", called="")).because
+
+
+@pytest.mark.parametrize(("name", "outer"), [("fit_batch", "forward"), ("forward", "fit")])
+def test_other_loops_that_call_what_trains_are_loops_of_steps(name, outer):
+    called = "" if name == "forward" else f".{name}"
+    assert "for level" in hot_at(PARTS.format(name=name, outer=outer, called=called)).because

@@ -47,6 +47,11 @@ def _index(node: ast.AST) -> str:
     return f"[{value}]" if isinstance(value, str) and value.isidentifier() else "[]"
 
 
+def named(text: str) -> str:
+    """A chain for a reader: `loss.backward`; of `?.backward`, as `(a + b).backward()` gives it, only `backward`."""
+    return text.rpartition("?.")[2]
+
+
 @lru_cache(8192)
 def last_part(text: str) -> str:
     """The last name of a chain: `item` for `loss.item`, `DataLoader` for `data.DataLoader()`."""

@@ -1,7 +1,8 @@
 """Batches that are converted on the host before they are copied: `x.to(torch.bfloat16).cuda()`, `x.float().to(device)`.
 
 What a conversion makes there is a new tensor, which no loader has pinned. In one call that does not block,
-`x.to(device, torch.bfloat16, non_blocking=True)`, torch copies what was pinned and converts it on the device.
+`x.to(device, torch.bfloat16, non_blocking=True)`, torch copies what was pinned and converts it on the device. So it is
+where the conversion stands in a statement of its own before: `x = x.type(torch.FloatTensor)`, and then `x.cuda()`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import ast
 from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
+from torchperf_lint.facts.host_types import HOST_TYPES
+from torchperf_lint.facts.source import Site
 
 _DTYPES = {
     "float": "torch.float32",
@@ -34,30 +37,61 @@ class Conversion(NamedTuple):
     """To what, as written."""
     made: bool
     """Whether that surely makes a new tensor; `x.float()` gives back what is float32 already."""
+    line: int = 0
+    """Where a statement of its own converts; 0 where the copy is called of the conversion itself."""
 
 
 def converted_first(call: ast.Call) -> Conversion | None:
     """The conversion whose result `.to(device)` or `.cuda()` copies; None where these convert as well."""
+    return _conversion(call.func.value) if _only_moves(call) else None  # type: ignore[attr-defined]
+
+
+def converted_before(site: Site) -> Conversion | None:
+    """The conversion in a statement of its own whose result a call copies; None where it may be copied without it."""
+    body, name = site.file.project.body(site.file.path), site.receiver
+    if body is None or not isinstance(name, ast.Name) or not _only_moves(site.call):
+        return None
+    reaching = body.reaching(site.function, name.id, site.start) or ()
+    made = reaching[0] if len(reaching) == 1 and reaching[0].how == "assign" else None
+    if made is None or made.value is None:
+        return None
+    block = body.block_of(site.function, site.start)
+    inside = block[len(made.block) :]
+    if block[: len(made.block)] != made.block or any(kind == "loop" for _, kind in inside):
+        return None
+    if body.mentions_between(site.function, name.id, made.end, site.start):
+        return None  # it may need there what the conversion makes
+    found = _conversion(made.value)
+    return found._replace(line=made.value.lineno) if found is not None else None
+
+
+def _only_moves(call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("to", "cuda") or len(call.args) > 1:
-        return None
-    if any(keyword.arg not in ("device", "non_blocking") for keyword in call.keywords):
-        return None
-    inner = call.func.value
+        return False
+    return all(keyword.arg in ("device", "non_blocking") for keyword in call.keywords)
+
+
+def _conversion(inner: ast.expr) -> Conversion | None:
     if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return None
     of, method = inner.func.value, inner.func.attr
     if method in _DTYPES and not inner.args and not inner.keywords:
         return Conversion(of, _DTYPES[method], method in _NEVER_LOADED)
-    if method != "to" or len(inner.args) + len(inner.keywords) != 1:
+    if method not in ("to", "type") or len(inner.args) + len(inner.keywords) != 1:
         return None
-    given = inner.args[0] if inner.args else inner.keywords[0].value
-    dtype = chain(given)
-    name = last_part(dtype)
-    if inner.keywords and inner.keywords[0].arg != "dtype":
+    if inner.keywords and inner.keywords[0].arg not in ("dtype", "dst_type"):
         return None
-    if not dtype.startswith(("torch.", "th.")) or name not in {*_DTYPES.keys(), *map(last_part, _DTYPES.values())}:
-        return None
-    return Conversion(of, dtype, name in _NEVER_LOADED)
+    dtype = _dtype(inner.args[0] if inner.args else inner.keywords[0].value)
+    return Conversion(of, dtype, last_part(dtype) in _NEVER_LOADED) if dtype else None
+
+
+def _dtype(given: ast.expr) -> str:
+    """The dtype that a dtype or a type of tensors on the host stands for, as written; empty for others."""
+    written = chain(given)
+    name = last_part(written)
+    if not written.startswith(("torch.", "th.")) or written.count(".") != 1:
+        return ""
+    return written if name in {*_DTYPES.keys(), *map(last_part, _DTYPES.values())} else HOST_TYPES.get(name, "")
 
 
 def in_one_call(call: ast.Call, conversion: Conversion) -> str:

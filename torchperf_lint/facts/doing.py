@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from torchperf_lint.facts.asked_gradients import gradient_role
 from torchperf_lint.facts.backwards import combines_losses, passes_on
+from torchperf_lint.facts.chains import named
 from torchperf_lint.facts.clipping import clipping_role
 from torchperf_lint.facts.cold import NOT_TRAINING_NAME, WHOLE_RUN_NAME
 from torchperf_lint.facts.fed import fed_role
@@ -85,7 +86,7 @@ class Doing:
         if self._goes_through_batches(key) or self._hands_on_to_such(key):
             return None  # the steps are in its loop, what it does once beside that is for all of them
         itself = action in self.loops.calls.directly_in(key.path, function.region)
-        because = f"does a training step{_shown(action) if itself else f', as it comes to `{action.callee}()`'}"
+        because = f"does a training step{_shown(action) if itself else f', as it comes to `{named(action.callee)}()`'}"
         return Role("step", because, "every training step", Confidence.LIKELY)
 
     def _goes_through_batches(self, key: FunctionKey) -> bool:
@@ -167,4 +168,4 @@ _NO_PASS = ("on_", "fit", "check_", "_check_", "verify_", "_verify_")
 
 
 def _shown(action: Call) -> str:
-    return f" itself: `{action.callee}()` (line {action.line})"
+    return f" itself: `{named(action.callee)}()` (line {action.line})"

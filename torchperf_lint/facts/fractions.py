@@ -1,6 +1,8 @@
-"""Whether an expression is known to be one floating-point number in a tensor without dimensions: a loss, a mean.
+"""Whether an expression is known to be one number in a tensor without dimensions: a loss, a mean, a count.
 
-Such tensors can be stacked, and read together, without a change of their values: a wider dtype holds all of them.
+Such tensors can be stacked and read together; floating-point numbers without a change of their values, for a wider
+dtype holds all of them. What has one element may have dimensions all the same, as `x.sum(0, keepdim=True)` of a row
+does: it does not stack with a loss.
 """
 
 from __future__ import annotations
@@ -21,37 +23,51 @@ _LOSS_MODULES = frozenset(
 _NORMS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_"})
 _AVERAGES = frozenset({"mean", "norm", "std", "var"})
 """What gives one floating-point number when it is given no argument."""
+_REDUCTIONS = _AVERAGES | frozenset("sum max min prod any all argmax argmin median nanmean count_nonzero".split())
+"""What gives one number of any dtype when it is given no argument."""
 _FLOATS = frozenset({"float", "double", "half", "bfloat16"})
 _SAME_SHAPE = _FLOATS | {"detach", "clone", "abs", "exp", "sqrt"}
 _DEPTH = 8
 
 
-def is_fraction(site: Site, node: ast.expr, at: tuple[int, int], depth: int = 0) -> bool:
-    """Whether an expression of the function around `site`, evaluated at a place, is one; else it is not known."""
+def is_fraction(site: Site, node: ast.expr, at: tuple[int, int]) -> bool:
+    """Whether an expression of the function around `site`, evaluated at a place, is one floating-point number without
+    dimensions; else it is not known."""
+    return _is_one(site, node, at, _AVERAGES, 0)
+
+
+def has_no_dimensions(site: Site, node: ast.expr, at: tuple[int, int]) -> bool:
+    """Whether such an expression is one number without dimensions, of whatever dtype; else it is not known."""
+    return _is_one(site, node, at, _REDUCTIONS, 0)
+
+
+def _is_one(site: Site, node: ast.expr, at: tuple[int, int], reducing: frozenset[str], depth: int) -> bool:
     if depth > _DEPTH:
         return False
     if isinstance(node, ast.Name):
         body = site.file.project.body(site.file.path)
         reaching = (body.reaching(site.function, node.id, at) if body is not None else None) or []
-        return bool(reaching) and all(_is_assigned(site, d, depth + 1) for d in reaching)
+        return bool(reaching) and all(_is_assigned(site, d, reducing, depth + 1) for d in reaching)
     if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.USub) and is_fraction(site, node.operand, at, depth + 1)
+        return isinstance(node.op, ast.USub) and _is_one(site, node.operand, at, reducing, depth + 1)
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
-        known = [is_fraction(site, side, at, depth + 1) for side in sides]
+        known = [_is_one(site, side, at, reducing, depth + 1) for side in sides]
         return any(known) and all(k or isinstance(s, ast.Constant) for k, s in zip(known, sides, strict=True))
-    return isinstance(node, ast.Call) and _is_call_of_one(site, node, at, depth)
+    return isinstance(node, ast.Call) and _is_call_of_one(site, node, at, reducing, depth)
 
 
-def _is_assigned(site: Site, definition: Definition, depth: int) -> bool:
+def _is_assigned(site: Site, definition: Definition, reducing: frozenset[str], depth: int) -> bool:
     if definition.how != "assign" or definition.index or definition.value is None:
         return False
     body = site.file.project.body(site.file.path)
     assert body is not None
-    return is_fraction(site, definition.value, body.at(definition.value), depth)
+    return _is_one(site, definition.value, body.at(definition.value), reducing, depth)
 
 
-def _is_call_of_one(site: Site, node: ast.Call, at: tuple[int, int], depth: int) -> bool:
+def _is_call_of_one(
+    site: Site, node: ast.Call, at: tuple[int, int], reducing: frozenset[str], depth: int
+) -> bool:
     dotted = site.file.denotes(node.func, site) or ""
     if dotted in _NORMS:
         return True
@@ -65,12 +81,12 @@ def _is_call_of_one(site: Site, node: ast.Call, at: tuple[int, int], depth: int)
     if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
         return False
     receiver = node.func.value
-    if node.func.attr in _AVERAGES:
+    if node.func.attr in reducing:
         return site.file.project.values.of(receiver, site.frame._replace(at=at)).kind == "tensor"
     if node.func.attr == "sum":
         converted = isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and not receiver.args
         return converted and receiver.func.attr in _FLOATS  # type: ignore[attr-defined]
-    return node.func.attr in _SAME_SHAPE and is_fraction(site, receiver, at, depth + 1)
+    return node.func.attr in _SAME_SHAPE and _is_one(site, receiver, at, reducing, depth + 1)
 
 
 def _is_reduced(node: ast.Call) -> bool:

@@ -32,6 +32,7 @@ from torchperf_lint.facts.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
 from torchperf_lint.facts.step_batches import batch_of_step, says_no_more
+from torchperf_lint.facts.summed_on_host import stays_on_host
 from torchperf_lint.facts.tested_classes import OPEN, known_around, of_tested_class
 from torchperf_lint.facts.usage import counter, counts_steps, from_uses, of_forward, used_as_module
 from torchperf_lint.facts.value import (
@@ -181,7 +182,7 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     place = place if d.how != "augmented" else d.at
     there = frame.back(place, d.end)
     value = values.of(d.value, there)
-    if d.how == "augmented" and value.kind == "tensor" and _begins_on_host(values, name, d, there, body):
+    if d.how == "augmented" and value.kind == "tensor" and stays_on_host(values, name, d, there, body):
         value = value.moved(HOST)
     if d.how == "assign" and is_empty_container(value, d.value):
         value = _filled(values, name, frame, body)._replace(thing=value.thing)
@@ -206,14 +207,6 @@ def _bound(values: Values, name: str, d: Definition, frame: Frame, body: Body) -
     if value.kind in ("tensor", "batch", "module") and value.because:
         return value._replace(because=told(name, value.because, d.at[0]))
     return value
-
-
-def _begins_on_host(values: Values, name: str, d: Definition, frame: Frame, body: Body) -> bool:
-    """Whether what is changed in place was a tensor on the host before: it stays there, whatever is added."""
-    begun = [b for b in body.reaching(frame.function, name, d.at) or () if b.how != "augmented"]
-    made = [values.of(b.value, frame.back(body.at(b.value), b.end)) for b in begun if b.how == "assign" and b.value]
-    on_host = [value for value in made if value.kind == "tensor" and value.device == HOST]
-    return bool(begun) and len(on_host) == len(begun)
 
 
 def _begins_empty(name: str, value: Value, d: Definition, frame: Frame, body: Body) -> bool:

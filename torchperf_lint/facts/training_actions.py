@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.chains import last_part, named
 from torchperf_lint.facts.cold import MEASURES_NAME, PROFILES_NAME
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.index import FunctionKey, Index
@@ -37,15 +37,22 @@ class TrainingActions:
         """What a loop does directly that trains, as part of a sentence; None where it does nothing of the kind."""
         for call in self.calls.directly_in(path, index):
             if self._is_action(path, call):
-                return f"holds `{call.callee}()` (line {call.line})"
+                return f"holds `{named(call.callee)}()` (line {call.line})"
         # A loop over parts of a model, one of which updates itself, is no loop of steps.
         parts = PARTS.search(self.index.outlines[path].regions[index].iterable)
         for call in self.calls.directly_in(path, index) if not parts else ():
             for target in self.types.targets(path, call.function, call.callee):
+                if self._is_pass(target) and self._is_pass(FunctionKey(path, call.function)):
+                    continue  # a module that trains a part of its own in each pass: the step is around both
                 inner = self.trains(target, _DEPTH)
                 if inner is not None:
-                    return f"calls `{call.callee}()` (line {call.line}), which runs `{inner.callee}()`"
+                    return f"calls `{call.callee}()` (line {call.line}), which runs `{named(inner.callee)}()`"
         return next(filter(None, (self.of_loop(path, inner) for inner in self._listed_inside(path, index))), None)
+
+    def _is_pass(self, key: FunctionKey) -> bool:
+        """Whether a function is the forward pass of a module."""
+        function = self.index.function(key)
+        return function.name == "forward" and function.class_index >= 0
 
     def _listed_inside(self, path: str, index: int) -> list[int]:
         """The loops directly in a loop that go through a list written out: `for part in ["faces", "hands"]:`."""

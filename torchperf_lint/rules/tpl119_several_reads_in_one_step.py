@@ -9,6 +9,7 @@ from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.clusters import Cluster, clusters, numbers_read
 from torchperf_lint.facts.conditions import short, words
+from torchperf_lint.facts.fractions import has_no_dimensions
 from torchperf_lint.facts.kept_as import USED, kept_as
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_before_loops import unchanged_around
@@ -35,6 +36,9 @@ class SeveralReadsInOneStep(SourceRule):
     ## Why it is slow
     Each read copies one number and waits until everything queued on the device before it has run. One copy of all the
     numbers waits once.
+
+    A number may be in a tensor of shape `[1]`, as `x.sum(0, keepdim=True)` makes it. `torch.stack` takes tensors of
+    one shape: make it `[]` with `t.reshape(())`.
 
     ## Example
     ```python
@@ -126,7 +130,8 @@ class SeveralReadsInOneStep(SourceRule):
             first.site,
             message=f"{_written(file, cluster)}: {len(cluster)} {what}, and the host waits for the device each time, "
             f"{first.read.hot.when}",
-            instead=_before_loops(file, cluster, operands) or _instead(operands) + _when(file, cluster, operands),
+            instead=_before_loops(file, cluster, operands)
+            or _instead(cluster, operands) + _when(file, cluster, operands),
             value=first.read.value,
             hot=first.read.hot,
             severity=min((read.severity for read in reads), key=lambda severity: severity.rank),
@@ -173,13 +178,15 @@ def _before_loops(file: SourceFile, cluster: Cluster, operands: list[str]) -> st
     return f"read {what} once, before the loop on line {found.line}, which does not change it"
 
 
-def _instead(operands: list[str]) -> str:
+def _instead(cluster: Cluster, operands: list[str]) -> str:
     if len(operands) == 1:
         return f"read it once and keep the number: `value = {short(operands[0])}.item()`"
     names = ", ".join("abcdefghijklmnopqrstuvwxyz"[: len(operands)])
-    return (
-        f"compute first, then read in one copy: `{names} = torch.stack([{', '.join(map(short, operands))}]).tolist()`"
-    )
+    written = ", ".join(map(short, operands))
+    alike = all(has_no_dimensions(reading.site, reading.operand, reading.site.start) for reading in cluster)
+    # `.item()` takes a tensor of shape [1] as well, which does not stack with one without dimensions.
+    stacked = f"[{written}]" if alike else f"[t.reshape(()) for t in ({written})]"
+    return f"compute first, then read in one copy: `{names} = torch.stack({stacked}).tolist()`"
 
 
 def _when(file: SourceFile, cluster: Cluster, operands: list[str]) -> str:

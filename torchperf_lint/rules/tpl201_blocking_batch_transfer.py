@@ -10,7 +10,7 @@ from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
-from torchperf_lint.facts.converted_first import Conversion, converted_first, in_one_call
+from torchperf_lint.facts.converted_first import Conversion, converted_before, converted_first, in_one_call
 from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
@@ -171,7 +171,7 @@ class BlockingBatchTransfer(SourceRule):
     def _copy(self, file: SourceFile, project: Project, site: Site, batch: Value) -> Finding:
         assert site.hot is not None
         pinning = pinning_of(project, batch.origins)
-        first = converted_first(site.call) if not _follows_a_tensor(file, site) else None
+        first = (converted_first(site.call) or converted_before(site)) if not _follows_a_tensor(file, site) else None
         return self.found(
             site,
             message=f"`{file.brief(site.call)}` copies the batch and waits for it {site.hot.when}{pinning.clause}",
@@ -258,7 +258,8 @@ def _instead(call: ast.Call, first: Conversion | None, pinning: Pinning) -> str:
     if first is None:
         return f"pass `non_blocking=True`{pinning.advice}"
     pinned = pinning.advice.replace(" and `pin_memory", " and pass `pin_memory")
-    return f"write `{in_one_call(call, first)}`{pinned}: {_NOT_PINNED}"
+    instead = f" without the conversion on line {first.line}" if first.line else ""
+    return f"write `{in_one_call(call, first)}`{instead}{pinned}: {_NOT_PINNED}"
 
 
 def _joined(project: Project, site: Site) -> ast.Call | None:

@@ -167,7 +167,7 @@ class CastBeforeTransfer(SourceRule):
         """By copies to the device at the line."""
         seen = copies(run, finding, "h2d", lambda copy: True)
         if (finding.root_cause or "").startswith(f"{self.code} {_PLACED}"):  # what a factory copies shows as a wait
-            seen = run.at(finding.location, "sync") or seen
+            seen = run.at(finding, "sync") or seen
             return by_events(finding, run, seen, "upload", probes=self.probes)
         return by_events(finding, run, seen, "copy to the device", probes=("transfers",))
 

@@ -11,6 +11,7 @@ from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.computed import computed_fresh
 from torchperf_lint.facts.distributions import DISTRIBUTIONS
 from torchperf_lint.facts.fresh import Fresh, fresh_on_host, just_made
+from torchperf_lint.facts.host_types import host_types
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.made_anew import made_anew
 from torchperf_lint.facts.movers import COPIERS, MOVERS, copied_beside, moved_by_function, movers_called
@@ -91,7 +92,8 @@ class FactoryThenDevice(SourceRule):
     `_like`s, followed by nothing but conversions and views: the device fills in the very same numbers. Unsafe for
     random factories (the device's generator gives other numbers than the host's), for `linspace`, `logspace` and
     arithmetic (rounded otherwise in the last digit), after `expand` (it stays a view), and with `requires_grad`.
-    No fix where the device may be None, and for the constructors that take no `device`. A dtype that the move gives
+    No fix where the device may be None, for the constructors that take no `device`, and where a conversion names a
+    type of the host, `.type(torch.ByteTensor)`: that would copy it back there. A dtype that the move gives
     goes into `zeros`, `ones` and `empty`, and is given behind the others.
 
     ## Confirmed by
@@ -118,7 +120,7 @@ class FactoryThenDevice(SourceRule):
             yield self.found(
                 site,
                 message=f"`torch.{fresh.factory}(...)` fills host memory, then copies it to the device {site.hot.when}",
-                instead=_instead(fresh),
+                instead=_instead(fresh) + _no_type_of_the_host(site, fresh),
                 value=fresh.value,
                 hot=project.hotness.unmentioned.whoever_runs_it(site.hot, FunctionKey(file.path, site.function)),
                 related=[*_made_elsewhere(file, site, fresh), *made_anew(site)],
@@ -193,3 +195,13 @@ def _instead(fresh: Fresh) -> str:
     dtype = f"dtype={api.LEGACY_DTYPES[fresh.factory]}, " if fresh.factory in api.LEGACY_DTYPES else ""
     made = f"make it on the device: `torch.{factory}(..., {dtype}device={fresh.device})`"
     return made + (" (the device's generator gives other random numbers)" if fresh.random else "")
+
+
+def _no_type_of_the_host(site: Site, fresh: Fresh) -> str:
+    """What to write for conversions to types of the host: with these left, what is made on the device is copied down
+    and up again."""
+    found = dict.fromkeys(host_types(site, fresh) if _is_method(site) else ())
+    if not found:
+        return ""
+    instead = " and ".join(f"`.to({one.dtype})` for `.type({one.type})`" for one in found)
+    return f", and write {instead}, which would copy it back to the host"

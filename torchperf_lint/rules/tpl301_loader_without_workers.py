@@ -8,6 +8,7 @@ from torchperf_lint.confirming import by_waits, silent
 from torchperf_lint.evidence import Evidence
 from torchperf_lint.facts.datasets import data_of, held, item_work
 from torchperf_lint.facts.indexed_data_sets import IndexedDataSet, indexed_data_sets
+from torchperf_lint.facts.left_early import only_begins
 from torchperf_lint.facts.loaders import LoaderUse
 from torchperf_lint.facts.pinning import LOADER_CLASSES, WORKERS_POSITION, lacks
 from torchperf_lint.facts.project import Project
@@ -77,6 +78,8 @@ class LoaderWithoutWorkers(SourceRule):
             loss.backward()
             optimizer.step()
     ```
+    Nor do workers pay in an evaluation that makes its loader anew and leaves it after a few batches,
+    `if i >= n: break`: each start of them takes longer than these batches.
 
     ## Fix safety
     There is no automatic fix: the right number depends on the machine and on what an item costs; measure the time a
@@ -103,7 +106,7 @@ class LoaderWithoutWorkers(SourceRule):
             if not lacks(written_out(project.values, site.call, site.frame), "num_workers", WORKERS_POSITION):
                 continue
             uses = project.loaders.uses((file.path, *site.start))
-            if uses:
+            if uses and not only_begins(site, uses):
                 yield from self._judged(file, project, site, uses)
         for read in indexed_data_sets(file) if file.mentions(("range(len(",)) else ():
             yield self._by_index(file, read)
