@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated.generators import device_generator
+from torchperf_lint.runtime.simulated.generators import check_place, device_generator
 from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, index_of, on_device
-from torchperf_lint.runtime.simulated.naming import BACKEND
+from torchperf_lint.runtime.simulated.naming import BACKEND, apart
 from torchperf_lint.runtime.simulated.plan import Plan, plan_of
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
@@ -82,12 +82,12 @@ class _Call:
         if self.index is None:
             self.index = index
         elif self.index != index:
-            raise RuntimeError(_apart(f"cuda:{self.index}", f"cuda:{index}"))
+            raise RuntimeError(apart(f"cuda:{self.index}", f"cuda:{index}"))
 
     def check(self) -> None:
         """As on a card: tensors of the host, other than scalars, do not mix with the device's."""
         if self.host_tensor and self.index is not None and self.op.name().split(".")[0] not in _TAKE_BOTH:
-            raise RuntimeError(_apart(f"cuda:{self.index}", "cpu"))
+            raise RuntimeError(apart(f"cuda:{self.index}", "cpu"))
 
     def result(self, value: Any, which: int) -> Any:  # noqa: ANN401
         """The device's side of one result."""
@@ -118,22 +118,17 @@ def _real(value: torch.Tensor) -> torch.Tensor:
     return value
 
 
-def _apart(first: str, second: str) -> str:
-    return (
-        "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{first} and {second}! (simulated CUDA device)"
-    )
-
-
 def _numbers(plan: Plan, args: list[Any], kwargs: dict[str, Any], index: int) -> None:
-    """Draw from the device's own generator where the caller named none."""
+    """Draw from the device's own generator where the caller named none. Raises RuntimeError for one of the host."""
     if not plan.draws:
         return
     place = plan.names.index("generator")
-    if place < len(args):
-        if args[place] is None:
-            args[place] = device_generator(index)
-    elif kwargs.get("generator") is None:
+    named = args[place] if place < len(args) else kwargs.get("generator")
+    if named is not None:
+        check_place(named, "cuda")
+    elif place < len(args):
+        args[place] = device_generator(index)
+    else:
         kwargs["generator"] = device_generator(index)
 
 

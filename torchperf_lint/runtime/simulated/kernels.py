@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated import lacking, transfers
+from torchperf_lint.runtime.simulated import indexing, lacking, transfers
 from torchperf_lint.runtime.simulated.host import run_on_host
 from torchperf_lint.runtime.simulated.memory import adopt, allocate, index_of, on_device, pinned_empty
 from torchperf_lint.runtime.simulated.reports import REPORTS
@@ -105,6 +105,8 @@ def _view_kernel(op: Any) -> Callable[..., Any]:  # noqa: ANN401
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     name = op.name()
+    if name in indexing.RULES and not on_device(args[0]):
+        return indexing.of_the_host(op, args, kwargs)
     if name in RULES:
         report_waits(name, args, kwargs)
     return run_on_host(op, args, kwargs)
