@@ -11,6 +11,7 @@ from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, i
 from torchperf_lint.runtime.simulated.naming import BACKEND, apart
 from torchperf_lint.runtime.simulated.plan import Plan, plan_of
 from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.runtime.simulated.sparse import coo_on_device, coo_on_host, is_coo, replace_coo
 
 _TAKE_BOTH = {
     "aten::index",
@@ -36,6 +37,7 @@ class _Call:
         self.given: dict[str, Any] = {}
         self.outs: dict[str, torch.Tensor] = {}
         self.fresh: dict[str, torch.Tensor] = {}
+        self.sparse: dict[str, torch.Tensor] = {}
         self.host_tensor = False
 
     def argument(self, name: str, value: Any) -> Any:  # noqa: ANN401
@@ -67,9 +69,12 @@ class _Call:
         if not on_device(value):
             self.host_tensor = self.host_tensor or value.dim() > 0
             return value
+        self._meets(value.get_device())
+        if is_coo(value):
+            self.sparse[name] = coo_on_host(value)
+            return self.sparse[name]
         if value.layout != torch.strided:
             raise cannot(self.op)
-        self._meets(value.get_device())
         if name not in self.plan.outs:
             return as_host(value)
         if value.numel() == 0:
@@ -93,7 +98,8 @@ class _Call:
         """The device's side of one result."""
         name = self.plan.returned[which] if which < len(self.plan.returned) else None
         if name is not None:
-            return self.given[name]
+            given = self.given[name]
+            return replace_coo(given, self._new(self.sparse[name])) if name in self.sparse else given
         if isinstance(value, torch.Tensor):
             return self._new(value)
         if isinstance(value, list | tuple):
@@ -106,6 +112,8 @@ class _Call:
             kwargs[name] = self.fresh[name] = torch.empty(0, dtype=kwargs[name].dtype, device="cpu")
 
     def _new(self, value: torch.Tensor) -> torch.Tensor:
+        if is_coo(value):
+            return coo_on_device(value, self.index or 0)
         if value.layout != torch.strided or value.is_quantized:
             raise cannot(self.op)
         return as_device(_real(value), self.index or 0)

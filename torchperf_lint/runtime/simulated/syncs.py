@@ -23,7 +23,9 @@ UNDECIDED = {
     "linalg.svd, eigh, lstsq": "the card's solvers check convergence on the host, some more than once; one sync",
     "isin": "sorts, and waits twice, where the tested set is large; the card's limit is applied",
     "masked_scatter, sort, topk, median, cumsum, randperm": "no wait that torch's callbacks see; none reported",
-    "nested, sparse and quantised tensors": "not simulated; using one is named as unsupported",
+    "coalesce()": "thrust waits for the count of distinct indices in a call that torch's own callbacks do not see; one",
+    "products of two sparse tensors and other rare operators of theirs": "run, and named as not known to wait or not",
+    "nested and quantised tensors, sparse ones other than COO": "not simulated; using one is named as unsupported",
 }
 """What could not be decided from the source alone, and what is done about it."""
 
