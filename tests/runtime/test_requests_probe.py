@@ -129,3 +129,32 @@ def test_what_is_compiled_stays_as_it_is(tmp_path):
     assert "'mul'" in plain.stdout
     assert watched.out == plain.stdout
     assert watched.record.probes["requests"]["state"] == "watching"
+
+
+LISTED = """
+import torch
+from torch import nn
+
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.vars = nn.ParameterList([nn.Parameter(torch.ones(3, 3))])
+    def forward(self, x):
+        return x @ self.vars[0]
+    def parameters(self):
+        return self.vars
+
+model = Learner()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(6):
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+with torch.no_grad():
+    model(torch.ones(2, 3))
+"""
+
+
+def test_a_module_may_return_its_parameters_as_a_list(tmp_path):
+    watched = watch(tmp_path, LISTED)
+    assert watched.record.probes["requests"]["state"] == "watching"

@@ -7,6 +7,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import checks_sparse
 import checks_surroundings
 import checks_tensors
 import checks_training
@@ -18,7 +19,7 @@ from torchperf_lint.runtime import simulated
 def main() -> None:
     simulated.install(EVENTS)
     results = {}
-    for module in (checks_training, checks_tensors, checks_surroundings):
+    for module in (checks_training, checks_tensors, checks_sparse, checks_surroundings):
         for name, check in list(vars(module).items()):
             if name.startswith("check_"):
                 EVENTS.seen.clear()

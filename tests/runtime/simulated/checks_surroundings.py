@@ -113,8 +113,8 @@ def check_compile_runs_eagerly_and_says_so() -> None:
 def check_what_cannot_be_simulated_is_named() -> None:
     attempts = (
         torch.cuda.CUDAGraph,
-        lambda: torch.sparse_coo_tensor(torch.tensor([[0]], device=CUDA), on((1,)), (3,), check_invariants=False),
-        lambda: on((2, 2)).to_sparse(),
+        lambda: torch.quantize_per_tensor(on(), 0.1, 0, torch.qint8),
+        lambda: on((2, 2)).to_sparse().to_sparse_csc(),
         lambda: torch.distributed.init_process_group("nccl", store=torch.distributed.HashStore(), rank=0, world_size=1),
     )
     for attempt in attempts:

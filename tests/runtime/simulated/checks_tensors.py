@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import pickle
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -116,6 +118,73 @@ def check_devices_do_not_mix() -> None:
         except (RuntimeError, TypeError):
             continue
         raise AssertionError("host and device tensors were mixed")
+
+
+def raised(act: Callable[[], object]) -> str:
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"
+    return "nothing"
+
+
+def put(x: torch.Tensor, index: object, value: object) -> torch.Tensor:
+    x[index] = value
+    return x
+
+
+def check_a_tensor_of_the_host_is_not_read_by_an_index_of_the_device() -> None:
+    host, rows, mask = torch.ones(4, 1), torch.tensor([1, 2], device=CUDA), torch.ones(4, device=CUDA) > 0
+    said = "RuntimeError: indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+    assert {raised(lambda: host[rows]), raised(lambda: host[mask]), raised(lambda: host[:, rows])} == {said}
+    assert on((4, 1))[torch.tensor([1, 2])].device == CUDA
+    assert EVENTS.seen[-2:][0][0] == "h2d"
+
+
+def check_a_tensor_of_the_host_is_written_where_an_index_of_the_device_says() -> None:
+    """ATen fetches the index, and a mask's places with a wait for their count."""
+    rows, mask = torch.arange(2, device=CUDA), torch.arange(4, device=CUDA) > 2
+    EVENTS.seen.clear()
+    assert put(torch.zeros(4), rows, torch.ones(2)).tolist() == [1, 1, 0, 0]
+    assert put(torch.zeros(4), mask, 1.0).tolist() == [0, 0, 0, 1]
+    assert [what for what, _ in EVENTS.seen if what != "copy"] == ["d2h", "nonzero", "d2h"]
+
+
+def check_what_is_written_by_an_index_is_on_the_device_or_a_number() -> None:
+    x, rows, mask = on((4, 3)), torch.tensor([0, 1], device=CUDA), torch.arange(4, device=CUDA) > 1
+    apart = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and"
+    for index in (rows, mask, rows.cpu()):
+        assert raised(lambda index=index: put(x, index, torch.zeros(2, 3))).startswith(apart)
+    assert raised(lambda: put(torch.ones(4, 3), rows, x[:2])).startswith(apart)
+    accumulated = raised(lambda: x.index_put_((rows,), torch.zeros(2, 3), accumulate=True))
+    assert accumulated == "RuntimeError: expected device cuda:0 but got device cpu for value tensor"
+    for index in (rows, mask, mask.cpu()):
+        put(x, index, 2.0), put(x, index, torch.tensor(2.0)), put(x, index, torch.ones(3, device=CUDA))
+
+
+def check_generators_draw_for_their_own_device() -> None:
+    host, device = torch.Generator(), torch.Generator(device="cuda")
+    for draw in (
+        lambda: torch.rand(3, device=CUDA, generator=host),
+        lambda: torch.randperm(3, device=CUDA, generator=host),
+        lambda: on().normal_(generator=host),
+        lambda: torch.multinomial(on(), 1, generator=torch.default_generator),
+    ):
+        assert raised(draw) == "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'"
+    for draw in (lambda: torch.rand(3, generator=device), lambda: torch.randperm(3, generator=device)):
+        assert raised(draw) == "RuntimeError: Expected a 'cpu' device type for generator but found 'cuda'"
+    for fitting in (device, device.clone_state(), copy.deepcopy(device), torch.cuda.default_generators[0]):
+        assert torch.rand(3, device=CUDA, generator=fitting).device == CUDA
+        assert on().normal_(generator=fitting).device == CUDA
+    assert torch.rand(3, generator=host, pin_memory=True).is_pinned()
+    assert torch.rand(3, generator=host, device="meta").is_meta
+
+
+def check_numpy_names_the_device() -> None:
+    x = on()
+    said = "TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host"
+    assert all(raised(read).startswith(said) for read in (x.numpy, lambda: np.asarray(x), lambda: np.array([x])))
+    assert x.numpy(force=True).tolist() == torch.ones(3).numpy().tolist() == [1, 1, 1]
 
 
 def check_bytes_and_pinned_sides_of_converting_copies() -> None:

@@ -198,7 +198,9 @@ class _Calls:
     def _leads(self, module: Any) -> None:  # noqa: ANN401
         """An optimizer has stepped: if this is a model (no loss, no metric), here the next step begins."""
         timeline, thread = self.timeline, get_ident()
-        if timeline.stepped_on != thread or self._recorder.muted or next(module.parameters(), None) is None:
+        if timeline.stepped_on != thread or self._recorder.muted:
+            return
+        if next(iter(module.parameters()), None) is None:  # a module may override it and return a list
             return
         timeline.stepped_on = 0
         self._recorder.later(timeline.called, self._key(), timeline.clock(), thread)

@@ -8,6 +8,7 @@ import torch
 from torch.utils import _device
 
 from torchperf_lint.runtime.simulated import memory
+from torchperf_lint.runtime.simulated.generators import check_place
 from torchperf_lint.runtime.simulated.naming import internal_arguments
 from torchperf_lint.runtime.simulated.patching import overridable, translate
 
@@ -38,10 +39,12 @@ def _known(function: Any, makers: Any) -> bool:  # noqa: ANN401
 def _factory(original: Any) -> Any:  # noqa: ANN401
     def act(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         args, kwargs = internal_arguments(args, kwargs)
-        if not kwargs.get("pin_memory"):
-            return original(*args, **kwargs)
-        kwargs = {**kwargs, "pin_memory": False}
-        made = original(*args, **kwargs)
+        pinned = bool(kwargs.get("pin_memory"))
+        made = original(*args, **{**kwargs, "pin_memory": False} if pinned else kwargs)
+        if kwargs.get("generator") is not None and made.is_cpu:  # a kernel of the host does not know ours for a card's
+            check_place(kwargs["generator"], "cpu")
+        if not pinned:
+            return made
         return memory.pinned_empty(made).copy_(made).requires_grad_(made.requires_grad)
 
     return overridable(original, act)

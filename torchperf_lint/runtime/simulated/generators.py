@@ -5,6 +5,7 @@ Numbers are the host's: after `torch.manual_seed(0)` a tensor drawn on the devic
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import torch
@@ -13,6 +14,8 @@ from torchperf_lint.runtime.simulated.naming import BACKEND, internal
 
 _HostGenerator = torch._C.Generator
 _devices: list[Generator] = []
+_ours: weakref.WeakValueDictionary[int, Generator] = weakref.WeakValueDictionary()
+"""Those of the device by the address inside: kernels are handed another Python object around it."""
 
 
 class _Kind(type(_HostGenerator)):  # type: ignore[misc]
@@ -34,12 +37,25 @@ class Generator(_HostGenerator, metaclass=_Kind):  # type: ignore[misc, valid-ty
         ours = where.type == BACKEND
         made: Generator = super().__new__(cls, "cpu" if ours else where)
         made._index = where.index if ours else None
+        if ours:
+            _ours[made._cdata] = made
         return made
 
     @property
     def device(self) -> torch.device:
         """Where its numbers are drawn."""
         return torch.device("cpu") if self._index is None else torch.device("cuda", self._index)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As torch's own, for the device that it is said to be on."""
+        make, (_host, *rest), *state = super().__reduce__()
+        return make, (self.device, *rest), *state
+
+    def clone_state(self) -> Generator:
+        """Another generator for the same device that goes on as this one does."""
+        made = Generator(self.device)
+        made.set_state(self.get_state())
+        return made
 
 
 Generator.__module__ = "torch"
@@ -56,3 +72,10 @@ def make_generators(devices: int) -> tuple[Generator, ...]:
 def device_generator(index: int) -> Generator:
     """The default generator of a device."""
     return _devices[index]
+
+
+def check_place(generator: Any, kind: str) -> None:  # noqa: ANN401
+    """Raise RuntimeError, as ATen does, if this generator does not draw for devices of this kind."""
+    found = "cuda" if generator._cdata in _ours else "cpu"
+    if found != kind:
+        raise RuntimeError(f"Expected a '{kind}' device type for generator but found '{found}'")

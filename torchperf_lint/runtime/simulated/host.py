@@ -6,11 +6,12 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated.generators import device_generator
+from torchperf_lint.runtime.simulated.generators import check_place, device_generator
 from torchperf_lint.runtime.simulated.memory import adopt, as_device, as_host, index_of, on_device
-from torchperf_lint.runtime.simulated.naming import BACKEND
+from torchperf_lint.runtime.simulated.naming import BACKEND, apart
 from torchperf_lint.runtime.simulated.plan import Plan, plan_of
 from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.runtime.simulated.sparse import coo_on_device, coo_on_host, is_coo, replace_coo
 
 _TAKE_BOTH = {
     "aten::index",
@@ -36,6 +37,7 @@ class _Call:
         self.given: dict[str, Any] = {}
         self.outs: dict[str, torch.Tensor] = {}
         self.fresh: dict[str, torch.Tensor] = {}
+        self.sparse: dict[str, torch.Tensor] = {}
         self.host_tensor = False
 
     def argument(self, name: str, value: Any) -> Any:  # noqa: ANN401
@@ -67,9 +69,12 @@ class _Call:
         if not on_device(value):
             self.host_tensor = self.host_tensor or value.dim() > 0
             return value
+        self._meets(value.get_device())
+        if is_coo(value):
+            self.sparse[name] = coo_on_host(value)
+            return self.sparse[name]
         if value.layout != torch.strided:
             raise cannot(self.op)
-        self._meets(value.get_device())
         if name not in self.plan.outs:
             return as_host(value)
         if value.numel() == 0:
@@ -82,18 +87,19 @@ class _Call:
         if self.index is None:
             self.index = index
         elif self.index != index:
-            raise RuntimeError(_apart(f"cuda:{self.index}", f"cuda:{index}"))
+            raise RuntimeError(apart(f"cuda:{self.index}", f"cuda:{index}"))
 
     def check(self) -> None:
         """As on a card: tensors of the host, other than scalars, do not mix with the device's."""
         if self.host_tensor and self.index is not None and self.op.name().split(".")[0] not in _TAKE_BOTH:
-            raise RuntimeError(_apart(f"cuda:{self.index}", "cpu"))
+            raise RuntimeError(apart(f"cuda:{self.index}", "cpu"))
 
     def result(self, value: Any, which: int) -> Any:  # noqa: ANN401
         """The device's side of one result."""
         name = self.plan.returned[which] if which < len(self.plan.returned) else None
         if name is not None:
-            return self.given[name]
+            given = self.given[name]
+            return replace_coo(given, self._new(self.sparse[name])) if name in self.sparse else given
         if isinstance(value, torch.Tensor):
             return self._new(value)
         if isinstance(value, list | tuple):
@@ -106,6 +112,8 @@ class _Call:
             kwargs[name] = self.fresh[name] = torch.empty(0, dtype=kwargs[name].dtype, device="cpu")
 
     def _new(self, value: torch.Tensor) -> torch.Tensor:
+        if is_coo(value):
+            return coo_on_device(value, self.index or 0)
         if value.layout != torch.strided or value.is_quantized:
             raise cannot(self.op)
         return as_device(_real(value), self.index or 0)
@@ -118,22 +126,17 @@ def _real(value: torch.Tensor) -> torch.Tensor:
     return value
 
 
-def _apart(first: str, second: str) -> str:
-    return (
-        "Expected all tensors to be on the same device, but found at least two devices, "
-        f"{first} and {second}! (simulated CUDA device)"
-    )
-
-
 def _numbers(plan: Plan, args: list[Any], kwargs: dict[str, Any], index: int) -> None:
-    """Draw from the device's own generator where the caller named none."""
+    """Draw from the device's own generator where the caller named none. Raises RuntimeError for one of the host."""
     if not plan.draws:
         return
     place = plan.names.index("generator")
-    if place < len(args):
-        if args[place] is None:
-            args[place] = device_generator(index)
-    elif kwargs.get("generator") is None:
+    named = args[place] if place < len(args) else kwargs.get("generator")
+    if named is not None:
+        check_place(named, "cuda")
+    elif place < len(args):
+        args[place] = device_generator(index)
+    else:
         kwargs["generator"] = device_generator(index)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from torchperf_lint.runtime.simulated import lacking, transfers
+from torchperf_lint.runtime.simulated import indexing, lacking, sparse, transfers
 from torchperf_lint.runtime.simulated.host import run_on_host
 from torchperf_lint.runtime.simulated.memory import adopt, allocate, index_of, on_device, pinned_empty
 from torchperf_lint.runtime.simulated.reports import REPORTS
@@ -26,6 +26,8 @@ _VIEWS = (
     "set_.source_Tensor",
 )
 """Operators whose host kernel only looks at sizes and the storage, so that it serves any device's tensor."""
+_SHARED = ("_embedding_bag_backward", "_to_sparse", "_to_sparse.sparse_dim")
+"""Operators whose host kernel is CUDA's, too, and calls others: these wait, and make sparse tensors."""
 
 
 def _empty(
@@ -105,6 +107,8 @@ def _view_kernel(op: Any) -> Callable[..., Any]:  # noqa: ANN401
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
     name = op.name()
+    if name in indexing.RULES and not on_device(args[0]):
+        return indexing.of_the_host(op, args, kwargs)
     if name in RULES:
         report_waits(name, args, kwargs)
     return run_on_host(op, args, kwargs)
@@ -117,8 +121,19 @@ def _on_host(op: Any) -> Callable[..., Any]:  # noqa: ANN401
     return kernel
 
 
+def _sparse(op: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    kernel, rule = sparse.kernel_of(op, args), sparse.RULES.get(op.name())
+    if kernel is not None:
+        return kernel(*args, **kwargs)
+    if rule is None:
+        REPORTS.unsupported(sparse.UNKNOWN.format(op.name().split("::")[1]))
+    else:
+        rule(*args, **kwargs)
+    return run_on_host(op, args, kwargs)
+
+
 def _no_layout(op: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-    what = f"{op.name().split('::')[1]}: sparse and quantised tensors are not simulated"
+    what = f"{op.name().split('::')[1]}: quantised tensors are not simulated"
     REPORTS.unsupported(what)
     raise RuntimeError(what)
 
@@ -147,8 +162,8 @@ def register_kernels() -> None:
     """Give the spare backend its kernels."""
     everything, aten = library("_"), library("aten")
     everything.fallback(_fallback, _KEY)
-    for layout in ("SparsePrivateUse1", "QuantizedPrivateUse1"):
-        everything.fallback(_no_layout, layout)
+    everything.fallback(_no_layout, "QuantizedPrivateUse1")
+    everything.fallback(_sparse, "SparsePrivateUse1")
     aten.impl("empty.memory_format", _empty, _KEY)
     aten.impl("empty_strided", _empty_strided, _KEY)
     aten.impl("_to_copy", _to_copy, _KEY)
@@ -159,7 +174,10 @@ def register_kernels() -> None:
         aten.impl("_copy_from", torch.library.fallthrough_kernel, lazy)
     aten.impl("_copy_from_and_resize", transfers.copy_from_and_resize, _KEY)
     _catch_strays(aten)
-    for name in _VIEWS:
+    for name in sparse.SHARED:
+        if (op := overload(name)) is not None:
+            aten.impl(name, sparse.shared(op), "SparsePrivateUse1")
+    for name in (*_VIEWS, *_SHARED):
         if (op := overload(name)) is not None:
             aten.impl(name, _view_kernel(op), _KEY)
     for name in _whole_on_host():
@@ -182,4 +200,4 @@ def _whole_on_host() -> list[str]:
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")]
     split = {name for name in names if has(name, "CompositeExplicitAutogradNonFunctional") and has(name, "CPU")}
-    return sorted(name.removeprefix("aten::") for name in split | RULES.keys())
+    return sorted({name.removeprefix("aten::") for name in split | RULES.keys()} - {*_SHARED})

@@ -53,6 +53,19 @@ def shown(device: torch.device) -> torch.device:
     return torch.device("cuda", device.index) if device.type == BACKEND else device
 
 
+def apart(first: str, second: str) -> str:
+    """What torch says of tensors that are on two devices."""
+    return (
+        "Expected all tensors to be on the same device, but found at least two devices, "
+        f"{first} and {second}! (simulated CUDA device)"
+    )
+
+
+def as_cuda(error: Exception) -> Exception:
+    """The same error with the device called as Python code knows it."""
+    return type(error)(str(error).replace(BACKEND, "cuda"))
+
+
 def internal_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments of a call with every CUDA device in them given its C++ name."""
     if any(isinstance(value, str | torch.device) for value in args):

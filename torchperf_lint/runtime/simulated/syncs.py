@@ -5,16 +5,16 @@ What waits because its composite kernel calls `.item()` or a copy needs no entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from torchperf_lint.runtime.simulated import indexing
 from torchperf_lint.runtime.simulated.memory import on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
 
 Rule = Callable[..., None]
-_MASKS = (torch.bool, torch.uint8)
 
 UNDECIDED = {
     "ctc_loss": "reports the lengths' copies; the card's kernel copies three small tables more (cuDNN's none)",
@@ -23,7 +23,9 @@ UNDECIDED = {
     "linalg.svd, eigh, lstsq": "the card's solvers check convergence on the host, some more than once; one sync",
     "isin": "sorts, and waits twice, where the tested set is large; the card's limit is applied",
     "masked_scatter, sort, topk, median, cumsum, randperm": "no wait that torch's callbacks see; none reported",
-    "nested, sparse and quantised tensors": "not simulated; using one is named as unsupported",
+    "coalesce()": "thrust waits for the count of distinct indices in a call that torch's own callbacks do not see; one",
+    "products of two sparse tensors and other rare operators of theirs": "run, and named as not known to wait or not",
+    "nested and quantised tensors, sparse ones other than COO": "not simulated; using one is named as unsupported",
 }
 """What could not be decided from the source alone, and what is done about it."""
 
@@ -100,48 +102,6 @@ def _isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, **_
         REPORTS.sync("unique")
 
 
-def index_copies(indices: Sequence[torch.Tensor | None]) -> None:
-    """What an index made of these tensors costs: a mask is counted on the device, a host's index is copied there."""
-    for index in indices:
-        if index is None:
-            continue
-        if on_device(index):
-            if index.dtype in _MASKS:
-                REPORTS.sync("mask-index")
-        else:
-            _host_index(index)
-
-
-def _host_index(index: torch.Tensor) -> None:
-    """The places that a mask sets are found on the host, in pinned memory from which nobody waits for the copy."""
-    is_mask = index.dtype in _MASKS
-    parts, rows = (index.dim(), int(index.count_nonzero())) if is_mask else (1, index.numel())
-    size = 8 if is_mask else index.element_size()
-    for _part in range(parts if rows else 0):
-        REPORTS.copy("h2d", rows * size, pinned=is_mask, blocking=not is_mask)
-
-
-def _index(self: torch.Tensor, indices: Sequence[torch.Tensor | None], **_: Any) -> None:  # noqa: ANN401
-    index_copies(indices)
-
-
-def _index_put(
-    self: torch.Tensor,
-    indices: Sequence[torch.Tensor | None],
-    values: torch.Tensor,
-    accumulate: bool = False,
-    *_: Any,  # noqa: ANN401
-    **__: Any,  # noqa: ANN401
-) -> None:
-    scalar = not on_device(values) and values.numel() == 1
-    masks = [index for index in indices if index is not None]
-    if scalar and not accumulate and len(masks) == 1 and masks[0].dtype in _MASKS:
-        return
-    if scalar and values.dim() == 0:
-        REPORTS.copy("h2d", values.element_size())
-    index_copies(indices)
-
-
 def _rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {
         "aten::_local_scalar_dense": _waits("item"),
@@ -150,9 +110,7 @@ def _rules() -> dict[str, Rule]:
         "aten::equal": _equal,
         "aten::bincount": _bincount,
         "aten::histc": _histc,
-        "aten::index.Tensor": _index,
-        "aten::index.Tensor_out": _index,
-        "aten::_index_put_impl_": _index_put,
+        **indexing.RULES,
         "aten::fill_.Tensor": _fill,
         "aten::masked_fill_.Tensor": _masked_fill,
         "aten::index_fill_.int_Tensor": _index_fill,

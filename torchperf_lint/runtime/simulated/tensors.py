@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torchperf_lint.runtime.simulated import memory
-from torchperf_lint.runtime.simulated.naming import BACKEND, internal, shown
+from torchperf_lint.runtime.simulated.naming import BACKEND, as_cuda, internal, shown
 from torchperf_lint.runtime.simulated.patching import overridable, shadow_property, translate
 
 _METHODS = ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor", "new_empty_strided", "new")
@@ -81,6 +81,16 @@ def _type(original: Any) -> Any:  # noqa: ANN401
     return act
 
 
+def _numpy(original: Any) -> Any:  # noqa: ANN401
+    def act(self: torch.Tensor, *, force: bool = False) -> Any:  # noqa: ANN401
+        try:
+            return original(self, force=force)
+        except TypeError as error:
+            raise as_cuda(error) from None
+
+    return act
+
+
 def _setitem(original: Any) -> Any:  # noqa: ANN401
     """A number assigned to a part of a CUDA tensor stays on the host until a kernel needs it."""
 
@@ -98,5 +108,6 @@ _ACTS = {
     "is_pinned": _is_pinned,
     "record_stream": _record_stream,
     "type": _type,
+    "numpy": _numpy,
     "__setitem__": _setitem,
 }
