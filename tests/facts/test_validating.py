@@ -122,7 +122,8 @@ def build(settings, other):
 def test_a_class_that_an_object_keeps(built, found):
     seen = list(checked(_file(IMPORTS + KEPT.replace("{built}", built))))
     assert len(seen) == found
-    assert all("`self.made` is `td.Normal` by default (line 12), and no call gives another" in v.because for _, v in seen)
+    told = "`self.made` is `td.Normal` by default (line 12), and no call gives another"
+    assert all(told in value.because for _, value in seen)
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,8 @@ def kept_class(site: Site) -> Kept | None:
     thing = values.thing(default.value, default.frame)
     if thing is None or thing.kind != "external":
         return None
-    written = ast.unparse(default.value)
-    because = f"`{ast.unparse(func)}` is `{written}` by default (line {default.value.lineno}), and no call gives another"
-    return Kept(thing.dotted, because)
+    by_default = f"`{ast.unparse(default.value)}` by default (line {default.value.lineno})"
+    return Kept(thing.dotted, f"`{ast.unparse(func)}` is {by_default}, and no call gives another")
 
 
 def _default(values: Values, bound: Bound) -> Bound | None:
