@@ -110,7 +110,11 @@ def told(tmp_path, text, code):
             "store `torch.log10(...).detach()` there",
         ),
         ("seen = losses.cpu().sum()", "TPL105", "compute with `losses` on the device and copy once"),
-        ("seen = losses.cpu().numpy()\n        show(seen)", "TPL105", "on the device (torch has the numpy functions) and copy"),
+        (
+            "seen = losses.cpu().numpy()\n        show(seen)",
+            "TPL105",
+            "on the device (torch has the numpy functions) and copy",
+        ),
         ("seen = np.median(losses.detach().cpu())", "TPL105", "on the device (torch has the numpy functions) and copy"),
         ("total = 0\n        total += losses.sum().cpu().item()", "TPL105", "add `losses.sum().detach()` to a tensor"),
         (

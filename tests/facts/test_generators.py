@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from snippets import hot_at
 
 DRAWN = """
@@ -79,4 +80,51 @@ def two(x):
         print(b)  # <-
         yield b
 """
+    assert hot_at(code) is None
+
+
+TAKEN = """
+def batches(loader):
+    source = iter(loader)
+    while True:
+        try:
+            x = next(source)
+        except StopIteration:
+            source = iter(loader)
+            x = next(source)
+        yield x.cuda()  # <-
+
+def train(model, loader, more):
+    source = batches(loader)
+    for _ in range(1000):
+        {turn}
+        model(x).backward()
+"""
+
+
+@pytest.mark.parametrize(
+    "turn",
+    ["x = next(source)", "x, y = next(source)", "for _ in range(5):\n            x = next(source)"],
+)
+def test_a_loop_that_takes_the_next_of_a_generator(turn):
+    hot = hot_at(TAKEN.replace("{turn}", turn))
+    assert hot is not None
+    assert hot.kind == "step"
+    assert "for _ in range(1000)" in hot.because
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "x = next(more)",
+        "if step % 100 == 0:\n            x = next(source)",
+        "if more:\n            source = more\n        x = next(source)",
+    ],
+)
+def test_what_is_taken_of_something_else_or_now_and_then(turn):
+    assert hot_at(TAKEN.replace("{turn}", turn)) is None
+
+
+def test_a_generator_that_is_asked_once_before_the_loop():
+    code = TAKEN.replace("    for _ in", "    x = next(source)\n    for _ in").replace("{turn}", "x = x + 1")
     assert hot_at(code) is None

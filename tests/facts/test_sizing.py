@@ -130,3 +130,47 @@ def test_a_count_of_turns_that_a_caller_leaves_a_tensor(steps, before, found):
     files = texts(STEPS.format(steps=steps, before=before))
     operands = [ast.unparse(one.operand) for one in sized(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))]
     assert operands == (["steps"] if found else [])
+
+
+WORDS = """
+def spelled(x, vocab):
+    {spelled}
+
+def evaluate(model: nn.Module, data, vocab, alphabet):
+    model.eval()
+    with torch.no_grad():
+        for x, y in DataLoader(data):
+            logits = model(x.cuda())
+            best = logits.max(dim=1)[1]
+            guessed = model(x.cuda())
+            {turn}
+"""
+SPELLED = """words = []
+    for i in x:
+        word = vocab.itos[i]
+        if "<" not in word:
+            words.append(word)
+    return words"""
+
+
+@pytest.mark.parametrize(
+    ("turn", "spelled", "operands"),
+    [
+        ("print(spelled(best, vocab))", SPELLED, ["i"]),
+        ("print(spelled(best, vocab))", 'return " ".join(vocab.itos[i] for i in x)', ["i"]),
+        ('print("".join([alphabet[i - 1] for i in best]))', "pass", ["i - 1"]),
+        ("print(spelled(best.tolist(), vocab))", SPELLED, []),
+        ('print("".join([alphabet[i - 1] for i in best.tolist()]))', "pass", []),
+        ("print(spelled(guessed, vocab))", SPELLED, []),
+        ('print("".join([alphabet[i] for i in guessed]))', "pass", []),
+        ("print([alphabet[i] for i in best])", "pass", []),
+        ("print(spelled(best, vocab))", "return [vocab[i] for i in x]", []),
+    ],
+)
+def test_words_and_characters_are_picked_by_integers(turn, spelled, operands):
+    """A model may give a list of lists, as decoders do: whose numbers they are is known of tensors alone."""
+    files = texts(WORDS.format(turn=turn, spelled=spelled))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    seen = [one for one in sized(file) if file.value(one.operand, one.place).on_device]
+    assert [ast.unparse(one.operand) for one in seen] == operands
+    assert all(one.several and one.text for one in seen)

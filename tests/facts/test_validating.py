@@ -87,3 +87,54 @@ PROGRAM = "\nif __name__ == '__main__':\n    M().train()\n"
 @pytest.mark.parametrize(("beside", "found"), [(MOVES, 1), ("", 1), (PROGRAM, 0), (MOVES + PROGRAM, 1)])
 def test_what_nobody_can_follow_counts_unless_a_program_never_speaks_of_a_device(beside: str, found: int) -> None:
     assert len(list(checked(_file(IMPORTS + LOSS.replace("{beside}", beside))))) == found
+
+
+KEPT = """
+import torch.distributions as td
+
+class M(nn.Module):
+    def __init__(self, size, made=td.Normal):
+        super().__init__()
+        self.net = nn.Linear(8, 8)
+        self.made = made
+
+    def forward(self, x: torch.Tensor):
+        mean = self.net(x.to("cuda"))
+        return self.made(mean, 1.0)
+
+def build(settings, other):
+    return {built}
+"""
+
+
+@pytest.mark.parametrize(
+    ("built", "found"),
+    [
+        ("M(8)", 1),
+        ("M(8), M(size=4)", 1),
+        ("M(8, other)", 0),
+        ("M(8), M(8, made=other)", 0),
+        ("M(**settings)", 0),
+        ("M(*settings)", 0),
+        ("None", 0),
+    ],
+)
+def test_a_class_that_an_object_keeps(built, found):
+    seen = list(checked(_file(IMPORTS + KEPT.replace("{built}", built))))
+    assert len(seen) == found
+    told = "`self.made` is `td.Normal` by default (line 12), and no call gives another"
+    assert all(told in value.because for _, value in seen)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("made=td.Normal", "made"),
+        ("made=td.Normal", "made=td.MixtureSameFamily"),
+        ("self.made(mean, 1.0)", "self.made(mean, 1.0, validate_args=False)"),
+        ("    def forward", "    def choose(self, made):\n        self.made = made\n\n    def forward"),
+        ("        self.made = made", "        made = other or made\n        self.made = made"),
+    ],
+)
+def test_what_an_object_keeps_may_be_another_or_not_check(old, new):
+    assert not list(checked(_file(IMPORTS + KEPT.replace("{built}", "M(8)").replace(old, new))))

@@ -1,7 +1,7 @@
 """A parameter that some hot caller gives a batch on the host, whatever it is by its other callers.
 
-`def parse(self, x): x = x.cuda()` is called with batches by a training loop, and with stored features by a script: all
-callers together tell neither where `x` is nor that it is a batch. For the loop, each copy is one that waits.
+`def parse(self, x): x = x.cuda()` is called with batches by the training loop, and with stored features by a script:
+all callers together tell neither where `x` is nor that it is a batch. For the loop, each copy is one that waits.
 """
 
 from __future__ import annotations

@@ -69,7 +69,9 @@ def _both(edit: Editor, site: Site, batch: Value) -> Iterator[Edit]:
         told = [not lacks(written_out(values, m.call, m.frame), "pin_memory", PIN_POSITION) for m in made]
     if told and not pinned_here and not any(told):
         raise CannotFix("its loader does not pin, and the flag alone changes nothing")
-    if site.receiver is None or _is_computed(site.receiver):
+    into = isinstance(site.call.func, ast.Attribute) and site.call.func.attr == "copy_"
+    copied = site.call.args[0] if into else site.receiver
+    if copied is None or _is_computed(copied):
         raise CannotFix("it is not the memory that the loader pinned")
     yield from edit.set_keyword(site.call, "non_blocking", "True")
     yield from pinned_here

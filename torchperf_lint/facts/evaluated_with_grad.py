@@ -25,6 +25,7 @@ from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.inference_loops import IN_EVALUATION_MODE
 from torchperf_lint.facts.loop import EVERY_INPUT, FEW_TURNS
 from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.records import Call, Function, Outline, Region
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.trainable import may_freeze
@@ -114,7 +115,7 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
     """The first call in a loop that runs a model with gradients recorded, and why it is hot."""
     region = file.outline.regions[number]
     loop = file.project.hotness.loops.at(file.path, number)
-    if (loop is not None and loop.kind != "eval") or _FROZEN.search(file.text) or may_freeze(file.text):
+    if (loop is not None and loop.kind != "eval") or is_frozen(file):
         return None
     inside = [c for c in file.outline.calls if c.function == region.function and _within(file, c.region, number)]
     for run in file.calls_among(inside):
@@ -130,6 +131,11 @@ def evaluated_in(file: SourceFile, number: int, model: str) -> tuple[Site, Hot] 
         sure = hot.confidence.at_least(Confidence.LIKELY)  # that it runs a model in evaluation mode tells the rest
         return site, hot if sure else replace(hot, confidence=Confidence.LIKELY)
     return None
+
+
+def is_frozen(file: SourceFile) -> bool:
+    """Whether something in a file may have switched gradients off for good, or runs no model of torch."""
+    return bool(_FROZEN.search(file.text)) or may_freeze(file.text)
 
 
 def _plainest(file: SourceFile, run: Site, inside: list[Call], model: str) -> Site:
@@ -203,10 +209,11 @@ def _hands_on(file: SourceFile, site: Site, key: FunctionKey, model: str) -> boo
         name = next((p for p in given if _chain_of(argument_for(site.call, function, p)) == model), "")
     outline = project.index.outlines[key.path]
     calls = [c for c in outline.calls if c.callee == name and c.function == key.index] if name else []
-    return bool(calls) and not any(_in_a_loop(outline, c) for c in calls)  # who loops himself is judged himself
+    return bool(calls) and not any(in_a_loop(outline, c) for c in calls)  # who loops himself is judged himself
 
 
-def _in_a_loop(outline: Outline, call: Call) -> bool:
+def in_a_loop(outline: Outline, call: Call) -> bool:
+    """Whether a call stands in a loop of its function."""
     region = call.region
     while region >= 0 and outline.regions[region].kind not in ("loop", "function"):
         region = outline.regions[region].parent
@@ -248,12 +255,12 @@ def model_switches_off(file: SourceFile, site: Site) -> bool:
     """Whether the model's own code runs without gradients, or asks for them."""
     project = file.project
     return any(
-        _says_more_in(project.body(key.path), key.index) or project.hotness.grad_mode.is_off(key, 0)
+        text_asks(project.body(key.path), key.index) or project.hotness.grad_mode.is_off(key, 0)
         for key in project.types.targets(file.path, site.function, site.record.callee)
     )
 
 
-def _says_more_in(body: Body | None, function: int) -> bool:
+def text_asks(body: Body | None, function: int) -> bool:
     """Whether the text of a function, its decorators too, speaks of gradients."""
     if body is None:
         return True
@@ -266,7 +273,12 @@ def says_more(file: SourceFile, region: Region, hops: int = _UP) -> bool:
     project = file.project
     if _GRADIENTS.search("\n".join(file.lines[region.head - 1 : region.end[0]])) or _is_trained_on(file, region):
         return True
-    pending = [(FunctionKey(file.path, region.function), hops)]
+    return wants_around(project, FunctionKey(file.path, region.function), hops)
+
+
+def wants_around(project: Project, function: FunctionKey, hops: int = _UP) -> bool:
+    """Whether a function, what it stands in or what calls it wants gradients, or trains on what it hands back."""
+    pending = [(function, hops)]
     while pending:
         key, left = pending.pop()
         if key.index == 0:

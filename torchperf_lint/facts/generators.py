@@ -1,11 +1,17 @@
-"""Generators of the project, and the loops that draw on them: `for x, y in batches(data, 64)`."""
+"""Generators of the project, and the loops that draw on them.
+
+    for x, y in batches(data, 64):               source = batches(data, 64)
+        ...                                      for _ in range(steps):
+                                                     x, y = next(source)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from torchperf_lint.facts.chains import last_part
+from torchperf_lint.facts.bodies import Body
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey, Index
 from torchperf_lint.facts.types import Types
 
@@ -16,9 +22,10 @@ Place = tuple[str, int]
 class Generators:
     """Which loops hand something over each turn, and to which loops."""
 
-    def __init__(self, index: Index, types: Types) -> None:
+    def __init__(self, index: Index, types: Types, body: Callable[[str], Body | None] = lambda path: None) -> None:
         self.index = index
         self.types = types
+        self._body = body
 
     @cached_property
     def yielding(self) -> frozenset[Place]:
@@ -27,7 +34,8 @@ class Generators:
 
     @cached_property
     def drawn(self) -> dict[FunctionKey, list[Place]]:
-        """Generator -> the loops over what a call of it gives, or over an object whose `__iter__` it is."""
+        """Generator -> the loops over what a call of it gives, or over an object whose `__iter__` it is; and those that
+        take the next of what it gives."""
         found: dict[FunctionKey, list[Place]] = {}
         keys = {FunctionKey(path, function) for path, _, function in self._yields}
         by_name: dict[str, list[FunctionKey]] = {}
@@ -40,7 +48,34 @@ class Generators:
                 for key in self._behind(path, region.function, region.iterable, by_name):
                     if key in keys and key != FunctionKey(path, region.function):
                         found.setdefault(key, []).append((path, index))
+            for key, place in self._taking(path, by_name):
+                if key in keys and key != FunctionKey(path, self.index.outlines[place[0]].regions[place[1]].function):
+                    found.setdefault(key, []).append(place)
         return found
+
+    def _taking(self, path: str, by_name: dict[str, list[FunctionKey]]) -> Iterator[tuple[FunctionKey, Place]]:
+        """The loops that take one element each turn of a generator which their function has called before."""
+        outline = self.index.outlines[path]
+        made = [b for b in outline.bindings if b.value.endswith("()") and last_part(b.value) in by_name]
+        taken = [c for c in outline.calls if c.callee == "next" and outline.regions[c.region].kind == "loop"]
+        body = self._body(path) if made and taken else None
+        if body is None:
+            return
+        for call in taken:
+            node = body.node_of(call)
+            name = chain(node.args[0]) if node is not None and len(node.args) == 1 else ""
+            bound = [b for b in outline.bindings if b.target == name and b.function == call.function]
+            if len(bound) != 1 or bound[0] not in made:
+                continue  # nobody knows of which one it is
+            for key in self._behind(path, call.function, bound[0].value, by_name):
+                yield from ((key, (path, loop)) for loop in self._loops_around(path, call.region))
+
+    def _loops_around(self, path: str, region: int) -> Iterator[int]:
+        """A loop and those around it in the same function, up to the first that stands in a branch."""
+        regions = self.index.outlines[path].regions
+        while region >= 0 and regions[region].kind == "loop":
+            yield region
+            region = regions[region].parent
 
     def _behind(
         self, path: str, function: int, iterable: str, by_name: dict[str, list[FunctionKey]]

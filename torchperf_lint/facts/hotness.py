@@ -84,7 +84,7 @@ class Hotness:
         self._of_region: dict[tuple[str, int], Hot | None] = {}
         self._spans: dict[str, NestedSpans] = {}
         self.grad_mode = GradMode(self)
-        self.loops = Loops(index, types, self.grad_mode.is_off)
+        self.loops = Loops(index, types, self.grad_mode.is_off, body)
         self.namesakes = Namesakes(index, types)
         self.dispatch = Dispatch(index, types)
         self.demonstrations = Demonstrations(types, body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.direct_calls import DirectCalls
 from torchperf_lint.facts.generators import Generators
@@ -35,11 +36,15 @@ class Loops:
     """Classifies the loops of a project on demand; answers are kept."""
 
     def __init__(
-        self, index: Index, types: Types, called_without_grad: Callable[[FunctionKey], bool] = lambda _: False
+        self,
+        index: Index,
+        types: Types,
+        called_without_grad: Callable[[FunctionKey], bool] = lambda _: False,
+        body: Callable[[str], Body | None] = lambda path: None,
     ) -> None:
         self.index = index
         self.types = types
-        self.generators = Generators(index, types)
+        self.generators = Generators(index, types, body)
         self.calls = DirectCalls(index)
         self.training = TrainingActions(index, types, self.calls)
         without_grad = WithoutGrad(index, called_without_grad)

@@ -43,10 +43,7 @@ def is_one_tensor(file: SourceFile, place: Place, node: ast.expr, hops: int = 4)
     if isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp):
         return True
     if isinstance(node, ast.Subscript):
-        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        named = isinstance(key, str) and _ENTRY.search(key) is not None
-        named = named or (isinstance(key, str) and _is_asked_as_one(file, place, node))
-        return named or isinstance(node.slice, ast.Tuple) or is_one_tensor(file, place, node.value, hops)
+        return _is_a_part(file, place, node) or is_one_tensor(file, place, node.value, hops)
     if isinstance(node, ast.Attribute) and node.attr in api.PAIR_NAMES and is_tensor(file, place, node):
         return True
     body = file.project.body(file.path)
@@ -72,6 +69,24 @@ def _uncopied(file: SourceFile, place: Place, node: ast.expr) -> ast.expr:
     if not isinstance(node, ast.Call) or not node.args or last_part(chain(node.func)) not in ("copy", "deepcopy"):
         return node
     return node.args[0] if (file.denotes(node.func, place) or "").startswith("copy.") else node
+
+
+def _is_a_part(file: SourceFile, place: Place, node: ast.Subscript) -> bool:
+    """Whether a subscript shows by itself that it takes a tensor: `x[:, 0]`, `batch["input_ids"]`, `x.max(1)[1]`."""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    if isinstance(key, str) and (_ENTRY.search(key) is not None or _is_asked_as_one(file, place, node)):
+        return True
+    return isinstance(node.slice, ast.Tuple) or _is_of_a_pair(file, place, node)
+
+
+def _is_of_a_pair(file: SourceFile, place: Place, node: ast.Subscript) -> bool:
+    """`logits.max(dim=1)[1]`: no list has such a method that gives two things."""
+    call = node.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
+        return False
+    numbered = isinstance(node.slice, ast.Constant) and node.slice.value in (0, 1)
+    pairs = call.func.attr in api.PAIR_METHODS
+    return numbered and pairs and file.value(call.func.value, place).kind == "tensor"
 
 
 def _is_asked_as_one(file: SourceFile, place: Place, entry: ast.Subscript) -> bool:

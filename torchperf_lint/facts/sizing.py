@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import FunctionKey
+from torchperf_lint.facts.indexed_texts import gives_text, is_given_one_tensor
 from torchperf_lint.facts.looks import may_be_tensor
 from torchperf_lint.facts.lookups import names_a_count, names_an_entry
 from torchperf_lint.facts.one_number import is_element, is_one, picks_one
@@ -34,6 +35,8 @@ _OFTEN = 3
 _CALLERS = 8
 _WHOLE = frozenset("sum max min amax amin argmax argmin mean median prod count_nonzero".split())
 """Reductions that give one number when no dimension is named."""
+_NO_TENSORS = ("unknown", "plain", "object", "sequence")
+"""Kinds of what may hold texts."""
 
 
 class Sized(NamedTuple):
@@ -47,6 +50,8 @@ class Sized(NamedTuple):
     """Whether the same tensor has to be an integer in several places: one read does for all of them."""
     window: bool = False
     """Whether it is only where a slice of a known length begins, which the device can gather."""
+    text: bool = False
+    """Whether it picks a word or a character, which no device has."""
 
 
 def sized(file: SourceFile) -> list[Sized]:
@@ -72,7 +77,8 @@ def _sized(file: SourceFile) -> Iterator[Sized]:
         for operand in _indices(file, spot, spot.expression.slice):
             if may_be_tensor(spot, operand):
                 window = _begins_window(file, spot, spot.expression, operand)
-                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand), window=window)
+                text = gives_text(file, spot, spot.expression)
+                yield Sized(spot.at(operand), operand, _in_inner_loop(file, spot, operand), window=window, text=text)
     for site in file.hot_calls(*_FUNCTIONS, *_METHODS):
         operands = [a for a in _flat(_given(file, site)) if may_be_tensor(site, a) or _is_given_one_number(site, a)]
         if operands and _takes_sizes(file, site):
@@ -121,14 +127,27 @@ def _of_a_list(file: SourceFile, place: Place, index: ast.expr, part: ast.expr) 
         return False
     if isinstance(part, ast.Subscript):
         return _picks_a_number(file, place, part, place.expression.value)
-    if not isinstance(part, ast.Name) or not may_be_tensor(place, part) or not _walks_one_tensor(file, place, part):
+    name = _before_shift(part)
+    if name is None or not may_be_tensor(place, name):
         return False
+    text = file.value(place.expression.value, place).kind in _NO_TENSORS and gives_text(file, place, place.expression)
+    if not _walks_one_tensor(file, place, name, text):
+        return False
+    if text or name is not part:
+        return text
     whole, body = place.expression.value, file.project.body(file.path)
     tested = body.narrowing(place.function, chain(whole), place.frame.at) if body is not None else None
     if tested is not None and tested.holds and tested.classes in ("list", "tuple", "(list, tuple)"):
         return True
     value = file.value(whole, place)
     return value.kind == "sequence" or (value.kind == "module" and "ModuleList" in value.because)
+
+
+def _before_shift(part: ast.expr) -> ast.Name | None:
+    """`i` of `i` and of `i - 1`."""
+    shifts = isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
+    inner = part.left if shifts and isinstance(part, ast.BinOp) and isinstance(part.right, ast.Constant) else part
+    return inner if isinstance(inner, ast.Name) else None
 
 
 def _picks_a_number(file: SourceFile, place: Place, part: ast.Subscript, whole: ast.expr) -> bool:
@@ -141,15 +160,20 @@ def _picks_a_number(file: SourceFile, place: Place, part: ast.Subscript, whole: 
     return value.kind == "sequence" and not is_mapping(value)
 
 
-def _walks_one_tensor(file: SourceFile, place: Place, name: ast.Name) -> bool:
-    """Whether a name goes over the elements of one tensor: not over the keys of a dict, or a list of tensors."""
+def _walks_one_tensor(file: SourceFile, place: Place, name: ast.Name, given: bool) -> bool:
+    """Whether a name goes over the elements of one tensor: not over the keys of a dict, or a list of tensors.
+
+    `given`: whether callers are asked, too, what they pass.
+    """
     walked = [
         part
         for loop in file.enclosing(place.function).loops(name)
         for target, part in parts_of(loop.target, loop.iter)
         if target == name.id
     ]
-    return bool(walked) and is_one_tensor(file, place, walked[0]) and file.value(walked[0], place).kind == "tensor"
+    if not walked or file.value(walked[0], place).kind != "tensor":
+        return False
+    return is_one_tensor(file, place, walked[0]) or (given and is_given_one_tensor(file, place, walked[0]))
 
 
 def _is_one_number(file: SourceFile, place: Place, node: ast.expr, hops: int = 0) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.host_scripts import stays_on_host
+from torchperf_lint.facts.kept_class import kept_class, kept_names
 from torchperf_lint.facts.reads import on_device
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import Mark
@@ -70,12 +71,20 @@ _DOTTED = tuple(
 
 def checked(file: SourceFile) -> Iterator[tuple[Site, Value]]:
     """The hot calls that make a distribution of device tensors and leave its checks on, with what is checked."""
-    for site in file.calls_of(*_DOTTED):
+    for site, because in (*((site, "") for site in file.calls_of(*_DOTTED)), *_kept(file)):
         if site.hot is None or site.hot.kind == "data" or _says_so(site.call):
             continue
         value = _parameter(file, site)
         if value is not None and not is_switched_off(file):
-            yield site, value
+            yield site, value.with_reason(f"{value.because}; {because}") if because else value
+
+
+def _kept(file: SourceFile) -> Iterator[tuple[Site, str]]:
+    """The hot calls of a class that the object keeps: `self.make(mean, std)`."""
+    for site in file.hot_calls(*kept_names(file)):
+        kept = kept_class(site)
+        if kept is not None and kept.dotted in _DOTTED:
+            yield site, kept.because
 
 
 def is_switched_off(file: SourceFile) -> bool:

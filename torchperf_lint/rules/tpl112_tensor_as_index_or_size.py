@@ -128,6 +128,8 @@ class TensorAsIndexOrSize(SourceRule):
             if drawn
             else _HAD.format(had)
             if had is not None
+            else _TEXTS
+            if found.text
             else _SEVERAL
             if found.several
             else _AGAIN
@@ -169,6 +171,7 @@ _SEVERAL = (
     "read all of them in one copy before the loop (`lengths = lengths.tolist()`), keep them as Python integers from "
     "where the batch is made, or use a mask: `torch.arange(n, device=x.device) < lengths[:, None]`"
 )
+_TEXTS = "read all of them in one copy before the loop, `x.tolist()`, and go through that"
 _WINDOW = (
     "gather what has a known length on the device: `x.index_select(0, i.view(1))` for `x[i : i + 1]`, "
     "`x.index_select(0, i + torch.arange(n, device=x.device))` for `x[i : i + n]`"

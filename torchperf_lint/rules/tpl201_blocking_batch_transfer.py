@@ -11,6 +11,7 @@ from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batch_parts import is_part
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.converted_first import Conversion, converted_before, converted_first, in_one_call
+from torchperf_lint.facts.copied_into import batch_copied_into
 from torchperf_lint.facts.copy_fixes import without_blocking
 from torchperf_lint.facts.cut_on_host import CutOnHost, cuts_on_host
 from torchperf_lint.facts.devices import moves_to_device
@@ -58,8 +59,9 @@ class BlockingBatchTransfer(SourceRule):
     on the host first, `torch.cat([views[0], views[1]])`, and on pieces that the loop cuts out of a tensor or array that
     stays on the host, `data[i : i + 64]`, `images[number]`. Where the loader is known and not pinned, the finding says
     so and points at it: the two belong together. And batches that a loop inside the step copies sample by sample,
-    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device. And batches that a generator or a
-    `__next__` of the project copies before it hands them to such a loop.
+    `clips.append(torch.from_numpy(clip).to(device))`, to stack them on the device; `buffer.copy_(batch)`, where the
+    buffer lies on the device; and batches that a generator or a `__next__` of the project copies before it hands them
+    to such a loop.
 
     ## Why it is slow
     A blocking copy makes the host wait until the copy, and everything queued before it, is done. From pinned memory
@@ -129,7 +131,7 @@ class BlockingBatchTransfer(SourceRule):
     """
 
     code, name, since = "TPL201", "blocking-batch-transfer", "0.1.0"
-    triggers = (".to(", ".cuda(", ".type(", "device=")
+    triggers = (".to(", ".cuda(", ".type(", ".copy_(", "device=")
     probes = ("transfers",)
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
@@ -145,6 +147,10 @@ class BlockingBatchTransfer(SourceRule):
                 yield self._copy(file, project, site, batch)
             elif joined is not None:
                 yield self._copy_of_joined(file, project, site, joined)
+        for site in file.hot_calls("copy_"):
+            copied = batch_copied_into(project.values, site.call, site.frame) if is_blocking(site.call) else None
+            if copied is not None and site.hot is not None and site.hot.kind in _KINDS:
+                yield self._copy(file, project, site, copied)
         yield from self._of_pieces(file, project)
 
     def _of_pieces(self, file: SourceFile, project: Project) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.facts.evaluated_elsewhere import evaluated_elsewhere
 from torchperf_lint.facts.evaluated_in_training import EvaluatedBeside, evaluated_in_training
+from torchperf_lint.facts.evaluated_per_call import evaluated_per_call
 from torchperf_lint.facts.evaluated_with_grad import Evaluated, evaluated_with_grad
 from torchperf_lint.facts.gradients_in_passes import may_ask_for_gradients
 from torchperf_lint.facts.graph_for_nobody import Recorded, recorded_for_nobody
@@ -23,11 +24,12 @@ class EvalWithoutNoGrad(SourceRule):
     """A model is evaluated while autograd records: `model.eval()` without `torch.no_grad()`.
 
     ## What it does
-    Flags the call of a model in a loop, itself or through a helper, where the function, its caller or its object has
-    put that model into evaluation mode and nothing switches gradients off: no `with`, no decorator, no caller, nothing
-    in the model's own code. Functions that speak of gradients in any way (attacks, attributions, forces) are left
-    alone, and so are files that freeze parameters. In a training function it flags a model that a flag puts into
-    evaluation mode where the same flag decides over the backward pass, and one that is evaluated after the step. Also
+    Flags the call of a model in a loop, itself or through a helper, or in a function that a loop calls for each batch,
+    where the function, its caller or its object has put that model into evaluation mode and nothing switches gradients
+    off: no `with`, no decorator, no caller, nothing in the model's own code. Functions that speak of gradients in any
+    way (attacks, attributions, forces) are left alone, and so are files that freeze parameters. In a training function
+    it flags a model that a flag puts into evaluation mode where the same flag decides over the backward pass, and one
+    that is evaluated after the step. Also
     calls of a model in code that runs every step whose whole output is detached afterwards, as targets and actions in
     reinforcement learning are, also through lists, helpers and methods; calls in evaluation loops whose output is only
     read; calls of target networks that a loss goes back through, and calls on a
@@ -120,7 +122,7 @@ class EvalWithoutNoGrad(SourceRule):
                 yield found
 
     def _in_evaluation(self, file: SourceFile, mode: str) -> Iterator[tuple[Site, Finding]]:
-        for evaluated in (*evaluated_with_grad(file), *evaluated_elsewhere(file)):
+        for evaluated in (*evaluated_with_grad(file), *evaluated_elsewhere(file), *evaluated_per_call(file)):
             if not may_ask_for_gradients(evaluated.site):
                 yield evaluated.site, self._found(file, evaluated, mode)
         for fed in fed_volatile(file) if file.mentions(("volatile=",)) else ():
@@ -139,15 +141,16 @@ class EvalWithoutNoGrad(SourceRule):
     def _found(self, file: SourceFile, evaluated: Evaluated, mode: str) -> Finding:
         site, model = evaluated.site, evaluated.model
         at = place(*evaluated.place, file.path)
+        what = f"loop on line {evaluated.head}" if evaluated.head else f"call on line {site.start[0]}"
         return self.found(
             site,
             message=f"`{model}` is evaluated with gradients recorded, {evaluated.hot.when}: `{model}.eval()` ({at}) "
             "does not stop autograd",
-            instead=f"put the loop on line {evaluated.head} under `with {mode}():`, or the function under `@{mode}()`",
+            instead=f"put the {what} under `with {mode}():`, or the function under `@{mode}()`",
             value=Value("module", because=f"`{model}` is a module, put into evaluation mode at {at}"),
             hot=evaluated.hot,
             related=_called_from(file, evaluated.hot),
-            root_cause=f"{self.code} of the loop on line {evaluated.head}",
+            root_cause=f"{self.code} of the {what}",
         )
 
     def _beside(self, found: EvaluatedBeside) -> Finding:
