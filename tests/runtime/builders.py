@@ -77,12 +77,12 @@ class Loop:
             inside()
         self._passed(wait, self.timeline.fetch_ends, iterator, got)
 
-    def begin(self, start=0.0, iterator=None, before=0.0):
-        """A new pass over a loader."""
+    def begin(self, start=0.0, iterator=None, before=0.0, loader=None):
+        """A new pass over a loader; `loader`: what stands for it, where several passes are over the same."""
         iterator = iterator or Iterator()
         self._passed(before, self.timeline.iter_begins)
         self._before_pass = self.steady_s
-        self._passed(start, self.timeline.iter_ends, iterator)
+        self._passed(start, self.timeline.iter_ends, iterator, loader)
         return iterator
 
     def backward(self, forward=0.5, backward=1.0):

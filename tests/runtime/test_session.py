@@ -211,7 +211,7 @@ def test_it_ends_after_the_steps_asked_for(directory):
 
 
 @pytest.mark.parametrize("fed", [True, False])
-def test_what_follows_the_last_step_belongs_to_it_where_a_loader_feeds_it(directory, fed):
+def test_what_follows_the_last_step_belongs_to_it(directory, fed):
     script = f"""
         import torch
         from torch.utils.data import DataLoader
@@ -225,7 +225,31 @@ def test_what_follows_the_last_step_belongs_to_it_where_a_loader_feeds_it(direct
     """
     ran = watch(directory, script, options=("--steps", "5"), name=f"fed{fed}")
     assert (ran.returncode, ran.record.steps["steps"], ran.record.state["stopped_after"]) == (0, 5, 5)
-    assert ran.out.split()[-1] == ("5" if fed else "4")
+    assert ran.out.split()[-1] == "5"
+
+
+@pytest.mark.parametrize("forward", ["net(x)", "(x @ net.weight.T)"])
+def test_without_a_loader_the_beginning_of_the_next_step_does_not_count(directory, forward):
+    script = f"""
+        import torch
+
+        net = torch.nn.Linear(3, 1, bias=False).cuda()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        total = 0
+        for number in range(20):
+            x = torch.zeros(2, 3).cuda()
+            loss = {forward}.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+    """
+    ran = watch(directory, script, options=("--simulate", "--steps", "5"), name=f"loop{len(forward)}")
+    record = ran.record
+    at = {number: site["line"] for number, site in record.sites.items()}
+    counted = {(e["kind"], at[e["site"]]): record.counts[number]["n"] for number, e in record.events.items()}
+    assert (ran.returncode, record.steps["steps"], record.state["stopped_after"]) == (0, 5, 5)
+    assert (counted["copy", 8], counted["sync", 13]) == (5, 5)
 
 
 def test_a_process_that_is_told_nonsense_runs_unwatched(directory):
@@ -260,9 +284,13 @@ def test_a_forked_child_is_not_stopped_by_what_its_parent_waits_for(tmp_path):
     from torchperf_lint.runtime.session import Session
 
     session = Session({"events": str(tmp_path / f"run{SUFFIX}"), "owner_pid": os.getppid()})
-    session.timeline.on_fetch.append(lambda: None)
-    session.timeline.restart()
-    assert session.timeline.on_fetch == []
+    session.stop_after(1)
+    session.timeline.step_ends(None, 1)
+    waiting = (session.timeline.on_fetch, session.on_call, session.on_backward)
+    assert [len(callbacks) for callbacks in waiting] == [1, 1, 1]
+    for restart in session.restarts:
+        restart()
+    assert [len(callbacks) for callbacks in waiting] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("size", "several"), [(None, False), (1, False), (2, True)])

@@ -75,6 +75,9 @@ class Recorder:
         self._draining = False
         self.deferring = False
         """Whether `later` means later; the timeline says so once the run is steady."""
+        self.leaves_out_the_next_step = False
+        """Whether what the first step had, too, is of a step that does not count; what was new later follows a step."""
+        self._next_step_began = False
         self._flushes = 0
         self._started = perf_counter()
         self.next_flush = self._started + _FLUSH_EVERY_S
@@ -108,9 +111,16 @@ class Recorder:
         with self.lock:
             self._matters = True
             counter = self._counters.get((kind, what, attributes, key))
+            if self.leaves_out_the_next_step and self._is_of_the_next_step(counter):
+                return
             if counter is None:
                 counter = self._new_counter(kind, what, attributes, key)
             self._add(counter, ms, nbytes)
+
+    def _is_of_the_next_step(self, counter: Counter | None) -> bool:
+        """What came before the first step closed stands before the step in the loop's body, in this turn as in that."""
+        self._next_step_began = self._next_step_began or (counter is not None and counter.first == 1)
+        return self._next_step_began
 
     def later(self, function: Callable[..., object], *args: object) -> None:
         """Call `function(*args)` now or, in the steady part of a run, many at once: that costs less.

@@ -1,9 +1,11 @@
 """Which loop an event belongs to: training, evaluation, or neither, decided once the loop has shown what it is.
 
 A scope is one pass over a loader. It is training as soon as a backward pass follows its batches, and evaluation when
-it ended without one; until then its figures wait. A pass that was left early may look fed when training goes on
-elsewhere: it is training only if its batch came last, or if it was fed before an earlier backward pass, too. Outside
-every pass stands the root scope, whose turns are optimizer steps: it is the loop of scripts that have no loader.
+it ended without one; until then its figures wait. Where optimizers step, one of them must have done so on what its
+loader gave: evaluation under attack, or of saliency, has backward passes, too. A pass that was left early may look fed
+when training goes on elsewhere: it is training only if its batch came last, or if it was fed before an earlier backward
+pass, too. Outside every pass stands the root scope, whose turns are optimizer steps: it is the loop of scripts that
+have no loader.
 """
 
 from __future__ import annotations
@@ -28,17 +30,22 @@ class Scope:
         "alive",
         "asked",
         "batches",
+        "due",
         "ended",
         "fed",
         "fetched_since_backward",
         "gone",
+        "learnt",
+        "loader",
         "segments",
         "touched",
         "training",
         "turn",
     )
 
-    def __init__(self, alive: Callable[[], object | None]) -> None:
+    def __init__(self, alive: Callable[[], object | None], loader: object = None) -> None:
+        self.loader = loader
+        """What stands for the loader that it is a pass over; None where that is not known."""
         self.turn = 0
         """Batches fetched (root: optimizer steps)."""
         self.batches = 0
@@ -50,6 +57,10 @@ class Scope:
         self.fed = False
         """Whether an earlier backward pass followed its batches (root: came without one)."""
         self.fetched_since_backward = False
+        self.due = False
+        """Whether a backward pass has followed its batches since the last step of an optimizer."""
+        self.learnt = False
+        """Whether an optimizer has stepped on it."""
         self.alive = alive
         """The iterator as it is now, which marks that are set later must not ask."""
         self.gone = False
@@ -99,6 +110,8 @@ class Scopes:
         """By the iterator's address."""
         self._over: list[Scope] = []
         """Passes that have ended and are not settled yet."""
+        self._learnt: set[object] = set()
+        """Loaders of passes that an optimizer has stepped on."""
         self._just_ended: Scope | None = None
         self._answering = False
         """Whether a model has been called outside of every pass before anything trained."""
@@ -110,7 +123,7 @@ class Scopes:
         """What of these was handed over as evaluation's."""
         self._changed: set[Counter] = set()
 
-    def begins(self, iterator: Any) -> Scope:  # noqa: ANN401 -- any object
+    def begins(self, iterator: Any, loader: object = None) -> Scope:  # noqa: ANN401 -- any object
         """A new pass; persistent workers make every pass with the same iterator."""
         known = self._open.pop(id(iterator), None)
         if known is not None:
@@ -118,7 +131,8 @@ class Scopes:
             self._over.append(known)
             if self.current is known:
                 self.current = self.root
-        scope = self._open[id(iterator)] = Scope(weakref.ref(iterator, lambda _: self.later(self._lost, scope)))
+        alive = weakref.ref(iterator, lambda _: self.later(self._lost, scope))
+        scope = self._open[id(iterator)] = Scope(alive, loader)
         return scope
 
     @staticmethod
@@ -136,7 +150,7 @@ class Scopes:
         """A batch of this pass is being made: what happens meanwhile belongs to the turn that it begins."""
         scope.turn += 1
         scope.asked = True
-        self.current = scope
+        self._goes_to(scope)
 
     def fetched(self, scope: Scope) -> None:
         """A batch of this pass has arrived: a new turn begins, or has begun when it was asked for."""
@@ -144,6 +158,12 @@ class Scopes:
         scope.asked = False
         scope.batches += 1
         scope.fetched_since_backward = True
+        self._goes_to(scope)
+
+    def _goes_to(self, scope: Scope) -> None:
+        """What comes next is of this pass, and the one before, if it was left, is over."""
+        if self.current.gone and self.current is not scope:
+            self.current.due = False
         self.current = scope
 
     def exhausted(self, scope: Scope) -> None:
@@ -153,16 +173,17 @@ class Scopes:
         self.current = self.root
         self._just_ended = scope
 
-    def trains(self) -> None:
-        """A backward pass, or an optimizer step: the passes whose batches came since the last one are fed by it."""
+    def trains(self, *, steps: bool = False) -> None:
+        """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
+        """
         feeds = False
         for scope in self._open.values():
             if scope.fetched_since_backward and self._goes_on(scope):
                 scope.training = scope.training or scope.fed or scope is self.current
-                scope.fed = feeds = True
+                scope.fed = scope.due = feeds = True
                 scope.fetched_since_backward = False
         if not feeds:
-            self._trains_outside()
+            self._trains_outside(steps=steps)
         elif self._answering:
             _add(self._answers, self.root.touched)
             self.root.touched.clear()
@@ -180,19 +201,22 @@ class Scopes:
         """Of `next(iter(loader))` the iterator is gone before its batch is used."""
         return not scope.ended and (not scope.gone or (scope is self.current and scope.turn == 1))
 
-    def _trains_outside(self) -> None:
-        """Loaders that look one batch ahead (accelerate's) end before their last batch is trained on."""
+    def _trains_outside(self, *, steps: bool) -> None:
+        """Loaders that look one batch ahead (accelerate's) end before their last batch is trained on, and are still
+        there; of one that is not, an optimizer may step on the whole pass.
+        """
         if self.current.gone:
             self.current = self.root
         if self.current is not self.root:
             return
-        ended, self._just_ended = self._just_ended, None
-        if ended is None or not ended.training:
+        ended = self._just_ended
+        if ended is None or not ended.training or (ended.gone and not steps):
             if not self.root.fed:
                 self._answered_so_far()
             self.root.training = self.root.training or self.root.fed
             self.root.fed = True
             return
+        self._just_ended = None
         self.root.fed = False
         self.current = ended
         if ended not in self._over and ended not in self._open.values():
@@ -245,8 +269,25 @@ class Scopes:
         self.root.turn += 1
         self._answering = True
 
+    def learns(self) -> None:
+        """An optimizer has stepped, be it that this closes a step or not."""
+        current = self.current
+        if current is self.root:
+            current.learnt = True
+        for scope in (current, *self._open.values()):
+            if scope.due and (scope is current or not scope.ended):
+                scope.learnt = True
+                self._learnt.add(scope.loader)
+            scope.due = False
+
+    def _is_training(self, scope: Scope) -> bool:
+        """Without any step of an optimizer, backward passes are all there is to go by."""
+        known = scope.learnt or (scope.loader is not None and scope.loader in self._learnt)
+        return scope.training and (known or not self.steps)
+
     def stepped(self) -> None:
         """An optimizer step has closed."""
+        self.learns()
         self.steps += 1
         if self.current is self.root:
             self.root.turn += 1
@@ -258,11 +299,11 @@ class Scopes:
         for number, scope in list(self._open.items()):
             if scope.ended or scope.gone:
                 self._over.append(self._open.pop(number))
-            elif scope.training:
+            elif self._is_training(scope):
                 yield from self._hand_over(scope, self.train)
         over, self._over = self._over, []
         for scope in over:
-            yield from self._hand_over(scope, self.train if scope.training else self.evaluation)
+            yield from self._hand_over(scope, self.train if self._is_training(scope) else self.evaluation)
             if self.current is scope:
                 self.current = self.root
         yield from self._changed
@@ -271,11 +312,12 @@ class Scopes:
             _add(self.root.touched, self._answers)
             self._answers.clear()
             _add(self._answered, self.root.touched)
-        if not self.root.training and not self._answering and (self.root.fed or not self.steps):
+        trains = self._is_training(self.root)
+        if not trains and not self._answering and (self.root.fed or not self.steps):
             self.outside.add(self.root)  # it may be the first step's: what was counted waits until that is known
             return
         alone = self.evaluation if self._answering else self.outside
-        yield from self._hand_over(self.root, self.train if self.root.training else alone)
+        yield from self._hand_over(self.root, self.train if trains else alone)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
         for counter, (turns, count, steps) in scope.touched.items():

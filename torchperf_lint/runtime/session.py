@@ -54,6 +54,8 @@ class Session:
         """The loader probe's registry, which other probes share."""
         self.on_backward: list[Callable[[Any], object]] = []
         """Called with the tensors of a backward pass before it begins; who has seen enough leaves the list."""
+        self.on_call: list[Callable[[], object]] = []
+        """Called where a model is first called after an optimizer's step, outside of every pass over a loader."""
         self.trained: set[int] = set()
         """By address, the parameters that optimizers step on."""
         self.restarts: list[Callable[[], None]] = [self.timeline.restart]
@@ -174,8 +176,9 @@ class Session:
     def stop_after(self, steps: int) -> None:
         """End the script when so many steps have closed.
 
-        Where a loader feeds them, what follows the last step belongs to it: the end comes with the next batch. Several
-        ranks end where they step together: what each does after it differs.
+        What follows the last step belongs to it: the end comes with the next batch or, where no loader feeds them, with
+        the next call of a model or backward pass. Several ranks end where they step together: what each does after it
+        differs.
         """
 
         def stop() -> None:
@@ -184,11 +187,25 @@ class Session:
             raise Stop(0)
 
         def count(closed: int) -> None:
-            if closed > steps or (closed == steps and (self.recorder.scopes.is_outside() or _is_one_of_several())):
+            if closed > steps or (closed == steps and _is_one_of_several()):
                 stop()
             elif closed == steps:
                 self.timeline.on_fetch.append(stop)
+                if self.recorder.scopes.is_outside():
+                    self.on_call.append(stop)
+                    self.on_backward.append(stop_before_backward)
+                    self.recorder.leaves_out_the_next_step = True
 
+        def stop_before_backward(tensors: object) -> None:
+            del tensors
+            stop()
+
+        def restart() -> None:
+            self.on_call.clear()
+            if stop_before_backward in self.on_backward:
+                self.on_backward.remove(stop_before_backward)
+
+        self.restarts.append(restart)
         self.timeline.on_step.append(count)
         self.timeline.may_defer = False
 

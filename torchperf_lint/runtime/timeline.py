@@ -156,12 +156,12 @@ class Timeline:
         if self._mine(thread) and not self._depth[FETCH]:
             self._mark(ITER, key, at)
 
-    def iter_ends(self, key: Key | None, iterator: object) -> Scope:
-        """The pass is set up: what that took is the pass's own time."""
+    def iter_ends(self, key: Key | None, iterator: object, loader: object = None) -> Scope:
+        """The pass is set up: what that took is the pass's own time; `loader`: what stands for it in every pass."""
         at, thread = self.now()
         self.recorder.drain()
         with self.recorder.lock:
-            scope = self.recorder.scopes.begins(iterator)
+            scope = self.recorder.scopes.begins(iterator, loader)
             if self._mine(thread) and not self._depth[FETCH]:
                 self._mark(ITERED, key, at, scope)
         return scope
@@ -215,6 +215,8 @@ class Timeline:
         self._mark(STEPPED, key, at)
         if self.closing.closes(optimizer):
             self._close(at)
+        else:
+            self._scopes.learns()
 
     def acted(self, key: Key | None, at: float, thread: int) -> None:
         """Outside of every loader, what is trained has been called without gradients: to act, or to be evaluated."""
@@ -358,7 +360,7 @@ class Timeline:
                 self._pace.closes(self.steps)
         self._closed_at = now
         scopes.steady = self.steps >= self.warmup and not self.leaves_out
-        scopes.trains()
+        scopes.trains(steps=True)
         scopes.stepped()
 
     def records(self) -> Iterator[Record]:

@@ -204,8 +204,8 @@ def _watch_iter(session: Session, loaders: Loaders, cls: Any) -> None:  # noqa: 
     begins = session.guarded(NAME, lambda: timeline.iter_begins(session.sites.key()))
 
     def ended(loader: Any, iterator: Any, started: float) -> None:  # noqa: ANN401
-        scope = timeline.iter_ends(session.sites.key(), iterator)
         watched = loaders.of(loader)
+        scope = timeline.iter_ends(session.sites.key(), iterator, watched)
         watched.figures["epochs"] += 1
         watched.figures["start_ms"] += (perf_counter() - started) * 1000
         iterator._torchperf_lint = _Reading(watched, scope)

@@ -182,6 +182,7 @@ class _Calls:
         at = timeline.clock()
         if timeline.backwards or timeline.steps:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
+                self._follows_a_step()
                 here.call = ("acts", self._key(), at, 0.0)
                 self._acts, self.learns = True, False
                 timeline.stepped_on = 0
@@ -202,8 +203,15 @@ class _Calls:
             return
         if next(iter(module.parameters()), None) is None:  # a module may override it and return a list
             return
+        self._follows_a_step()
         timeline.stepped_on = 0
         self._recorder.later(timeline.called, self._key(), timeline.clock(), thread)
+
+    def _follows_a_step(self) -> None:
+        """Tell who waits for the first call after an optimizer's step."""
+        if self.timeline.stepped_on == get_ident():
+            for callback in tuple(self._session.on_call):
+                callback()
 
     def _key(self) -> Key | None:
         return self._session.sites.key(2)
