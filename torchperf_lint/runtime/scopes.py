@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from torchperf_lint.runtime.first_step import FirstStep
+
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
     from torchperf_lint.runtime.segments import Segments
@@ -121,6 +123,8 @@ class Scopes:
         """Of the root, in such calls but for the last."""
         self._answered: Touched = {}
         """What of these was handed over as evaluation's."""
+        self._first: FirstStep | None = None
+        """Of the root, where modules were called several times before it, until it is known what belongs to it."""
         self._changed: set[Counter] = set()
 
     def begins(self, iterator: Any, loader: object = None) -> Scope:  # noqa: ANN401 -- any object
@@ -165,6 +169,7 @@ class Scopes:
         if self.current.gone and self.current is not scope:
             self.current.due = False
         self.current = scope
+        self._first = None
 
     def exhausted(self, scope: Scope) -> None:
         """The pass has come to its end."""
@@ -224,10 +229,12 @@ class Scopes:
 
     def _answered_so_far(self) -> None:
         """The first backward pass: calls of a model before it, as a replay buffer is filled, were no training steps,
-        but for the last, which is the first step's forward pass. Where there was only one, all belongs to that step.
+        but for the last, which is the first step's forward pass, and for what the next steps show to be the first's,
+        too. Where there was only one, all belongs to that step.
         """
         if self._answering and self.root.turn > 1:
             self._were_before()
+            self._first = FirstStep(self._set_up, self._answers, self._answered)
         else:
             self._take_back()
             _add(self.root.touched, self._answered)
@@ -293,6 +300,13 @@ class Scopes:
             self.root.turn += 1
         elif self.current.ended:
             self.current = self.root
+        if self._first is not None:
+            self._first_is_known(self._first.closes())
+
+    def _first_is_known(self, changed: set[Counter] | None) -> None:
+        if changed is not None:
+            self._first = None
+            self._changed |= changed
 
     def settle(self) -> Iterator[Counter]:
         """Hand figures of scopes whose kind is known to the totals; yields the counters that changed."""
