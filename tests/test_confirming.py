@@ -85,6 +85,16 @@ def test_a_loop_of_evaluation_is_judged_by_its_own_batches(own, outcome):
     assert f"in 3 of {own or 23} evaluation batches" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("count", "calls"), [(4, "4 synchronisations in 4 of 4 calls"), (1, "1 synchronisation in 1 of 4 calls")]
+)
+def test_evaluation_between_steps_that_reads_no_loader_is_judged_by_its_calls(count, calls):
+    verdict = judge(evidence(event(count=count, train=0, evaluation=count), train_batches=0, eval_calls=4))
+    assert verdict.reason.startswith(f"{calls} in evaluation mode")
+    assert verdict.outcome is (Outcome.CONFIRMED if count == 4 else Outcome.REFUTED)
+    assert (verdict.times, verdict.times_per) == ((1.0, "evaluation batch") if count == 4 else (None, None))
+
+
 def test_a_check_of_one_batch_before_training_is_no_loop():
     verdict = judge(evidence(event(count=1, train=0, evaluation=1, eval_of=1), eval_batches=11))
     assert told(verdict) == ("refuted", "1 synchronisation in 1 of 11 evaluation batches: not every step")

@@ -272,7 +272,7 @@ def _a(noun: str) -> str:
 
 def _plural(noun: str) -> str:
     """Of a noun with words after it: `copy to the device` -> `copies to the device`."""
-    for singular, plural in (("copy", "copies"), ("pass", "passes"), ("batch", "batches"), ("call of", "calls of")):
+    for singular, plural in (("copy", "copies"), ("pass", "passes"), ("batch", "batches"), ("call ", "calls ")):
         if singular in noun:
             return noun.replace(singular, plural, 1)
     return f"{noun}s"

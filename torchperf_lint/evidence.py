@@ -254,6 +254,8 @@ class Evidence:
     """Median time of the steps after that window over that of those before it; None where either are too few."""
     train_batches: int = 0
     eval_batches: int = 0
+    eval_calls: int = 0
+    """Turns of evaluation between training steps where neither reads a loader."""
     backwards: int = 0
     """Backward passes that the script has called."""
     requests: Requests | None = None
@@ -376,14 +378,17 @@ class Evidence:
 
     @property
     def eval_total(self) -> int:
-        """Turns of evaluation: its batches, or calls of a model where nothing trains and no loader is read."""
-        if self.eval_batches or self.requests is None or self.requests.calls < OFTEN_ENOUGH:
-            return self.eval_batches
+        """Turns of evaluation: its batches, or calls of a model where no loader is read."""
+        turns = self.eval_batches + self.eval_calls
+        if turns or self.requests is None or self.requests.calls < OFTEN_ENOUGH:
+            return turns
         return self.requests.calls
 
     @property
     def eval_unit(self) -> str:
         """What a turn of evaluation is called."""
+        if self.eval_calls and not self.eval_batches:
+            return "call in evaluation mode"
         return "evaluation batch" if self.eval_batches or not self.eval_total else "call of the model"
 
     @property

@@ -29,6 +29,7 @@ def runtime(report: RunReport) -> dict[str, object]:
         "warmup": run.warmup,
         "train_batches": run.train_batches,
         "eval_batches": run.eval_batches,
+        "eval_calls": run.eval_calls,
         "requests": requests_figures(run),
         "ranks": _ranks(run),
         "missing_ranks": list(run.missing_ranks),

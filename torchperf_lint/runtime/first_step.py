@@ -7,11 +7,12 @@ first, as far as it did so before.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
-    from torchperf_lint.runtime.scopes import Touched
+    from torchperf_lint.runtime.touched import Touched
 
 _ENOUGH = 3
 """After so many steps it is settled: what comes in the second alone may be an evaluation after the first."""
@@ -40,7 +41,7 @@ class FirstStep:
 
     def _puts_right(self, counter: Counter) -> bool:
         totals = [closed[counter] for closed in self._closed]
-        first, *others = (total - before for before, total in zip(totals, totals[1:], strict=False))
+        first, *others = (total - before for before, total in pairwise(totals))
         missing = min(totals[0], min(others) - first)
         if missing <= 0:
             return False

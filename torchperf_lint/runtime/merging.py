@@ -33,6 +33,7 @@ def merged(singles: Sequence[Evidence]) -> Evidence:
         train_batches=max(e.train_batches for e in singles),
         backwards=max(e.backwards for e in singles),
         eval_batches=max(e.eval_batches for e in singles),
+        eval_calls=max(e.eval_calls for e in singles),
         requests=max((e.requests for e in singles if e.requests), key=lambda r: r.calls, default=None),
         step_ms=slowest.step_ms,
         left_out=waiting.left_out,

@@ -72,6 +72,7 @@ def _single(run: RawRun) -> Evidence:
         train_batches=steps.get("train_batches", 0),
         backwards=steps.get("backwards", 0),
         eval_batches=steps.get("eval_batches", 0),
+        eval_calls=steps.get("eval_calls", 0),
         requests=_requests(run),
         step_ms=spread(steps.get("histogram", ()), steps.get("bucket", 1.0)),
         segments=tuple(_segments(run, "train")),

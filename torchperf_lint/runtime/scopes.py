@@ -5,24 +5,23 @@ it ended without one; until then its figures wait. Where optimizers step, one of
 loader gave: evaluation under attack, or of saliency, has backward passes, too. A pass that was left early may look fed
 when training goes on elsewhere: it is training only if its batch came last, or if it was fed before an earlier backward
 pass, too. Outside every pass stands the root scope, whose turns are optimizer steps: it is the loop of scripts that
-have no loader.
+have no loader, but for the evaluation between its steps (evaluation_runs.py).
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime.evaluation_runs import EvaluationRuns
 from torchperf_lint.runtime.first_step import FirstStep
+from torchperf_lint.runtime.touched import Touched, add
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.counter import Counter
     from torchperf_lint.runtime.segments import Segments
-
-
-Touched: TypeAlias = "dict[Counter, list[int]]"
-"""Counter -> in how many turns it counted something, how much, and in how many optimizer steps."""
+    from torchperf_lint.runtime.sites import Key
 
 
 class Scope:
@@ -107,6 +106,7 @@ class Scopes:
         """Optimizer steps that have closed, whatever the scope."""
         self.root = Scope(lambda: True)
         self.current = self.root
+        self.runs = EvaluationRuns(self.root, Scope(lambda: True))
         self.train, self.evaluation, self.outside = Totals(), Totals(), Totals()
         self._open: dict[int, Scope] = {}
         """By the iterator's address."""
@@ -166,6 +166,7 @@ class Scopes:
 
     def _goes_to(self, scope: Scope) -> None:
         """What comes next is of this pass, and the one before, if it was left, is over."""
+        self._trains_again()
         if self.current.gone and self.current is not scope:
             self.current.due = False
         self.current = scope
@@ -181,6 +182,7 @@ class Scopes:
     def trains(self, *, steps: bool = False) -> None:
         """A backward pass, or (`steps`) an optimizer step: it is fed by the passes whose batches came since the last.
         """
+        self._trains_again()
         feeds = False
         for scope in self._open.values():
             if scope.fetched_since_backward and self._goes_on(scope):
@@ -190,7 +192,7 @@ class Scopes:
         if not feeds:
             self._trains_outside(steps=steps)
         elif self._answering:
-            _add(self._answers, self.root.touched)
+            add(self._answers, self.root.touched)
             self.root.touched.clear()
             self._were_before()
             self._forget_answers()
@@ -237,8 +239,8 @@ class Scopes:
             self._first = FirstStep(self._set_up, self._answers, self._answered)
         else:
             self._take_back()
-            _add(self.root.touched, self._answered)
-            _add(self.root.touched, self._set_up)
+            add(self.root.touched, self._answered)
+            add(self.root.touched, self._set_up)
         for figures in self.root.touched.values():
             figures[2] = 1  # all of it is of the first step
         self._forget_answers()
@@ -265,13 +267,32 @@ class Scopes:
 
     def is_outside(self) -> bool:
         """Whether no pass over a loader is under way."""
-        return self.current is self.root
+        return self.current is self.root or self.current is self.runs.calls
+
+    def evaluates(self, key: Key | None, *, opens: bool) -> None:
+        """A call of what is trained, in evaluation mode and without gradients, begins.
+
+        `opens`: nothing that could be trained has been called since the last step of an optimizer.
+        """
+        outside = self.is_outside() and self._is_training(self.root)
+        if outside and self.runs.call_begins(key, opens=opens):
+            self.current = self.runs.calls
+
+    def evaluated(self) -> None:
+        """It has ended."""
+        if self.current is self.runs.calls:
+            self.runs.call_ends()
+
+    def _trains_again(self) -> None:
+        if self.current is self.runs.calls:
+            self.runs.ends()
+            self.current = self.root
 
     def answers(self) -> None:
         """A model is called where nothing trains: outside of every pass, that is a turn."""
         if self.current is not self.root:
             return
-        _add(self._answers if self._answering else self._set_up, self.root.touched)
+        add(self._answers if self._answering else self._set_up, self.root.touched)
         self.root.touched.clear()
         self.root.turn += 1
         self._answering = True
@@ -300,6 +321,7 @@ class Scopes:
             self.root.turn += 1
         elif self.current.ended:
             self.current = self.root
+        self.runs.closes()
         if self._first is not None:
             self._first_is_known(self._first.closes())
 
@@ -323,15 +345,17 @@ class Scopes:
         yield from self._changed
         self._changed.clear()
         if self._answering:
-            _add(self.root.touched, self._answers)
+            add(self.root.touched, self._answers)
             self._answers.clear()
-            _add(self._answered, self.root.touched)
+            add(self._answered, self.root.touched)
         trains = self._is_training(self.root)
+        self.runs.hands_over(trains=trains)
         if not trains and not self._answering and (self.root.fed or not self.steps):
             self.outside.add(self.root)  # it may be the first step's: what was counted waits until that is known
             return
         alone = self.evaluation if self._answering else self.outside
         yield from self._hand_over(self.root, self.train if trains else alone)
+        yield from self.runs.settle(self.steps)
 
     def _hand_over(self, scope: Scope, totals: Totals) -> Iterator[Counter]:
         for counter, (turns, count, steps) in scope.touched.items():
@@ -348,10 +372,3 @@ class Scopes:
             yield counter
         scope.touched.clear()
         totals.add(scope)
-
-
-def _add(to: Touched, more: Touched) -> None:
-    for counter, figures in more.items():
-        known = to.setdefault(counter, [0, 0, 0])
-        for index, figure in enumerate(figures):
-            known[index] += figure

@@ -367,7 +367,7 @@ class Timeline:
         """`spans`, `steps` and `time`, when they have changed."""
         yield from self.sample.records(phase)
         scopes = self.recorder.scopes
-        shown = (self._marks, scopes.train.batches, scopes.evaluation.batches)
+        shown = (self._marks, scopes.train.batches, scopes.evaluation.batches, scopes.runs.turns)
         if shown == self._shown:
             return
         self._shown = shown
@@ -381,6 +381,7 @@ class Timeline:
             "optimizer_calls": list(self.closing.calls.values()),
             "train_batches": scopes.train.batches,
             "eval_batches": scopes.evaluation.batches,
+            "eval_calls": scopes.runs.turns,
             "bucket": histograms.BUCKET,
             "histogram": sorted(self._histogram.items()),
             "undisturbed": sorted(self._undisturbed.items()),

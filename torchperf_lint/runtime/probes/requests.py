@@ -183,7 +183,10 @@ class _Calls:
         if timeline.backwards or timeline.steps:
             if not self._torch.is_grad_enabled() and self._is_trained(module):
                 self._follows_a_step()
-                here.call = ("acts", self._key(), at, 0.0)
+                key = self._key()
+                here.call = ("acts", key, at, 0.0)
+                if not module.training:
+                    self._recorder.later(self._evaluates, key, timeline.stepped_on == get_ident(), get_ident())
                 self._acts, self.learns = True, False
                 timeline.stepped_on = 0
             elif self._acts:
@@ -195,6 +198,16 @@ class _Calls:
             key = self._key()
             here.call = ("answers", key, at, here.waited)
             self.requests.call_begins(at, key, within=self._is_within_model(key))
+
+    def _evaluates(self, key: Key | None, opens: bool, thread: int) -> None:
+        if self.timeline.is_training(thread):
+            with self._recorder.lock:
+                self._recorder.scopes.evaluates(key, opens=opens)
+
+    def _evaluated(self, thread: int) -> None:
+        if self.timeline.is_training(thread):
+            with self._recorder.lock:
+                self._recorder.scopes.evaluated()
 
     def _leads(self, module: Any) -> None:  # noqa: ANN401
         """An optimizer has stepped: if this is a model (no loss, no metric), here the next step begins."""
@@ -226,6 +239,7 @@ class _Calls:
         now = self.timeline.clock()
         if what == "acts":
             self._recorder.later(self.timeline.acted, key, now, get_ident())
+            self._recorder.later(self._evaluated, get_ident())
         else:
             self.requests.call_ends(began, now, waited, key)
 
