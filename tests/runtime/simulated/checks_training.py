@@ -204,6 +204,18 @@ def check_a_data_parallel_of_one_device() -> None:
     assert nn.DataParallel(nn.Linear(3, 2).cuda())(on((4, 3))).shape == (4, 2)
 
 
+def check_a_data_parallel_copies_what_the_host_gives_it() -> None:
+    model = nn.DataParallel(nn.Linear(3, 2)).cuda()
+    given, pinned = torch.ones(4, 3), torch.ones(4, 3).pin_memory()
+    EVENTS.seen.clear()
+    out = model(given)
+    assert out.device == CUDA
+    assert [what for what, _ in EVENTS.seen] == ["h2d-async"]
+    EVENTS.seen.clear()
+    model(pinned)
+    assert [what for what, _ in EVENTS.seen] == ["h2d-async-pinned"]
+
+
 def check_higher_gradients_checkpointing_and_functions() -> None:
     x = torch.full((3,), 2.0, device=CUDA, requires_grad=True)
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
