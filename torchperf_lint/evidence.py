@@ -37,8 +37,8 @@ class Event:
     """One of `sync`, `copy`, `collective`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `compile`,
     `graph-break`, `warning`, `unsupported`."""
     what: str
-    """Of syncs: what waited ("item", "stream", "copy", ...; see waits.py); of copies: "h2d" or "d2h"; of compilations: see compiling.py;
-    of warnings: their category, or "other" where they are not about torch."""
+    """Of syncs: what waited ("item", "stream", ...; see waits.py); of copies: "h2d" or "d2h"; of compilations: see
+    compiling.py; of warnings: their category, or "other" where they are not about torch."""
     path: str
     line: int
     count: int
