@@ -338,12 +338,17 @@ class Evidence:
     def every_step(self, events: Iterable[Event]) -> bool:
         """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
         chosen = tuple(events)
+        return self.every_training_step(chosen) or _share(*self.evaluated(chosen)) >= HOT_SHARE
+
+    def every_training_step(self, events: Iterable[Event]) -> bool:
+        """Whether the events happen in at least half of the training steps."""
+        chosen = tuple(events)
         in_steps = max((e.train_steps for e in chosen if e.train_steps is not None), default=None)
         train, _ = self.turns(chosen)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
         if in_steps is not None and self.steps:
             train, needed = in_steps, self.steps
-        return _share(train, needed) >= HOT_SHARE or _share(*self.evaluated(chosen)) >= HOT_SHARE
+        return _share(train, needed) >= HOT_SHARE
 
     def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
