@@ -25,6 +25,8 @@ FEWEST_IN_A_ROW = 10
 """So many steps with an event, close together, are a loop of their own and no beginning."""
 LOADING = "data"
 """The phase in which a loader is waited for, once a batch."""
+CALL = "call of the model"
+"""What a turn is where nothing trains and no loader is read."""
 _NOT_EACH_TIME = ("compile", "graph-break", "warning")
 """Events whose count says nothing of how often their line ran."""
 
@@ -388,8 +390,10 @@ class Evidence:
 
     @property
     def eval_unit(self) -> str:
-        """What a turn of evaluation is called."""
-        return "evaluation batch" if self.eval_batches or not self.eval_total else "call of the model"
+        """What a turn of evaluation is called; of a run that failed before anything trained it may be training's."""
+        if self.eval_batches and self.returncode and not self.steps and not self.backwards:
+            return "batch"
+        return "evaluation batch" if self.eval_batches or not self.eval_total else CALL
 
     @property
     def nodes(self) -> int:
