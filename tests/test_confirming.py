@@ -170,6 +170,22 @@ def test_inference_alone_counts_batches():
     assert told(judge(run)) == ("confirmed", "80 synchronisations in 80 of 80 evaluation batches")
 
 
+@pytest.mark.parametrize(
+    ("more", "unit"),
+    [
+        ({"returncode": 1}, "batches"),
+        ({"returncode": -2}, "batches"),
+        ({"returncode": 0}, "evaluation batches"),
+        ({"returncode": 1, "steps": 500}, "evaluation batches"),
+        ({"returncode": 1, "backwards": 1}, "evaluation batches"),
+    ],
+)
+def test_what_failed_before_it_could_train_is_not_said_to_evaluate(more, unit):
+    counts = {"steps": 0, "train_batches": 0, "eval_batches": 4}
+    run = evidence(event(count=4, train=0, evaluation=4), **{**counts, **more})
+    assert judge(run).reason == f"4 synchronisations in 4 of 4 {unit}"
+
+
 @pytest.mark.parametrize(("count", "outcome"), [(2, "unobservable"), (3, "confirmed")])
 def test_no_loop_was_seen(count, outcome):
     run = evidence(event(count=count, train=0), steps=0, train_batches=0)

@@ -139,6 +139,40 @@ def test_lines_of_the_loop_that_a_finding_is_about_are_named():
     assert restored(stored(finding(20, loop=BODY))).loop == BODY
 
 
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ("TPL801", ""),
+        ("TPL404", ""),
+        ("TPL313", ""),
+        ("TPL101", "wait upload"),
+        ("TPL119", "wait upload"),
+        ("TPL120", "wait upload"),
+        ("TPL201", "wait upload later"),
+        ("TPL651", "wait upload later"),
+        ("TPL607", "wait upload later"),
+        ("TPL116", ""),
+        ("TPL999", "wait upload later"),
+    ],
+)
+def test_a_finding_names_what_its_rule_could_be_about(code, named):
+    events = {
+        "wait": event(22, what="copy"),
+        "upload": event(22, kind="copy", what="h2d", attributes={"pinned": False, "blocking": True}),
+        "later": event(22, kind="copy", what="h2d", attributes={"pinned": False, "blocking": False}),
+    }
+    missed = unfound([finding(22, code=code)], evidence(*events.values()), ("sync", "copy"))
+    assert {name for name, one in events.items() if one not in missed} == set(named.split())
+
+
+def test_checks_of_a_distribution_are_told_from_the_numbers_that_it_uploads():
+    found = finding(22, code="TPL116")
+    verdict = verdict_of(found, evidence(event(22), event(22, what="copy")))
+    assert (verdict.reason, verdict.times) == ("500 synchronisations in 500 of 500 steps", 1.0)
+    uploads = evidence(event(22, what="copy"), lines={"train.py": {22: 3}}, complete=frozenset({"train.py"}))
+    assert verdict_of(found, uploads).reason == "the line ran at least 3 times without a check that waits"
+
+
 def test_loops_over_parameters_say_which_lines_they_have(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(LOOPS)

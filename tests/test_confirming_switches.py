@@ -4,8 +4,9 @@ import pytest
 
 from torchperf_lint import catalog
 from torchperf_lint.confirming import NO_DEVICE
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import Confidence, Finding, Location, Severity
+from torchperf_lint.verdict import unfound
 
 HERE = Location("train.py", 3, 1, 3, 40)
 
@@ -32,6 +33,23 @@ SKIPPED = {"complete": frozenset({"train.py"})}
 )
 def test_anomaly_detection(run, expected):
     assert outcome("TPL551", **run)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("what", "times", "told"),
+    [
+        ("anomaly-mode", 99, "99 synchronisations at line 8 in 99 of 100 steps: backward passes that search for NaN"),
+        ("anomaly-mode", 1, "anomaly detection was on when the optimizer stepped"),
+        ("item", 500, "anomaly detection was on when the optimizer stepped"),
+    ],
+)
+def test_searches_for_nan_are_counted_and_named(what, times, told):
+    wait = Event("sync", what, "train.py", 8, times, train_turns=min(times, 100))
+    run = Evidence(**RAN, events=(wait,), steps=100, device="H100", state={"anomaly_mode": True})
+    found = Finding("TPL551", "x-y", HERE, Severity.WARNING, Confidence.CERTAIN, "m", None, None, "i", "u")
+    assert catalog.rule_class("TPL551")().confirm(found, run).reason == told
+    assert unfound([found], run, ("sync",)) == (() if what == "anomaly-mode" else (wait,))
+    assert unfound([], run, ("sync",)) == (wait,)
 
 
 BLOCKING = {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}

@@ -25,6 +25,8 @@ FEWEST_IN_A_ROW = 10
 """So many steps with an event, close together, are a loop of their own and no beginning."""
 LOADING = "data"
 """The phase in which a loader is waited for, once a batch."""
+CALL = "call of the model"
+"""What a turn is where nothing trains and no loader is read."""
 _NOT_EACH_TIME = ("compile", "graph-break", "warning")
 """Events whose count says nothing of how often their line ran."""
 
@@ -37,8 +39,8 @@ class Event:
     """One of `sync`, `copy`, `collective`, `empty-cache`, `collect`, `kept-graph`, `data-parallel`, `compile`,
     `graph-break`, `warning`, `unsupported`."""
     what: str
-    """Of syncs: what waited ("item", "stream", ...); of copies: "h2d" or "d2h"; of compilations: see compiling.py;
-    of warnings: their category, or "other" where they are not about torch."""
+    """Of syncs: what waited ("item", "stream", ...; see waits.py); of copies: "h2d" or "d2h"; of compilations: see
+    compiling.py; of warnings: their category, or "other" where they are not about torch."""
     path: str
     line: int
     count: int
@@ -340,12 +342,17 @@ class Evidence:
     def every_step(self, events: Iterable[Event]) -> bool:
         """Whether the events happen in at least half of the training steps, or of the turns of evaluation."""
         chosen = tuple(events)
+        return self.every_training_step(chosen) or _share(*self.evaluated(chosen)) >= HOT_SHARE
+
+    def every_training_step(self, events: Iterable[Event]) -> bool:
+        """Whether the events happen in at least half of the training steps."""
+        chosen = tuple(events)
         in_steps = max((e.train_steps for e in chosen if e.train_steps is not None), default=None)
         train, _ = self.turns(chosen)
         needed = min((n for n in (self.steps, self.train_batches) if n), default=0)
         if in_steps is not None and self.steps:
             train, needed = in_steps, self.steps
-        return _share(train, needed) >= HOT_SHARE or _share(*self.evaluated(chosen)) >= HOT_SHARE
+        return _share(train, needed) >= HOT_SHARE
 
     def evaluated(self, events: Iterable[Event]) -> tuple[int, int]:
         """In how many turns of evaluation, of how many, the one of the events happens that does so most regularly.
@@ -386,10 +393,12 @@ class Evidence:
 
     @property
     def eval_unit(self) -> str:
-        """What a turn of evaluation is called."""
+        """What a turn of evaluation is called; of a run that failed before anything trained it may be training's."""
+        if self.eval_batches and self.returncode and not self.steps and not self.backwards:
+            return "batch"
         if self.eval_calls and not self.eval_batches:
             return "call in evaluation mode"
-        return "evaluation batch" if self.eval_batches or not self.eval_total else "call of the model"
+        return "evaluation batch" if self.eval_batches or not self.eval_total else CALL
 
     @property
     def nodes(self) -> int:

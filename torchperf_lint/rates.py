@@ -42,12 +42,13 @@ def _shared(event: Event, turns: int) -> float:
     return event.count * turns / (event.train_turns + event.eval_turns)
 
 
-def rate_of(events: Iterable[Event], run: Evidence) -> tuple[float, str] | None:
+def rate_of(events: Iterable[Event], run: Evidence, first: str = STEP) -> tuple[float, str] | None:
     """How often what happens at one place, or at places that belong together, does, and in what: a step, else an
-    evaluation batch; None where nobody counted. A blocking copy is both a copy and a synchronisation, and counts once.
+    evaluation batch, or the other way round; None where nobody counted. A blocking copy is both a copy and a
+    synchronisation, and counts once.
     """
     chosen = tuple(events)
-    for unit, per in ((STEP, per_step), (EVALUATION, per_eval_batch)):
+    for unit, per in ((STEP, per_step), (EVALUATION, per_eval_batch))[:: 1 if first == STEP else -1]:
         each = [_sum([event for event in chosen if event.kind == kind], run, per) for kind in _KINDS]
         times = max((count for count in each if count is not None), default=None)
         if times is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from torchperf_lint.errors import RuleContractError
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.model import (
     Confidence,
     Diagnosis,
@@ -113,6 +113,8 @@ class SourceRule(Rule, abstract=True):
     """A text with none of these cannot have the finding; skips the rule, never validation."""
     probes: ClassVar[tuple[str, ...]] = ()
     """What the runtime mode must watch to confirm a finding."""
+    about_waits: ClassVar[bool] = False
+    """Whether it is about waits or copies at its places though no probe could confirm it by them."""
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield findings; pure, and independent of other rules and files checked before."""
@@ -122,6 +124,20 @@ class SourceRule(Rule, abstract=True):
         """Judge a finding by a recorded run; needs no torch."""
         del finding, run
         return Verdict(Outcome.UNOBSERVABLE, f"no probe tells about {self.code} yet")
+
+    def explains(self, event: Event) -> bool:
+        """Whether it could be about a wait or copy at its places; others there are told as ones that nothing names.
+
+        A read of the device may hold an upload that blocks, which is a wait like any; not one that does not.
+        """
+        if self.about_waits or "transfers" in self.probes:
+            return True
+        return "host-sync" in self.probes and (event.kind != "copy" or bool(event.attributes.get("blocking")))
+
+    def explained_elsewhere(self, run: Evidence) -> tuple[Event, ...]:
+        """Waits that it is about wherever they happen, as those of a mode that the whole process is in."""
+        del run
+        return ()
 
     def found(
         self,

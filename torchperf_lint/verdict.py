@@ -19,9 +19,13 @@ NEGLIGIBLE = 0.01
 
 def judged(findings: Iterable[Finding], run: Evidence, changed: Iterable[str] = ()) -> tuple[Finding, ...]:
     """The findings, each with a verdict. `changed`: files that are no longer what ran; their lines mean nothing."""
-    rules = {rule.code: rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule)}
+    rules = _rules()
     gone = frozenset(changed)
     return tuple(replace(f, verdict=_verdict(f, rules.get(f.code), run, gone)) for f in findings)
+
+
+def _rules() -> dict[str, SourceRule]:
+    return {rule.code: rule() for rule in catalog.rule_classes() if issubclass(rule, SourceRule)}
 
 
 def _verdict(finding: Finding, rule: SourceRule | None, run: Evidence, changed: frozenset[str]) -> Verdict:
@@ -74,10 +78,20 @@ def unfound(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) ->
 
 
 def named(findings: Sequence[Finding], run: Evidence, kinds: Sequence[str]) -> frozenset[int]:
-    """Events of these kinds (by `id`) that stand where a finding does, in its loop, or at a place of its own."""
-    places = [f.location for f in findings] + [r.location for f in findings for r in f.related]
-    places += [f.loop for f in findings if f.loop is not None]
-    return frozenset(id(event) for place in places for event in run.at(place, *kinds))
+    """Events of these kinds (by `id`) that a finding's rule could be about: at its places, in its loop, or elsewhere.
+
+    A finding says nothing of what else happens at its line: who evaluates with gradients may upload there as well.
+    """
+    rules = _rules()
+    told: set[int] = set()
+    for finding in findings:
+        rule = rules.get(finding.code)
+        places = (finding.location, *(related.location for related in finding.related))
+        here = [event for place in places for event in run.at(place, *kinds) if rule is None or rule.explains(event)]
+        loop = run.at(finding.loop, *kinds) if finding.loop is not None else ()
+        elsewhere = rule.explained_elsewhere(run) if rule is not None else ()
+        told.update(id(event) for event in (*here, *loop, *elsewhere))
+    return frozenset(told)
 
 
 def _well_done(event: Event) -> bool:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+COPY = "copy"
+"""What waits for a copy to end; a real device does not tell."""
+IN_SEARCH = "anomaly-mode"
+"""What waits within backward passes that search their gradients for NaN (autograd's anomaly detection)."""
+
 
 @dataclass(frozen=True)
 class SyncSite:

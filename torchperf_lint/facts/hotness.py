@@ -95,7 +95,7 @@ class Hotness:
         self.programs = Programs(index, text, beside)
         self.unmentioned = Unmentioned(index, text, self.programs)
         self.named_calls = NamedCalls(index, types, self._calls_often)
-        self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb, self._in_few_turns)
+        self.seldom = SeldomCalled(lambda: self.callers, lambda: self.functions, self._climb, self._loop_now_and_then)
 
     def at(self, path: str, position: Position) -> Hot | None:
         """Why the code at a 1-based (line, column) is hot, or None when it is not known to be."""
@@ -227,16 +227,16 @@ class Hotness:
             index = region.parent
         return found, free
 
-    def _in_few_turns(self, path: str, index: int) -> bool:
-        """Whether a region stands in a branch that a hot loop of the same function takes now and then."""
+    def _loop_now_and_then(self, path: str, index: int) -> tuple[str, int] | None:
+        """The hot loop of the same function that takes a branch around a region now and then."""
         regions = self.index.outlines[path].regions
         rare = False
         while index >= 0 and regions[index].kind != "function":
             rare = rare or regions[index].kind in _RARE
             if rare and regions[index].kind == "loop" and self._from_loop(path, index) is not None:
-                return True
+                return path, index
             index = regions[index].parent
-        return False
+        return None
 
     def _runs_as_often(self, path: str, index: int) -> bool:
         """Whether a block that looks rare runs in every step, or every other, all the same."""

@@ -26,18 +26,18 @@ class SeldomCalled:
         callers: Callable[[], Mapping[FunctionKey, tuple[CallSite, ...]]],
         functions: Callable[[], Mapping[FunctionKey, Hot]],
         climb: Callable[[str, int], tuple[Hot | None, bool]],
-        in_few_turns: Callable[[str, int], bool],
+        now_and_then: Callable[[str, int], tuple[str, int] | None],
     ) -> None:
         self.callers = callers
         self.functions = functions
         self.climb = climb
-        self.in_few_turns = in_few_turns
+        self.now_and_then = now_and_then
         self._shares: dict[tuple[FunctionKey, int], float] = {}
 
     def is_seldom(self, key: FunctionKey) -> bool:
         """Whether fewer than half of the calls of a function are known to run every step.
 
-        Left out are those of tests, and what a training loop does now and then, as to validate: it is of that loop.
+        Left out are those of tests, and what the loop that makes it hot does now and then besides, as to validate.
         """
         return 0 < self.share(key, _CALLS) < FEW
 
@@ -56,7 +56,8 @@ class SeldomCalled:
     def _counts(self, site: CallSite, key: FunctionKey) -> bool:
         if FunctionKey(site.path, site.call.function) == key or Demonstrations.tests(site.path, key.path):
             return False
-        return not self.in_few_turns(site.path, site.call.region)
+        own, loop = self.functions().get(key), self.now_and_then(site.path, site.call.region)
+        return own is None or loop is None or own.loop != loop
 
     def _of_call(self, site: CallSite, calls: int) -> float:
         loop, free = self.climb(site.path, site.call.region)

@@ -186,7 +186,15 @@ def unnamed_heading(report: RunReport) -> str:
     """What the lines have in common, and what their times mean where they have any."""
     timed = not report.run.simulated and any(e.blocked_ms for events in unnamed(report) for e in events)
     bound = " (blocked: upper bound)" if timed else ""
-    return f"Waits and copies of every {turn(report.run)} that no finding names{bound}"
+    run = report.run
+    units = {run.eval_unit if _of_evaluation(events, run) else turn(run) for events in unnamed(report)}
+    every = " or ".join(sorted(units, key=lambda unit: unit != turn(run)))
+    return f"Waits and copies of every {every} that no finding names{bound}"
+
+
+def _of_evaluation(events: Sequence[Event], run: Evidence) -> bool:
+    """Whether it is evaluation that they happen regularly in: a mean over few training steps would mislead."""
+    return bool(run.steps) and not run.every_training_step(events)
 
 
 def unnamed(report: RunReport) -> list[list[Event]]:
@@ -233,7 +241,7 @@ def said_at(events: Sequence[Event], run: Evidence) -> str:
 
 def _rate(events: Sequence[Event], run: Evidence) -> list[str]:
     """How often, of the kind that happens most."""
-    rate = rate_of(events, run)
+    rate = rate_of(events, run, EVALUATION if _of_evaluation(events, run) else STEP)
     if rate is None:
         return []
     unit = run.eval_unit if rate[1] == EVALUATION else STEP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import CALL, Evidence
 from torchperf_lint.model import Finding, Outcome, Verdict
 from torchperf_lint.rates import EVALUATION, STEP, times_of
 from torchperf_lint.reporters._words import counted
@@ -42,7 +42,7 @@ def turn(run: Evidence) -> str:
     """What is counted in: a step, a batch where nothing trains, a call where no loader is read either."""
     if run.steps:
         return STEP
-    return "batch" if run.eval_unit == EVALUATION else "call"
+    return "call" if run.eval_unit == CALL else "batch"
 
 
 def why_not_measured(run: Evidence) -> str:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.facts.chains import last_part
 from torchperf_lint.facts.conditions import short, words
 from torchperf_lint.facts.edits import fix_of
@@ -19,6 +19,7 @@ from torchperf_lint.facts.validating import SWITCH, checked, overwritten
 from torchperf_lint.facts.value import Value
 from torchperf_lint.model import Confidence, Finding, Related, Safety, Severity, Verdict
 from torchperf_lint.rule import SourceRule
+from torchperf_lint.waits import COPY
 
 _OFF = f"torch.distributions.Distribution.{SWITCH}(False)"
 
@@ -176,11 +177,15 @@ class DistributionValidateArgs(SourceRule):
         )
 
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
-        """By synchronisations at the calls; they happen inside `torch.distributions`."""
+        """By synchronisations at the calls; they happen inside `torch.distributions`. Its uploads of numbers stay."""
         places = (finding.location, *(related.location for related in finding.related))
         lines = {(place.path, place.line): place for place in places}
-        seen = [event for place in lines.values() for event in run.at(place, "sync")]
-        return by_events(finding, run, seen, "synchronisation", probes=self.probes)
+        seen = [event for place in lines.values() for event in run.at(place, "sync") if self.explains(event)]
+        return by_events(finding, run, seen, "synchronisation" if seen else "check that waits", probes=self.probes)
+
+    def explains(self, event: Event) -> bool:
+        """Whether it is the wait for an answer: `Normal(x, 1)` copies the 1 to the device, checked or not."""
+        return event.kind == "sync" and event.what != COPY
 
 
 def _asked_again(file: SourceFile, site: Site) -> Iterator[Related]:

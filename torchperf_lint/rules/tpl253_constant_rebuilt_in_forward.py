@@ -90,6 +90,7 @@ class ConstantRebuiltInForward(SourceRule):
     severity = Severity.INFO
     default = False
     triggers = ("torch.arange(", "torch.ones(", "torch.zeros(", "torch.linspace(", "torch.full(", "torch.eye(")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each table that hot code computes anew."""

@@ -107,6 +107,5 @@ class RetainGraphTrue(SourceRule):
     def confirm(self, finding: Finding, run: Evidence) -> Verdict:
         """By backward passes at the line that kept their graph; needs no device."""
         seen = run.at(finding, "kept-graph")
-        return by_events(
-            finding, run, seen, "backward pass that kept its graph", needs_device=False, probes=self.probes
-        )
+        what = "backward pass that kept the graph"
+        return by_events(finding, run, seen, what, needs_device=False, probes=self.probes)

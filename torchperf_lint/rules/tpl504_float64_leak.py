@@ -89,6 +89,7 @@ class Float64Leak(SourceRule):
 
     code, name, since = "TPL504", "float64-leak", "0.1.0"
     triggers = ("from_numpy(", "as_tensor(", "asarray(", "torch.tensor(")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each array of float64 that hot code uploads."""

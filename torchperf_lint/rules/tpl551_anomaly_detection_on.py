@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from torchperf_lint.evidence import Evidence
+from torchperf_lint.confirming import happened
+from torchperf_lint.evidence import Event, Evidence
 from torchperf_lint.facts.edits import fix_of
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.facts.switches import asked_for, is_context, reached, switched_back
 from torchperf_lint.model import Confidence, Finding, Fix, Outcome, Safety, Verdict
 from torchperf_lint.rule import SourceRule
+from torchperf_lint.waits import IN_SEARCH
 
 _DETECT = frozenset({"torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly"})
 _SWITCH = frozenset({"torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly"})
@@ -84,7 +87,7 @@ class AnomalyDetectionOn(SourceRule):
     No fix for `with torch.autograd.detect_anomaly():`, which has no such literal.
 
     ## Confirmed by
-    `torch.is_anomaly_enabled()` in a training step of the run.
+    `torch.is_anomaly_enabled()` in a training step of the run, and the synchronisations of backward passes meanwhile.
 
     ## References
     - PyTorch performance tuning guide, "Disable debugging APIs".
@@ -122,10 +125,19 @@ class AnomalyDetectionOn(SourceRule):
         on = run.state.get("anomaly_mode")
         if on is None:
             return Verdict(Outcome.UNOBSERVABLE, run.unwatched.get("state", "the run ended before its third step"))
+        searched = self.explained_elsewhere(run)
+        if on and searched:
+            seen = happened(run, searched, "synchronisation", finding.location)
+            if seen.outcome is Outcome.CONFIRMED:
+                return replace(seen, reason=f"{seen.reason}: backward passes that search for NaN")
         if on:
             return Verdict(Outcome.CONFIRMED, "anomaly detection was on when the optimizer stepped")
         reason = "anomaly detection was off when the optimizer stepped; a `with` block may have ended before"
         return Verdict(Outcome.UNOBSERVABLE, reason)
+
+    def explained_elsewhere(self, run: Evidence) -> tuple[Event, ...]:
+        """The waits of backward passes that search their gradients, wherever they are called."""
+        return tuple(event for event in run.events if event.kind == "sync" and event.what == IN_SEARCH)
 
 
 def _turns_on(file: SourceFile, site: Site) -> bool:

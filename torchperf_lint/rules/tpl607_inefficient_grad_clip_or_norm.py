@@ -86,6 +86,7 @@ class InefficientGradClipOrNorm(SourceRule):
 
     code, name, since = "TPL607", "inefficient-grad-clip-or-norm", "0.1.0"
     triggers = (f"{_NORM}(", f"{_VALUE}(", "norm(", ".pow(2", "square(", "** 2", "**2")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot call that waits, or clips one parameter."""

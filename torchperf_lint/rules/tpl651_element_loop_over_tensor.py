@@ -108,6 +108,7 @@ class ElementLoopOverTensor(SourceRule):
 
     code, name, since = "TPL651", "element-loop-over-tensor", "0.1.0"
     triggers = (" in range(", " in ", "sum(", "max(", "min(", "any(", "all(", "sorted(")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each hot loop over the elements of a tensor."""

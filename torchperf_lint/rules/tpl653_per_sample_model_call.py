@@ -84,6 +84,7 @@ class PerSampleModelCall(SourceRule):
     code, name, since = "TPL653", "per-sample-model-call", "0.1.0"
     severity = Severity.INFO
     triggers = (".unsqueeze(", "[None", "1]", "1,")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each module called row by row."""

@@ -77,6 +77,7 @@ class PipelineInLoop(SourceRule):
 
     code, name, since = "TPL804", "pipeline-in-loop", "0.1.0"
     triggers = ("pipeline", "Pipeline", "SentenceTransformer", "SparseEncoder", "embed_query(")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each call that gets one element a turn."""

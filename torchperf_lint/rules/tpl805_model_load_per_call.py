@@ -101,6 +101,7 @@ class ModelLoadPerCall(SourceRule):
         *("from_pretrained(", "torch.load(", "hub.load(", "jit.load(", "load_model(", "clip.load(", "create_model"),
         *("SentenceTransformer(", "CrossEncoder(", "pipeline(", "WhisperModel(", "YOLO("),
     )
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each load that is repeated for nothing."""

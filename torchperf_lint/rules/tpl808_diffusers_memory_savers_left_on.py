@@ -81,6 +81,7 @@ class DiffusersMemorySaversLeftOn(SourceRule):
 
     code, name, since = "TPL808", "diffusers-memory-savers-left-on", "0.1.0"
     triggers = (_SLICING, _OFFLOAD)
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each memory saver that no flag decides about."""

@@ -100,6 +100,7 @@ class LightningManualDevice(SourceRule):
 
     code, name, since = "TPL851", "lightning-manual-device", "0.1.0"
     triggers = (".cuda(", "cuda:", "torch.device(")
+    about_waits = True
 
     def check(self, file: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield a finding for each device of the steps that is named by its number."""

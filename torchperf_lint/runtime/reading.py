@@ -38,8 +38,7 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
 
     Processes that trained count as ranks; the others (a launcher, a helper) only where nothing trained.
     """
-    trained = [run for run in runs if run.steps.get("steps")] or list(runs)
-    singles = [_single(run) for run in sorted(trained, key=_rank_order)]
+    singles = [_single(run) for run in sorted(_trained(runs), key=_rank_order)]
     whole = merged(singles) if len(singles) > 1 else singles[0]
     owner = runs[0]
     return replace(
@@ -54,6 +53,14 @@ def evidence_of(runs: Sequence[RawRun]) -> Evidence:
         python=owner.header.get("python"),
         torn=any(run.torn for run in runs),
     )
+
+
+def _trained(runs: Sequence[RawRun]) -> list[RawRun]:
+    """Those that stepped; else, as where one fails before its first step, that went backward or are known as ranks."""
+    stepped = [run for run in runs if run.steps.get("steps")]
+    began = [run for run in runs if run.steps.get("backwards")]
+    ranked = [run for run in runs if run in began or run.place[0] is not None]
+    return stepped or (ranked if began else list(runs))
 
 
 def _rank_order(run: RawRun) -> tuple[int, int]:

@@ -116,6 +116,19 @@ def test_what_waits_in_the_engine_has_no_time(watched, syncs, registries):
     assert times["event"] >= 0
 
 
+def test_waits_of_a_search_for_nan_are_called_so(watched, registries):
+    searching = [True]
+    counting = host_sync.Syncs(watched, TORCH_DIRECTORY, lambda: searching[-1])
+    _callbacks.Trace(registries, "", lambda: None).watch(counting.about_to_wait)
+    wait = registries.StreamSynchronizationCallbacks
+    engine = as_code_of("autograd/graph.py", "_engine_run_backward", wait)
+    engine()
+    wait.fire_callbacks(0)
+    searching.append(False)
+    engine()
+    assert watched.counted("sync") == {"anomaly-mode": 1, "stream": 2}
+
+
 @pytest.mark.parametrize(
     ("filename", "expected"),
     [("autograd/profiler.py", {}), ("profiler/profiler.py", {}), ("cuda/__init__.py", {"stream": 1})],

@@ -63,6 +63,18 @@ def check_hooks_on_the_threads_of_autograd() -> None:
     assert thread != "MainThread"
 
 
+def check_searches_for_nan_are_told_from_what_hooks_read() -> None:
+    y, read = on().requires_grad_(), []
+    y.register_hook(lambda grad: read.append(bool(grad.isnan().any())))
+    with torch.autograd.set_detect_anomaly(True):
+        (y * 2).sum().backward()
+    assert (len(EVENTS.named("anomaly-mode")), len(EVENTS.named("item"))) == (2, 1)
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        (on().requires_grad_() * 2).sum().backward()
+    (on().requires_grad_() * 2).sum().backward()
+    assert len(EVENTS.seen) == 3
+
+
 def check_hooks_stay_with_a_moved_parameter() -> None:
     layer, norms = nn.Linear(3, 2), []
     layer.weight.register_post_accumulate_grad_hook(lambda p: norms.append(p.grad.norm().item()))
@@ -202,6 +214,18 @@ def check_every_optimizer_steps() -> None:
 
 def check_a_data_parallel_of_one_device() -> None:
     assert nn.DataParallel(nn.Linear(3, 2).cuda())(on((4, 3))).shape == (4, 2)
+
+
+def check_a_data_parallel_copies_what_the_host_gives_it() -> None:
+    model = nn.DataParallel(nn.Linear(3, 2)).cuda()
+    given, pinned = torch.ones(4, 3), torch.ones(4, 3).pin_memory()
+    EVENTS.seen.clear()
+    out = model(given)
+    assert out.device == CUDA
+    assert [what for what, _ in EVENTS.seen] == ["h2d-async"]
+    EVENTS.seen.clear()
+    model(pinned)
+    assert [what for what, _ in EVENTS.seen] == ["h2d-async-pinned"]
 
 
 def check_higher_gradients_checkpointing_and_functions() -> None:

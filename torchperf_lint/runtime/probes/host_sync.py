@@ -15,22 +15,24 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from torchperf_lint.runtime import anomaly
 from torchperf_lint.runtime.probes import _cuda, _waits
 from torchperf_lint.runtime.probes._callbacks import Trace
 from torchperf_lint.runtime.probes._profilers import Profilers
 from torchperf_lint.runtime.probes._resuming import on_resume
+from torchperf_lint.waits import IN_SEARCH
 
 if TYPE_CHECKING:
     from torchperf_lint.runtime.session import Session
     from torchperf_lint.runtime.sites import Key
 
 NAME = "host-sync"
-_ENGINE_FILES = (os.path.join("autograd", "graph.py"), os.path.join("autograd", "__init__.py"))
-_ENGINE_FUNCTIONS = ("_engine_run_backward", "backward", "grad")
 
 
 def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
@@ -42,7 +44,7 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
     trace = Trace.of(torch)
     if trace is None:
         return f"torch {torch.__version__} has no callbacks for synchronisations (2.0 or later has)"
-    syncs = Syncs(session, os.path.dirname(torch.__file__))
+    syncs = Syncs(session, os.path.dirname(torch.__file__), partial(anomaly.looks_for_nan, torch))
     session.restarts.append(syncs.restart)
     atexit.register(syncs.stop_timing)
 
@@ -56,8 +58,12 @@ def install(session: Session, torch: Any) -> str | None:  # noqa: ANN401
 class Syncs:
     """Counts waits, and times those of the main thread."""
 
-    def __init__(self, session: Session, torch_directory: str) -> None:
+    def __init__(
+        self, session: Session, torch_directory: str, searches: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`searches`: whether backward passes search their gradients for NaN now."""
         self.session = session
+        self._searches = searches
         self.waits = _waits.of(session)
         self.about_to_wait = session.guarded(NAME, self._about_to_wait)
         self._asking = on_resume(session.guarded(NAME, self._resumed))
@@ -79,9 +85,12 @@ class Syncs:
         if recorder.muted or self._profilers.wait_in(frame):
             return None
         key = self.session.sites.key()
+        of_engine = anomaly.is_of_engine(frame)
+        if of_engine and self._searches():
+            what = IN_SEARCH
         if self.session.mark is not None:
             self.session.mark(f"sync:{recorder.site(key) or 0}:{what}")
-        if self._asking is None or threading.get_ident() != self._main or self._is_engine(frame):
+        if self._asking is None or threading.get_ident() != self._main or of_engine:
             recorder.event("sync", what, key=key)
             return None
         now = perf_counter()
@@ -100,10 +109,3 @@ class Syncs:
             ms = (now - since) * 1000
             self.session.recorder.event("sync", what, ms=ms, key=key)
             self.waits.waited(ms)
-
-    def _is_engine(self, frame: FrameType | None) -> bool:
-        """Whether autograd's engine waits: it goes on with the rest of the backward pass before it returns."""
-        if frame is None:
-            return True
-        code = frame.f_code
-        return code.co_name in _ENGINE_FUNCTIONS and code.co_filename.endswith(_ENGINE_FILES)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn.parallel import _functions as parallel_functions
 
 from torchperf_lint.runtime.simulated.patching import replace
+from torchperf_lint.runtime.simulated.streams import Stream
 
 _TYPES = {
     "FloatTensor": torch.float32,
@@ -60,6 +62,7 @@ def patch_legacy() -> None:
     parts._scatter = _scatter
     parts._gather = _gather
     parts._broadcast_coalesced = _broadcast_coalesced
+    replace(parallel_functions, "_get_stream", _background_stream)
 
 
 def _default_type(original: Any) -> Any:  # noqa: ANN401
@@ -93,6 +96,11 @@ def _scatter(
 ) -> tuple[torch.Tensor, ...]:
     chunks = tensor.split(list(sizes), dim) if sizes else tensor.chunk(len(devices), dim)
     return tuple(chunk.to(f"cuda:{index}", non_blocking=True) for chunk, index in zip(chunks, devices, strict=False))
+
+
+def _background_stream(device: torch.device) -> Stream | None:
+    """Where a batch of the host is copied. The device may be the spare backend: `torch.device(0)` names that."""
+    return None if device.type == "cpu" else Stream(device.index)
 
 
 def _gather(tensors: Sequence[torch.Tensor], dim: int, destination: int | None) -> torch.Tensor:

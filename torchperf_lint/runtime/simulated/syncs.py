@@ -5,16 +5,21 @@ What waits because its composite kernel calls `.item()` or a copy needs no entry
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
 
+from torchperf_lint.runtime import anomaly
 from torchperf_lint.runtime.simulated import indexing
 from torchperf_lint.runtime.simulated.memory import on_device
 from torchperf_lint.runtime.simulated.reports import REPORTS
+from torchperf_lint.waits import IN_SEARCH
 
 Rule = Callable[..., None]
+_OURS = __name__.rpartition(".")[0]
 
 UNDECIDED = {
     "ctc_loss": "reports the lengths' copies; the card's kernel copies three small tables more (cuDNN's none)",
@@ -53,6 +58,20 @@ def _waits_on_some(what: str) -> Rule:
             REPORTS.sync(what)
 
     return rule
+
+
+def _item(self: torch.Tensor) -> None:
+    # What autograd asks of each gradient in this mode is a boolean, and no line of Python asks for it.
+    asked = self.dtype is torch.bool and anomaly.looks_for_nan(torch) and anomaly.is_of_engine(_asking())
+    REPORTS.sync(IN_SEARCH if asked else "item")
+
+
+def _asking() -> FrameType | None:
+    """The innermost frame that is not of the simulation; None where autograd's own thread has no other."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+        frame = frame.f_back
+    return frame
 
 
 def _equal(self: torch.Tensor, other: torch.Tensor) -> None:
@@ -104,7 +123,7 @@ def _isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, **_
 
 def _rules() -> dict[str, Rule]:
     rules: dict[str, Rule] = {
-        "aten::_local_scalar_dense": _waits("item"),
+        "aten::_local_scalar_dense": _item,
         "aten::nonzero": _waits("nonzero"),
         "aten::masked_select": _waits("masked-select"),
         "aten::equal": _equal,
