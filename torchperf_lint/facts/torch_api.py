@@ -145,6 +145,16 @@ PLAIN_MODULES = tuple(
     "yaml wandb".split()
 )
 
+OF_MATH = frozenset(
+    "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
+    "lgamma floor ceil trunc isnan isinf isfinite".split()
+)
+"""Functions of one number in `math` that torch has under the same name."""
+OF_MATH_WITH_TWO = frozenset({"pow", "fmod", "copysign"})
+"""Functions of two numbers in `math` that torch has under the same name, for a tensor and a number or a tensor."""
+NUMBER_FIRST = frozenset({"pow"})
+"""Of those, the ones whose first may be a number as well."""
+
 
 def is_torchs_own(dotted: str | None) -> bool:
     """Whether a canonical name is of something in torch, `torch.where`, and not of what a call of that gives."""
