@@ -17,6 +17,7 @@ from torchperf_lint.facts.devices import moves_to_device
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.records import END_OF_FILE, Function
+from torchperf_lint.facts.shared_memory import without_views
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
@@ -25,8 +26,8 @@ _MAX_CALLERS = 30
 _MAX_CALLS = 3
 """How many calls back it is asked what is passed on."""
 _MAX_BINDINGS = 3
-_ITSELF = frozenset("resize_ resize_as_ zero_ detach view".split())
-"""Methods that leave a tensor where it is, and give it back or a view of it."""
+_ITSELF = frozenset("resize_ resize_as_ zero_".split())
+"""Methods that change a tensor where it is, and give it back."""
 
 
 def batch_copied_into(values: Values, node: ast.Call, frame: Frame) -> Value | None:
@@ -78,12 +79,10 @@ def _is_given(values: Values, node: ast.expr, frame: Frame) -> bool:
 def _whole(node: ast.expr) -> ast.expr:
     """`buffer` of `buffer.data.resize_(data.size())`."""
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ITSELF:
-            node = node.func.value
-        elif isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        else:
+        node = without_views(node)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _ITSELF:
             return node
+        node = node.func.value
 
 
 def _batch(values: Values, source: ast.expr, frame: Frame) -> Value | None:

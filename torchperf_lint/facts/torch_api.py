@@ -145,6 +145,13 @@ PLAIN_MODULES = tuple(
     "yaml wandb".split()
 )
 
+VIEWS = frozenset(
+    "view view_as reshape flatten unflatten ravel squeeze unsqueeze expand expand_as permute transpose t swapaxes "
+    "movedim narrow select unfold diagonal detach unbind chunk split contiguous".split()
+)
+"""Methods that give a tensor back, or a view of it, which shares its memory; some copy where they have to."""
+VIEWED_AS = frozenset({"data", "T", "mT"})
+"""Attributes that do so."""
 OF_MATH = frozenset(
     "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
     "lgamma floor ceil trunc isnan isinf isfinite".split()
