@@ -13,20 +13,20 @@ from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.passed import comes_by_a_call
 from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import Frame, Value
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_BY_A_CALLER = "passed by the call"
 _SHOWS = frozenset({"print", "str", "repr", "format"})
 
 
 def only_numbers_given(values: Values, owner: ast.expr, cls: Thing, shown: Value, frame: Frame) -> bool:
     """Whether a tensor that the class of `owner` shows comes from callers who have an object of their own."""
     body = values.body(frame.path)
-    if body is None or not isinstance(owner, ast.Name) or _BY_A_CALLER not in shown.because:
+    if body is None or not isinstance(owner, ast.Name) or not comes_by_a_call(shown):
         return False
     bound = body.definitions(frame.function).get(owner.id, ())
     if not bound or not all(isinstance(d.value, ast.Call) and d.how == "assign" for d in bound):

@@ -145,6 +145,10 @@ PLAIN_MODULES = tuple(
     "yaml wandb".split()
 )
 
+VARIABLE = "Variable"
+"""What gives a tensor back, for ten years now."""
+VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
+"""Its canonical names."""
 VIEWS = frozenset(
     "view view_as reshape flatten unflatten ravel squeeze unsqueeze expand expand_as permute transpose t swapaxes "
     "movedim narrow select unfold diagonal detach unbind chunk split contiguous".split()
