@@ -556,10 +556,12 @@ def test_what_may_be_no_tensor_keeps_its_graph(code, inside):
         "print(loss.item(), out.add_(1), out.mean().item())",
         "print(f'{loss.item()} {out.mean().item()}')",
         "loss_value = 3\nprint(loss.item(), out.mean().item(), loss_value)",
+        "print(out.std().item(), math.pow(loss, out.mean()))",
     ],
 )
 def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
-    assert fixed(looped(inside), "TPL119").text == looped(inside)
+    text = "import math\n" + looped(inside)
+    assert fixed(text, "TPL119").text == text
 
 
 @pytest.mark.parametrize(
@@ -581,10 +583,18 @@ def test_numbers_that_may_not_stack_are_read_one_by_one(inside):
             "kept = loss.item(); kept += out.norm().item()",
             "loss_value, out_norm = torch.stack([loss, out.norm()]).tolist()\nkept = loss_value; kept += out_norm",
         ),
+        (
+            "print(out.norm().item(), math.pow(2, loss))",
+            "out_norm, loss_value = torch.stack([out.norm(), loss]).tolist()\nprint(out_norm, math.pow(2, loss_value))",
+        ),
+        (
+            "print(out.norm().item(), math.log(loss, 2))",
+            "out_norm, loss_value = torch.stack([out.norm(), loss]).tolist()\nprint(out_norm, math.log(loss_value, 2))",
+        ),
     ],
 )
 def test_numbers_of_one_kind_are_read_together(inside, becomes):
-    assert fixed(looped(inside), "TPL119").text == looped(becomes)
+    assert fixed("import math\n" + looped(inside), "TPL119").text == "import math\n" + looped(becomes)
 
 
 def test_many_numbers_are_read_on_many_lines():

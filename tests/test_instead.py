@@ -90,14 +90,34 @@ def told(tmp_path, text, code):
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q.mul_(losses)", "TPL252", "`.clone()`"),
         ("q = torch.tensor([0.5, 1.0], device=device)\n        q += losses", "TPL252", "`.clone()`"),
         (
-            "seen = []\n        seen.extend(losses.tolist())",
-            "TPL103",
-            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen).tolist()`",
-        ),
-        (
             "seen = []\n        seen.append(losses.tolist())",
             "TPL103",
-            "append `losses.detach()` to `seen`, and copy once after the loop: `torch.cat(seen)`",
+            "keep `losses.detach()` on the device, and make lists after the loop",
+        ),
+        (
+            "seen = 0\n        seen += math.log(losses.mean(), 2)",
+            "TPL103",
+            "add what functions of torch compute in its place to a tensor on the device",
+        ),
+        (
+            "seen = 0\n        seen += math.gamma(losses.mean())",
+            "TPL103",
+            "add what functions of torch compute in its place to a tensor on the device",
+        ),
+        (
+            "seen = 0\n        seen += math.fmod(5, losses.mean())",
+            "TPL103",
+            "add what functions of torch compute in its place to a tensor on the device",
+        ),
+        (
+            "seen = 0\n        seen += math.pow(2, losses.mean())",
+            "TPL103",
+            "add `torch.pow(2, losses.mean()).detach()` to a tensor on the device",
+        ),
+        (
+            "seen = 0\n        seen += math.copysign(losses.mean(), -1.0)",
+            "TPL103",
+            "add `torch.copysign(losses.mean(), -1.0).detach()` to a tensor on the device",
         ),
         (
             "seen = {}\n        seen['psnr'] = 10 * math.log10(losses.mean())",
@@ -126,6 +146,11 @@ def told(tmp_path, text, code):
             "rows = []\n        rows.append(losses.mean().item())\n        rows.append((labels > 0).sum().item())",
             "TPL119",
             "best under `if step % n == 0:`",
+        ),
+        (
+            "rows = []\n        rows.append(math.log(losses.mean(), 2))\n        rows.append(losses.std().item())",
+            "TPL119",
+            "`a, b = torch.stack([losses.mean(), losses.std()]).tolist()`, and give `math` the numbers",
         ),
         (
             "seen = losses.detach() + 1\n        rows = labels.cpu().numpy()\n        show(rows)",
@@ -527,6 +552,10 @@ _ONCE, _EACH = "which does not change it", "read it once and keep the number"
         ("nn.Parameter(std)", "", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
         ("0.1 / std", "eps = eps * 0.9", "eps[j][0].item()", f"`eps` once, before the loop on line 13, {_ONCE}"),
         ("0.1 / std", "eps.mul_(0.9)", "eps[j][0].item()", "copy `eps` once before the loop on line 13"),
+        ("0.1 / std", "eps.data.mul_(0.9)", "eps[j][0].item()", f"`eps` once, before the loop on line 13, {_ONCE}"),
+        ("0.1 / std\n    flat = eps.T", "flat[0] = 1", "eps[0][0].item()", "once, before the loop on line 14"),
+        ("0.1 / std\n    more = eps + 1", "more[0] = 1", "eps[0][0].item()", "once, before the loop on line 10"),
+        ("0.1 / std\n    eps.requires_grad = True", "", "eps[0][0].item()", "once, before the loop on line 14"),
         ("0.1 / std", "", "x[j].max().item()", _EACH),
         ("0.1 / std", "", "x[j][0].item()", _EACH),
     ],

@@ -12,6 +12,10 @@ CODE = """
             self.sum = 0
             self.count = 0
 
+        @property
+        def worst(self):
+            return self.sum
+
         def update(self, value, n=1):
             self.sum += value * n
             self.count += n
@@ -45,3 +49,24 @@ CODE = """
 def test_what_is_given_here_says_more_than_other_callers(given, shown, kind):
     code = CODE.replace("{given}", given).replace("{shown}", shown)
     assert value_of(code, shown).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("also", "kind"),
+    [
+        ("print(losses, losses.count)", "plain"),
+        ("print(f'{losses} {losses.worst}')", "plain"),
+        ("print('loss {loss.avg:.3f}'.format(loss=losses))", "plain"),
+        ("if loss.isnan(): return losses", "plain"),
+        ("record(losses, loss.detach(), 1)", "tensor"),
+        ("update = losses.update; update(loss.detach(), 1)", "tensor"),
+        ("meters = [losses]; meters[0].update(loss.detach())", "tensor"),
+        ("meter = losses; meter.update(loss.detach())", "tensor"),
+        ("losses.sum = loss.detach()", "tensor"),
+        ("losses.sum += loss.detach()", "tensor"),
+        ("record(lambda t: losses.update(t))", "tensor"),
+    ],
+)
+def test_an_object_that_others_have_may_be_given_anything(also, kind):
+    code = CODE.replace("{given}", f"0.0, 1)\n            {also}\n            print(y").replace("{shown}", "losses.avg")
+    assert value_of(code, "losses.avg").kind == kind

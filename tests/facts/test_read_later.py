@@ -7,7 +7,7 @@ from snippets import texts
 
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.read_later import later
-from torchperf_lint.facts.reads import item_readings
+from torchperf_lint.facts.reads import conversion_readings, item_readings
 from torchperf_lint.facts.source import SourceFile
 
 STEP = """
@@ -60,7 +60,7 @@ def advice(text: str, written: str) -> str:
         ("pool(x, loss[x > 0].max().item())", "what the host knows already"),
         ("return [p.item() for p in torch.unbind(loss)]", "torch.stack([loss for p in torch.unbind(loss)]).tolist()"),
         ("total += sum(p.item() for p in torch.unbind(loss))", "after the loop"),
-        ("pool.append(loss.item())", "append `loss.detach()`, and read all of them in one copy after the loop"),
+        ("pool.append(loss.item())", "add `loss.detach()` to a tensor on the device"),
         ("pool.update(loss.item())", "add `loss.detach()` to a tensor on the device"),
         ("pool.append(loss.item() / 2)", "add `loss.detach()` to a tensor on the device"),
         ("pool['loss'] = loss.item()", "store `loss.detach()` there"),
@@ -117,3 +117,116 @@ def test_what_is_detached_already_is_not_detached_again(written: str):
 )
 def test_what_was_cut_is_not_shown_as_code(use: str, word: str):
     assert word in advice(STEP.format(use=use), "((loss - other) ** 2 / (total['mse'] …")
+
+
+LISTED = """
+from collections import deque
+
+import torch
+from torch import nn
+
+def train(model: nn.Module, loader, optimizer, tracker, criterion, log, device):
+    {before}
+    for x in loader:
+        out = model(x.to(device, non_blocking=True))
+        loss = out.mean()
+        loss.backward()
+        optimizer.step()
+        {use}
+    {after}
+"""
+
+
+def told(use: str, before: str, after: str = "return 0") -> str:
+    files = texts(LISTED.format(use=use, before=before, after=after))
+    file = SourceFile(Project.of_texts(files), "a.py", files["a.py"])
+    (found,) = (*item_readings(file), *conversion_readings(file))
+    return later(found.site, file.brief(found.operand))
+
+
+@pytest.mark.parametrize(
+    ("use", "before", "word"),
+    [
+        ("kept.append(loss.item())", "kept = []", "after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.append(loss.item())", "kept = list()", "after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.append(loss.item())", "kept: list = []", "after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.append(loss.item())", "kept, norms = [], []", "after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.append(float(loss))", "kept = []", "after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.append(int(loss))", "kept = []", "after the loop: `[int(n) for n in torch.stack(kept).tolist()]`"),
+        (
+            "kept.append(out[0].sum(0).item())",
+            "kept = []",
+            "after the loop: `torch.stack([t.reshape(()) for t in kept]).tolist()`",
+        ),
+        ("kept.append(loss.tolist())", "kept = []", "copy once after the loop: `torch.stack(kept).tolist()`"),
+        ("kept.extend(out.argmax(1).tolist())", "kept = []", "copy once after the loop: `torch.cat(kept).tolist()`"),
+        ("kept.append(out.argmax(1).tolist())", "kept = []", "after the loop: `[t.tolist() for t in kept]`"),
+    ],
+)
+def test_a_list_that_the_loop_only_fills_takes_tensors(use: str, before: str, word: str):
+    assert word in told(use, before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("kept = deque(maxlen=100)", "return kept"),
+        ("kept = tracker", "return kept"),
+        ("kept = [0.0]", "return kept"),
+        ("kept = log.kept = []", "return kept"),
+        ("kept = []\n    log.kept = kept", "return kept"),
+        ("kept = []\n    show = lambda: print(kept)", "return kept"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("use", "word"),
+    [
+        ("kept.append(loss.item())", "add `loss.detach()` to a tensor on the device"),
+        ("kept.append(out.argmax(1).tolist())", "keep `out.argmax(1).detach()` on the device, and make lists after"),
+    ],
+)
+def test_what_is_no_list_or_has_other_readers_does_not(before: str, after: str, use: str, word: str):
+    assert word in told(use, before, after)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "kept.append(loss.item())\n        if sum(kept[-10:]) < 0.1:\n            break",
+        "kept.append(loss.item())\n        log(kept)",
+        "kept = []\n        kept.append(loss.item())",
+        "kept.append(loss.item())\n        kept.append(0.0)",
+    ],
+)
+def test_a_list_that_the_loop_reads_keeps_its_numbers(use: str):
+    assert "kept" not in told(use, "kept = []", "return kept")
+
+
+def test_a_list_of_each_epoch_may_be_read_in_the_epoch():
+    text = """
+        def train(model: nn.Module, loader, optimizer, log, device):
+            for epoch in range(10):
+                kept = []
+                for x in loader:
+                    loss = model(x.to(device, non_blocking=True)).mean()
+                    loss.backward()
+                    optimizer.step()
+                    kept.append(loss.item())
+                log(kept)
+    """
+    files = texts(text)
+    (found,) = item_readings(SourceFile(Project.of_texts(files), "a.py", files["a.py"]))
+    assert "`torch.stack(kept).tolist()`" in later(found.site, "loss")
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("kept = torch.zeros(1000)", "make `kept` on the device, store `loss.detach()` there, and copy all of it"),
+        ("kept = torch.zeros(1000, device=device)", "store `loss.detach()` there, and read it where it is shown"),
+        ("kept = {}", "store `loss.detach()` there, and read it where it is shown"),
+        ("kept = tracker.zeros", "store `loss.detach()` there, and read it where it is shown"),
+    ],
+)
+def test_a_tensor_of_the_host_is_made_on_the_device_first(before: str, word: str):
+    assert word in told("kept[0] = loss.item()", before)

@@ -9,39 +9,33 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.hot_callers import MAX_CALLERS, MAX_CALLS, hot_callers
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.passed import argument_for, call_at
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_MAX_CALLERS = 30
-_MAX_CALLS = 3
-"""How many calls back it is asked what is passed on."""
 
-
-def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int = _MAX_CALLS) -> Value | None:
+def batch_of_a_caller(values: Values, node: ast.expr, frame: Frame, calls: int = MAX_CALLS) -> Value | None:
     """The batch that a parameter is in a call which runs at every step or evaluation batch; None where none is seen."""
     body = values.body(frame.path)
     if body is None or not isinstance(node, ast.Name) or not calls:
         return None
     key = FunctionKey(frame.path, frame.function)
-    record, callers = values.index.function(key), values.hotness.callers.get(key, ())
-    if not any(p.name == node.id for p in record.parameters) or not 0 < len(callers) <= _MAX_CALLERS:
+    callers = values.hotness.callers.get(key, ())
+    if not any(p.name == node.id for p in values.index.function(key).parameters) or len(callers) > MAX_CALLERS:
         return None
     if body.reaching(frame.function, node.id, frame.at):
         return None
-    for site in callers:
-        call = call_at(values, site)
-        argument = argument_for(call, record, node.id) if call is not None else None
-        if argument is None or values.hotness.of_region(site.path, site.call.region) is None:
+    for caller in hot_callers(values, frame):
+        argument = caller.argument(node.id)
+        if argument is None:
             continue
-        there = Frame(site.path, site.call.function, (site.call.line, site.call.column))
-        given = values.of(argument, there)
+        given = values.of(argument, caller.frame)
         if given.kind == "batch" and given.device == HOST:
-            return given.with_reason(f"passed by the call at {site.path}:{site.call.line}: {given.because}")
-        further = batch_of_a_caller(values, argument, there, calls - 1) if given.device != DEVICE else None
+            return caller.passing(given)
+        further = batch_of_a_caller(values, argument, caller.frame, calls - 1) if given.device != DEVICE else None
         if further is not None:
             return further
     return None

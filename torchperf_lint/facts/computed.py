@@ -362,7 +362,7 @@ def _operands(values: Values, node: ast.expr, frame: Frame) -> _Parts | None:
         return [(part, frame) for part in (node.left, *node.comparators)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, frame)]
-    if isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable":
+    if isinstance(node, ast.Call) and last_part(chain(node.func)) == api.VARIABLE:
         return [(part, frame) for part in node.args[:1]]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return [(part, frame) for part in _of_call(values, node, node.func, frame)]

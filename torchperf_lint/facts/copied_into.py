@@ -11,29 +11,27 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.batches_by_caller import batch_of_a_caller
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import moves_to_device
-from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.passed import argument_for, call_at
-from torchperf_lint.facts.records import END_OF_FILE, Function
+from torchperf_lint.facts.hot_callers import MAX_CALLS, HotCaller, hot_callers
+from torchperf_lint.facts.records import END_OF_FILE
+from torchperf_lint.facts.shared_memory import without_views
 from torchperf_lint.facts.value import DEVICE, HOST, Frame, Value
 from torchperf_lint.facts.values import Values
 from torchperf_lint.model import Confidence
 
-_MAX_CALLERS = 30
-_MAX_CALLS = 3
-"""How many calls back it is asked what is passed on."""
 _MAX_BINDINGS = 3
-_ITSELF = frozenset("resize_ resize_as_ zero_ detach view".split())
-"""Methods that leave a tensor where it is, and give it back or a view of it."""
+_ITSELF = frozenset("resize_ resize_as_ zero_".split())
+"""Methods that change a tensor where it is, and give it back."""
 
 
 def batch_copied_into(values: Values, node: ast.Call, frame: Frame) -> Value | None:
     """The batch on the host that `copy_` copies into a tensor on the device; None where either is not known."""
     if not isinstance(node.func, ast.Attribute) or node.func.attr != "copy_" or not node.args:
         return None
-    return _copied(values, node.func.value, node.args[0], frame, _MAX_CALLS)
+    return _copied(values, node.func.value, node.args[0], frame, MAX_CALLS)
 
 
 def _copied(values: Values, buffer: ast.expr, source: ast.expr, frame: Frame, calls: int) -> Value | None:
@@ -46,24 +44,18 @@ def _copied(values: Values, buffer: ast.expr, source: ast.expr, frame: Frame, ca
 
 def _by_a_caller(values: Values, buffer: ast.expr, source: ast.expr, frame: Frame, calls: int) -> Value | None:
     """What one call of the function passes for both, of those that run every step or evaluation batch."""
-    key = FunctionKey(frame.path, frame.function)
-    record = values.index.function(key)
-    for site in values.hotness.callers.get(key, ())[:_MAX_CALLERS]:
-        call = call_at(values, site)
-        if call is None or values.hotness.of_region(site.path, site.call.region) is None:
-            continue
-        into, given = _argument(call, record, buffer), _argument(call, record, source)
+    for caller in hot_callers(values, frame):
+        into, given = _argument(caller, buffer), _argument(caller, source)
         if into is None or given is None:
             continue
-        there = Frame(site.path, site.call.function, (site.call.line, site.call.column))
-        batch = _copied(values, into, given, there, calls - 1)
+        batch = _copied(values, into, given, caller.frame, calls - 1)
         if batch is not None:
-            return batch.with_reason(f"passed by the call at {site.path}:{site.call.line}: {batch.because}")
+            return caller.passing(batch)
     return None
 
 
-def _argument(call: ast.Call, function: Function, parameter: ast.expr) -> ast.expr | None:
-    return argument_for(call, function, parameter.id) if isinstance(parameter, ast.Name) else None
+def _argument(caller: HotCaller, parameter: ast.expr) -> ast.expr | None:
+    return caller.argument(parameter.id) if isinstance(parameter, ast.Name) else None
 
 
 def _is_given(values: Values, node: ast.expr, frame: Frame) -> bool:
@@ -78,12 +70,10 @@ def _is_given(values: Values, node: ast.expr, frame: Frame) -> bool:
 def _whole(node: ast.expr) -> ast.expr:
     """`buffer` of `buffer.data.resize_(data.size())`."""
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ITSELF:
-            node = node.func.value
-        elif isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        else:
+        node = without_views(node)
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _ITSELF:
             return node
+        node = node.func.value
 
 
 def _batch(values: Values, source: ast.expr, frame: Frame) -> Value | None:
@@ -117,5 +107,5 @@ def _moves(values: Values, call: ast.Call, frame: Frame, bindings: int) -> bool:
     """`image.cuda()`, also where a `Variable` of old is wrapped around it later."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
         return moves_to_device(values, call, frame)
-    wraps = last_part(chain(call.func)) == "Variable" and bool(call.args)
+    wraps = last_part(chain(call.func)) == api.VARIABLE and bool(call.args)
     return wraps and _is_moved(values, call.args[0], frame, bindings)

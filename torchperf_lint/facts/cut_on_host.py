@@ -30,7 +30,6 @@ from torchperf_lint.model import Confidence
 _OF_ARRAYS = frozenset(
     f"torch.{name}" for name in "from_numpy tensor as_tensor Tensor FloatTensor DoubleTensor LongTensor".split()
 )
-_WRAPS = frozenset({"torch.autograd.Variable"})
 _PLACED = ("tensor", "as_tensor")
 _ARRAYS = frozenset(
     f"numpy.{name}"
@@ -105,7 +104,7 @@ def _piece(site: Site, span: tuple[Position, Position]) -> tuple[ast.Subscript, 
     while isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in api.DERIVING:
             node = node.func.value
-        elif _denotes(site, node, _WRAPS) and len(node.args) == 1:
+        elif _denotes(site, node, api.VARIABLES) and len(node.args) == 1:
             node = _bound(site, node.args[0], span)
         else:
             break

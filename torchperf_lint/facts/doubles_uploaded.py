@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.devices import moves_to_device
@@ -26,7 +27,6 @@ _VIEWS = frozenset("view reshape unsqueeze squeeze permute transpose flatten con
 _CASTS = frozenset({"float", "half", "bfloat16"})
 _NARROW = frozenset({"torch.float32", "torch.float", "torch.float16", "torch.half", "torch.bfloat16"})
 _SCIPY = frozenset({"scipy.ndimage.distance_transform_edt", "scipy.ndimage.morphology.distance_transform_edt"})
-_WRAPPERS = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
 _DEPTH = 10
 _HOPS = 2
 
@@ -94,7 +94,7 @@ def _given(values: Values, node: ast.expr, frame: Frame) -> tuple[ast.Call, Fram
         dotted = thing.dotted if thing is not None and thing.kind == "external" else ""
         if dotted in TAKERS:
             return (node, frame) if len(node.args) == 1 and not node.keywords else None
-        if dotted in _WRAPPERS and node.args:
+        if dotted in api.VARIABLES and node.args:
             node = node.args[0]
         elif isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
             node = node.func.value

@@ -61,8 +61,6 @@ BUILTIN_RESULTS = (
 
 _FIRST, _SIDE_BY_SIDE = 4, 12
 """How many arguments of a call are looked at; of `zip`, each of which is a name's."""
-_VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
-"""Give back what they are given, for ten years now."""
 
 
 def value_of_external(values: Values, node: ast.Call, dotted: str, frame: Frame) -> Value:
@@ -125,7 +123,7 @@ def _torch(values: Values, node: ast.Call, dotted: str, rest: str, frame: Frame)
         made = data_set(values, node, name, frame)
         if made is not None:
             return made
-    if dotted in _VARIABLES and node.args:
+    if dotted in api.VARIABLES and node.args:
         return values.of(node.args[0], frame)
     if dotted == "torch.device":
         return Value("torch_device", device_of(values, node, frame) or DEVICE)

@@ -11,7 +11,7 @@ import ast
 
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.records import END_OF_FILE
-from torchperf_lint.facts.source import Site
+from torchperf_lint.facts.source import Place
 
 _LOSSES = frozenset(
     "cross_entropy nll_loss mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy kl_div "
@@ -30,18 +30,18 @@ _SAME_SHAPE = _FLOATS | {"detach", "clone", "abs", "exp", "sqrt"}
 _DEPTH = 8
 
 
-def is_fraction(site: Site, node: ast.expr, at: tuple[int, int]) -> bool:
+def is_fraction(site: Place, node: ast.expr, at: tuple[int, int]) -> bool:
     """Whether an expression of the function around `site`, evaluated at a place, is one floating-point number without
     dimensions; else it is not known."""
     return _is_one(site, node, at, _AVERAGES, 0)
 
 
-def has_no_dimensions(site: Site, node: ast.expr, at: tuple[int, int]) -> bool:
+def has_no_dimensions(site: Place, node: ast.expr, at: tuple[int, int]) -> bool:
     """Whether such an expression is one number without dimensions, of whatever dtype; else it is not known."""
     return _is_one(site, node, at, _REDUCTIONS, 0)
 
 
-def _is_one(site: Site, node: ast.expr, at: tuple[int, int], reducing: frozenset[str], depth: int) -> bool:
+def _is_one(site: Place, node: ast.expr, at: tuple[int, int], reducing: frozenset[str], depth: int) -> bool:
     if depth > _DEPTH:
         return False
     if isinstance(node, ast.Name):
@@ -57,7 +57,7 @@ def _is_one(site: Site, node: ast.expr, at: tuple[int, int], reducing: frozenset
     return isinstance(node, ast.Call) and _is_call_of_one(site, node, at, reducing, depth)
 
 
-def _is_assigned(site: Site, definition: Definition, reducing: frozenset[str], depth: int) -> bool:
+def _is_assigned(site: Place, definition: Definition, reducing: frozenset[str], depth: int) -> bool:
     if definition.how != "assign" or definition.index or definition.value is None:
         return False
     body = site.file.project.body(site.file.path)
@@ -66,7 +66,7 @@ def _is_assigned(site: Site, definition: Definition, reducing: frozenset[str], d
 
 
 def _is_call_of_one(
-    site: Site, node: ast.Call, at: tuple[int, int], reducing: frozenset[str], depth: int
+    site: Place, node: ast.Call, at: tuple[int, int], reducing: frozenset[str], depth: int
 ) -> bool:
     dotted = site.file.denotes(node.func, site) or ""
     if dotted in _NORMS:
@@ -97,7 +97,7 @@ def _is_reduced(node: ast.Call) -> bool:
     return plain and not told.keys() & {None, "reduce", "size_average"}
 
 
-def _is_loss_module(site: Site, name: str, at: tuple[int, int]) -> bool:
+def _is_loss_module(site: Place, name: str, at: tuple[int, int]) -> bool:
     """Whether a name is `nn.CrossEntropyLoss()`, made in the function or at the top of the file."""
     body = site.file.project.body(site.file.path)
     if body is None:

@@ -19,8 +19,6 @@ from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
 
 _JOINS = frozenset({"torch.cat", "torch.concat", "torch.stack", "torch.hstack", "torch.vstack"})
-_WRAPPERS = frozenset({"autograd.Variable", "autograd.variable.Variable"})
-"""Give back what they are given."""
 _REARRANGES = frozenset({"einops.rearrange", "einops.repeat", "einops.reduce"})
 """Give the same numbers in another shape, where they lie."""
 _STEPS = 12
@@ -199,16 +197,16 @@ def _argument_below(values: Values, node: ast.Call, frame: Frame) -> ast.expr | 
     """What a method is called on, or a function of torch given, that keeps a tensor as its factory made it."""
     if not isinstance(node.func, ast.Attribute):
         thing = values.thing(node.func, frame) if isinstance(node.func, ast.Name) and node.args else None
-        named = thing.dotted.removeprefix("torch.") if thing is not None else ""
-        return node.args[0] if named in _WRAPPERS or named in _REARRANGES else None
+        named = thing.dotted if thing is not None else ""
+        return node.args[0] if named in api.VARIABLES | _REARRANGES else None
     if node.func.attr == "to" and target_device(values, node, frame) is not None:
         return None
     thing = values.thing(node.func, frame)
     if thing is None or thing.kind != "external" or "()" in thing.dotted:
         return node.func.value if node.func.attr in api.DERIVING | api.SCATTERING else None
-    name = thing.dotted.removeprefix("torch.")
-    kept = thing.dotted.startswith("torch.") and (name in api.DERIVING or name in _WRAPPERS)
-    return node.args[0] if (kept or thing.dotted in _REARRANGES) and node.args else None
+    derives = thing.dotted.startswith("torch.") and thing.dotted.removeprefix("torch.") in api.DERIVING
+    kept = derives or thing.dotted in api.VARIABLES | _REARRANGES
+    return node.args[0] if kept and node.args else None
 
 
 def _joined(values: Values, node: ast.Call, frame: Frame) -> _Made | None:

@@ -9,7 +9,7 @@ from torchperf_lint.facts.chains import chain
 from torchperf_lint.facts.constants import is_configured
 from torchperf_lint.facts.host_data import Made, made_on_host
 from torchperf_lint.facts.index import FunctionKey
-from torchperf_lint.facts.passed import argument_for
+from torchperf_lint.facts.passed import argument_for, is_passed
 from torchperf_lint.facts.value import DEVICE, Frame, Value
 from torchperf_lint.facts.values import MAX_HOPS, Values
 from torchperf_lint.model import Confidence
@@ -92,6 +92,6 @@ def given_tensor(values: Values, node: ast.expr, frame: Frame) -> Value | None:
     if value.kind != "tensor" or value.device == DEVICE:
         return None
     told = next(p.annotation for p in record.parameters if p.name == below.id)
-    passed = value.because.startswith("passed by the call") and _TENSOR.fullmatch(told) is not None
+    passed = is_passed(value) and _TENSOR.fullmatch(told) is not None
     annotated = value.because.startswith(f"`{below.id}` is annotated") and value.confidence is Confidence.CERTAIN
     return value if annotated or passed else None

@@ -9,44 +9,76 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts.arguments import arguments
 from torchperf_lint.facts.bodies import Body
-from torchperf_lint.facts.calls_within import calls_in
+from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.index import Thing
+from torchperf_lint.facts.passed import comes_by_a_call
+from torchperf_lint.facts.syntax import nodes_of
 from torchperf_lint.facts.value import Frame, Value
 
 if TYPE_CHECKING:
     from torchperf_lint.facts.values import Values
 
-_BY_A_CALLER = "passed by the call"
+_SHOWS = frozenset({"print", "str", "repr", "format"})
 
 
 def only_numbers_given(values: Values, owner: ast.expr, cls: Thing, shown: Value, frame: Frame) -> bool:
     """Whether a tensor that the class of `owner` shows comes from callers who have an object of their own."""
     body = values.body(frame.path)
-    if body is None or not isinstance(owner, ast.Name) or _BY_A_CALLER not in shown.because:
+    if body is None or not isinstance(owner, ast.Name) or not comes_by_a_call(shown):
         return False
     bound = body.definitions(frame.function).get(owner.id, ())
     if not bound or not all(isinstance(d.value, ast.Call) and d.how == "assign" for d in bound):
         return False
-    given = [a for call in _calls_of(values, owner.id, cls, frame, body) for a in _arguments(call)]
+    uses = _Uses(values, owner.id, cls)
+    for node in nodes_of(body.functions[frame.function]):
+        uses.see(node)
+    if any(read not in uses.seen for read in body.reads(frame.function, owner.id)):
+        return False
+    given = [argument for call in uses.calls for argument in arguments(call)]
     return bool(given) and all(_is_number(values, a, frame, body) for a in given)
 
 
-def _calls_of(values: Values, name: str, cls: Thing, frame: Frame, body: Body) -> list[ast.Call]:
-    """Calls of the object's methods in the function."""
-    own = body.functions[frame.function]
-    return [
-        call
-        for call in calls_in(*own.body)
-        if isinstance(call.func, ast.Attribute)
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == name
-        and values.index.method(cls, call.func.attr) is not None
-    ]
+class _Uses:
+    """The uses of an object that give it nothing but what is seen.
 
+    Who has the object itself, or one of its methods, may give it anything: `record(losses, loss)`,
+    `update = losses.update`. What shows it does not, nor does who gets it in the end.
+    """
 
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
+    def __init__(self, values: Values, name: str, cls: Thing) -> None:
+        self._values, self._name, self._cls = values, name, cls
+        self.calls: list[ast.Call] = []
+        """Of the object's methods."""
+        self.seen: set[ast.expr] = set()
+        """The reads of its name in such uses."""
+
+    def see(self, node: ast.AST) -> None:
+        """Look at one node of the function."""
+        if self._is_read(node):
+            self._take(node.value)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Call):
+            if last_part(chain(node.func)) in _SHOWS:
+                for argument in arguments(node):
+                    self._take(argument)
+            if isinstance(node.func, ast.Attribute) and self._take(node.func.value) and self._is_method(node.func):
+                self.calls.append(node)
+
+    def _is_read(self, node: ast.AST) -> bool:
+        """Whether a node shows or hands back its value, or is an attribute of it that gives a result."""
+        result = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and not self._is_method(node)
+        return result or isinstance(node, ast.FormattedValue | ast.Return)
+
+    def _take(self, node: ast.expr | None) -> bool:
+        is_it = isinstance(node, ast.Name) and node.id == self._name
+        if is_it and node is not None:
+            self.seen.add(node)
+        return is_it
+
+    def _is_method(self, node: ast.Attribute) -> bool:
+        method = self._values.index.method(self._cls, node.attr)
+        return method is not None and "property" not in self._values.index.function(method).decorators
 
 
 def _is_number(values: Values, node: ast.expr, frame: Frame, body: Body) -> bool:

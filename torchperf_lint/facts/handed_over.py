@@ -29,7 +29,7 @@ from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import DEVICE, HOST, Value, tensor
 from torchperf_lint.model import Confidence
 
-_WRAPS = frozenset({"Variable", "tuple", "list"})
+_WRAPS = frozenset({api.VARIABLE, "tuple", "list"})
 """Calls that hand on what they are given."""
 _Comprehension = ast.ListComp | ast.GeneratorExp
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.devices import device_of
@@ -37,7 +38,7 @@ def moved_back_to(values: Values, key: FunctionKey, frame: Frame) -> str | None:
 
 def _named(result: ast.expr) -> ast.Name | None:
     """`x` of `return x` and `return Variable(x)`."""
-    if isinstance(result, ast.Call) and last_part(chain(result.func)) == "Variable" and result.args:
+    if isinstance(result, ast.Call) and last_part(chain(result.func)) == api.VARIABLE and result.args:
         result = result.args[0]
     return result if isinstance(result, ast.Name) else None
 

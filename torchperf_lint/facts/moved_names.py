@@ -9,6 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.bodies import Body
 from torchperf_lint.facts.chains import chain, last_part
@@ -238,4 +239,4 @@ def _roots(node: ast.expr) -> set[str]:
 
 def _is_function(node: ast.Call) -> bool:
     """Whether what is called is a function of some module, and no method: `F.one_hot(y)`, `Variable(x)`."""
-    return last_part(chain(node.func)) == "Variable" or chain(node.func).partition(".")[0] in ("torch", "F", "einops")
+    return last_part(chain(node.func)) == api.VARIABLE or chain(node.func).partition(".")[0] in ("torch", "F", "einops")

@@ -15,7 +15,7 @@ from torchperf_lint.facts.host_data import made_on_host
 from torchperf_lint.facts.index import FunctionKey
 from torchperf_lint.facts.left_behind import left_behind
 from torchperf_lint.facts.loaded_at_import import is_called_once_moved, loaded_at_import
-from torchperf_lint.facts.passed import argument_for, call_at
+from torchperf_lint.facts.passed import argument_for, call_at, passed_by
 from torchperf_lint.facts.records import END_OF_FILE, Position
 from torchperf_lint.facts.source import Site
 from torchperf_lint.facts.value import HOST, Frame, Value, tensor
@@ -131,7 +131,7 @@ def _given_held(site: Site, name: str) -> Value | None:
         held = left_behind(project.values, argument, at) if argument is not None else None
         if held is None:
             return None
-        found.append(held.value.with_reason(f"passed by the call at {path}:{call.line}: {held.value.because}"))
+        found.append(held.value.with_reason(passed_by(path, call.line, held.value.because)))
     return found[0]
 
 

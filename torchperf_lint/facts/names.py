@@ -27,7 +27,7 @@ from torchperf_lint.facts.moves_itself import before_its_move
 from torchperf_lint.facts.named_tuples import as_parts
 from torchperf_lint.facts.never_set import never_bound
 from torchperf_lint.facts.nominal import from_annotation, from_thing
-from torchperf_lint.facts.passed import argument_of, call_at, place_of, spread_to
+from torchperf_lint.facts.passed import argument_of, call_at, passed_by, place_of, spread_to
 from torchperf_lint.facts.records import END_OF_FILE, Function, Parameter
 from torchperf_lint.facts.relayed import relays, tells
 from torchperf_lint.facts.rest import value_of_rest
@@ -380,7 +380,7 @@ def _passed(values: Values, site: CallSite, position: int, parameter: Parameter,
     if value.kind == "unknown" and parameter.name == "device" and device_of(values, argument, there) == DEVICE:
         return Value("torch_device", ANYWHERE)
     if value.kind in ("tensor", "batch") and value.because:
-        return value._replace(because=f"passed by the call at {path}:{call.line}: {value.because}")
+        return value._replace(because=passed_by(path, call.line, value.because))
     return value
 
 

@@ -12,6 +12,23 @@ if TYPE_CHECKING:
     from torchperf_lint.facts.value import Frame, Value
     from torchperf_lint.facts.values import Values
 
+_PASSED = "passed by the call"
+
+
+def passed_by(path: str, line: int, because: str) -> str:
+    """The reason of a value that a call passes, from the reason of that where the call stands."""
+    return f"{_PASSED} at {path}:{line}: {because}"
+
+
+def is_passed(value: Value) -> bool:
+    """Whether that is the reason why a value is known."""
+    return value.because.startswith(_PASSED)
+
+
+def comes_by_a_call(value: Value) -> bool:
+    """Whether it is a part of the reason: an attribute's value that was passed to a method."""
+    return _PASSED in value.because
+
 
 def call_at(values: Values, site: CallSite) -> ast.Call | None:
     """The syntax of a call somewhere in the project; None where its file shows none there."""

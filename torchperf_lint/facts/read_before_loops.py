@@ -50,7 +50,10 @@ def _whole(node: ast.expr) -> ast.Name | None:
 
 
 def _is_computed(file: SourceFile, reading: Reading, whole: ast.Name) -> bool:
-    """Whether a name is bound to what an arithmetic operator gives: a new tensor, which no optimizer trains."""
-    body = file.project.body(file.path)
-    made = body.assigned_once(reading.site.function, whole.id, body.at(whole)) if body is not None else None
-    return isinstance(made, ast.BinOp)
+    """Whether a name is bound to what an arithmetic operator gives: a new tensor, which no optimizer trains unless it
+    is told to want gradients."""
+    body, function = file.project.body(file.path), reading.site.function
+    made = body.assigned_once(function, whole.id, body.at(whole)) if body is not None else None
+    if body is None or not isinstance(made, ast.BinOp):
+        return False
+    return not any(use.startswith("requires_grad") for use, _ in body.uses(function, whole.id))

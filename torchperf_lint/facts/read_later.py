@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ast
 
+from torchperf_lint.facts.appended import is_only_appended_to
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.enclosing import Enclosing
+from torchperf_lint.facts.fractions import has_no_dimensions
 from torchperf_lint.facts.index import CallSite, FunctionKey
 from torchperf_lint.facts.kept_as import RECORDED, RETURNED, USED, Following, following, kept_as
 from torchperf_lint.facts.loss_numbers import reads_a_loss
@@ -19,6 +21,7 @@ from torchperf_lint.facts.passed import call_at
 from torchperf_lint.facts.project import Project
 from torchperf_lint.facts.source import Place
 from torchperf_lint.facts.syntax import names_of
+from torchperf_lint.facts.value import HOST
 from torchperf_lint.patterns import pattern
 
 _CALLERS = 8
@@ -31,13 +34,20 @@ _HOST_WORDS = frozenset({"int", "bool"})
 _OF_SEVERAL = frozenset({"items", "values"})
 """Methods of dicts, whose values may lie anywhere."""
 
+_OTHER_NUMBERS = frozenset({"int", "bool", "complex"})
+"""What converts a number and may change it."""
+
 _CUT = "…"
+_COMPUTED = "what functions of torch compute in its place"
 _ENDINGS = (".detach()", ".cpu()", ".data")
 
 
-def later(place: Place, written: str) -> str:
-    """What to write instead of reading a number at once, `written` being the tensor."""
-    written = _bare(written)
+def later(place: Place, written: str | None) -> str:
+    """What to write instead of reading a number at once.
+
+    :param written: the tensor; None where it takes several functions of torch to compute the number
+    """
+    written = _bare(written) if written is not None else None
     then = kept_as(place)
     together = _together(place, written) if then != RECORDED else None
     if together is not None:
@@ -54,24 +64,51 @@ def later(place: Place, written: str) -> str:
     )
 
 
-def _listed(place: Place, written: str) -> str | None:
+def _listed(place: Place, written: str | None) -> str | None:
     """Of what is put into a list: `targets.extend(y.tolist())`, `losses.append(loss.item())`."""
     called = place.file.enclosing(place.function).parents.get(place.expression)
-    name, _, how = chain(called.func).rpartition(".") if isinstance(called, ast.Call) else ("", "", "")
-    if how not in ("append", "extend") or not isinstance(place.expression, ast.Call) or not name.isidentifier():
+    if not isinstance(called, ast.Call) or not isinstance(place.expression, ast.Call):
         return None
-    if last_part(chain(place.expression.func)) == "tolist":
-        numbers = ".tolist()" if how == "extend" else ""
-        return f"append {_detached(written)} to `{name}`, and copy once after the loop: `torch.cat({name}){numbers}`"
-    if how == "extend":
+    name, _, how = chain(called.func).rpartition(".")
+    if how not in ("append", "extend"):
         return None
+    reading, gathered = last_part(chain(place.expression.func)), is_only_appended_to(place, called)
+    if reading == "tolist" and not gathered:
+        return f"keep {_detached(written)} on the device, and make lists after the loop, or under `if step % n == 0:`"
+    if not gathered or (how == "extend" and reading != "tolist"):
+        return None
+    if reading == "tolist":
+        return f"append {_detached(written)} to `{name}`, and {_lists_of(place, name, how)}"
     return (
         f"append {_detached(written)}, and read all of them in one copy after the loop: "
-        f"`torch.stack({name}).tolist()`; what is shown before, under `if step % n == 0:`"
+        f"`{_numbers_of(place, name, reading)}`; what is shown before, under `if step % n == 0:`"
     )
 
 
-def _stored(place: Place, written: str) -> str | None:
+def _lists_of(place: Place, name: str, how: str) -> str:
+    """What gives the lists that `.tolist()` gave, of a list of tensors; joined, where they were."""
+    if how == "append" and not _is_one_number(place):
+        return f"make the lists after the loop: `[t.tolist() for t in {name}]`"
+    return f"copy once after the loop: `torch.{'cat' if how == 'extend' else 'stack'}({name}).tolist()`"
+
+
+def _numbers_of(place: Place, name: str, converts: str) -> str:
+    """What gives the numbers of a list of tensors, each of which has one element, in whatever shape."""
+    stacked = name if _is_one_number(place) else f"[t.reshape(()) for t in {name}]"
+    numbers = f"torch.stack({stacked}).tolist()"
+    return f"[{converts}(n) for n in {numbers}]" if converts in _OTHER_NUMBERS else numbers
+
+
+def _is_one_number(place: Place) -> bool:
+    """Whether what is read is known to have no dimensions."""
+    call = place.expression
+    assert isinstance(call, ast.Call)
+    operand = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else None
+    operand = call.args[0] if len(call.args) == 1 else operand
+    return operand is not None and has_no_dimensions(place, operand, place.frame.at)
+
+
+def _stored(place: Place, written: str | None) -> str | None:
     """Of what is put into an entry or attribute, in place of what was there: `stats["psnr"] = log10(...)`."""
     around = place.file.enclosing(place.function)
     statement = around.statement(place.expression)
@@ -85,15 +122,28 @@ def _stored(place: Place, written: str) -> str | None:
         isinstance(target, ast.Subscript) and place.file.value(target.value, place).kind == "array"
     ):
         return None
+    if isinstance(target, ast.Subscript) and _lies_on_host(place, target.value):
+        whole = place.file.brief(target.value)
+        return f"make `{whole}` on the device, store {_detached(written)} there, and copy all of it after the loop"
     return f"store {_detached(written)} there, and read it where it is shown, under `if step % n == 0:`"
 
 
-def _named(written: str) -> str:
+def _lies_on_host(place: Place, node: ast.expr) -> bool:
+    """Whether a tensor lies on the host: storing one of the device in it copies that, and waits."""
+    value = place.file.value(node, place)
+    return value.kind == "tensor" and value.device == HOST
+
+
+def _named(written: str | None) -> str:
     """A tensor as written; in words, where that was cut, which nobody can paste."""
+    if written is None:
+        return _COMPUTED
     return f"`{written}`" if _CUT not in written else "what is read"
 
 
-def _detached(written: str) -> str:
+def _detached(written: str | None) -> str:
+    if written is None:
+        return _COMPUTED
     return f"`{written}.detach()`" if _CUT not in written else "the tensor itself (`.detach()`)"
 
 
@@ -107,7 +157,7 @@ def _bare(written: str) -> str:
     return written
 
 
-def _returned(place: Place, written: str) -> str:
+def _returned(place: Place, written: str | None) -> str:
     if only_shown(place, written):
         return f"return {_detached(written)}: who needs the number reads it, who shows it under `if step % n == 0:`"
     return f"return {_detached(written)} where the callers' arithmetic takes a tensor, {_else(place, 'else')}"
@@ -120,7 +170,7 @@ def _else(place: Place, word: str) -> str:
     return f"{word} take the number from what the host knows already: shapes, the loader, settings"
 
 
-def only_shown(place: Place, written: str) -> bool:
+def only_shown(place: Place, written: str | None) -> bool:
     """Whether a number that is returned is for the record, as far as its callers, its type and its name tell."""
     follow = following(place)
     if follow is None:
@@ -134,7 +184,7 @@ def only_shown(place: Place, written: str) -> bool:
         return False
     if _under_a_name(place):
         return True
-    lowered = written.lower()
+    lowered = (written or ast.unparse(place.expression)).lower()
     return _SHOWN.search(lowered) is not None and (USED not in done or "loss" in lowered)
 
 
@@ -176,10 +226,10 @@ def _done_by(project: Project, site: CallSite, place: int | None) -> str:
     return follow.of_names([part.id], parent) if isinstance(part, ast.Name) else RECORDED
 
 
-def _together(place: Place, written: str) -> str | None:
+def _together(place: Place, written: str | None) -> str | None:
     """`[t.item() for t in parts]`, whose numbers one copy brings; None for any other read."""
     node = place.expression
-    if not isinstance(node, ast.Call) or last_part(chain(node.func)) == "tolist":
+    if written is None or not isinstance(node, ast.Call) or last_part(chain(node.func)) == "tolist":
         return None
     mentioned = names_of(node)
     for parent in place.file.enclosing(place.function).ancestors(node):

@@ -206,7 +206,7 @@ class _Uses:
             return call
         if name == "print":
             return CHECKED
-        if name == "Variable" or (self.selection.form == INDICES and _takes_by(call, node)):
+        if name == api.VARIABLE or (self.selection.form == INDICES and _takes_by(call, node)):
             return call
         denoted = self.spot.file.denotes(call.func, self.spot) or ""
         if (denoted.startswith("torch.nn.functional.") and _LOSSES.match(name)) or _LOSS_CLASSES.match(denoted):

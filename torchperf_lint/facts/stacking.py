@@ -48,8 +48,7 @@ def _edits(edit: Editor, cluster: Cluster) -> list[Edit]:
         raise CannotFix("they may differ in shape or dtype")
     names = dict(zip(operands, _names(edit, cluster, operands), strict=True))
     replaced = [
-        edit.replace(r.site.call.args[0] if _form(r) == "math" else r.site.call, names[ast.unparse(r.operand)])
-        for r in cluster
+        edit.replace(r.operand if _form(r) == "math" else r.site.call, names[ast.unparse(r.operand)]) for r in cluster
     ]
     if len(operands) == 1:
         return [edit.insert_before(statements[0], f"{names[operands[0]]} = {operands[0]}.item()"), *replaced]
@@ -78,7 +77,12 @@ def _form(reading: Reading) -> str:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if reading.form != NUMBER or name in ("int", "bool", "complex"):
         raise CannotFix("it is converted otherwise")
-    return "float" if name == "float" else "math"
+    if name == "float":
+        return "float"
+    others = [given for given in call.args if given is not reading.operand]
+    if any(reading.site.file.value(given, reading.site).kind in ("tensor", "batch") for given in others):
+        raise CannotFix("more than one tensor is read there")  # `math.pow(loss, norm)` would wait for the other
+    return "math"
 
 
 def _in_a_row(cluster: Cluster) -> list[ast.stmt]:

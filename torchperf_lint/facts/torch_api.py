@@ -145,6 +145,27 @@ PLAIN_MODULES = tuple(
     "yaml wandb".split()
 )
 
+VARIABLE = "Variable"
+"""What gives a tensor back, for ten years now."""
+VARIABLES = frozenset({"torch.autograd.Variable", "torch.autograd.variable.Variable"})
+"""Its canonical names."""
+VIEWS = frozenset(
+    "view view_as reshape flatten unflatten ravel squeeze unsqueeze expand expand_as permute transpose t swapaxes "
+    "movedim narrow select unfold diagonal detach unbind chunk split contiguous".split()
+)
+"""Methods that give a tensor back, or a view of it, which shares its memory; some copy where they have to."""
+VIEWED_AS = frozenset({"data", "T", "mT"})
+"""Attributes that do so."""
+OF_MATH = frozenset(
+    "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
+    "lgamma floor ceil trunc isnan isinf isfinite".split()
+)
+"""Functions of one number in `math` that torch has under the same name."""
+OF_MATH_WITH_TWO = frozenset({"pow", "fmod", "copysign"})
+"""Functions of two numbers in `math` that torch has under the same name, for a tensor and a number or a tensor."""
+NUMBER_FIRST = frozenset({"pow"})
+"""Of those, the ones whose first may be a number as well."""
+
 
 def is_torchs_own(dotted: str | None) -> bool:
     """Whether a canonical name is of something in torch, `torch.where`, and not of what a call of that gives."""

@@ -11,6 +11,7 @@ from torchperf_lint.facts.bindings import Definition
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.changed_in_place import base_of, given_for_effect
 from torchperf_lint.facts.held import in_place
+from torchperf_lint.facts.shared_memory import names_of_views, viewed, without_views
 from torchperf_lint.facts.source import Place, SourceFile
 from torchperf_lint.facts.syntax import names_of, nodes_of
 
@@ -98,29 +99,33 @@ def changed_in(file: SourceFile, function: int, loop: Loop, whole: ast.expr, tra
     if names & bound_by(file, function, loop):
         return True
     roots = {chain(n) for n in ast.walk(whole) if isinstance(n, ast.Name | ast.Attribute)}
+    roots |= names_of_views(file, function, whole)
     for node in _body(file, function, loop):
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if chain(node.value if isinstance(node, ast.Subscript) else node) in roots:
-                return True
-        elif isinstance(node, ast.AugAssign) and chain(node.target) in roots:
+        if (trained and _trains(node)) or any(chain(part) in roots for part in _written(node)):
             return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            # A scheduler's `step(noise, t, x)` gives `x` back.
-            trains = trained and node.func.attr in _TRAINS and len(node.args) <= 1
-            if trains or (in_place(node.func.attr) and chain(_without_indices(node.func.value)) in roots):
-                return True
-        elif any(chain(argument) in roots for argument in given_for_effect(node)):
-            return True
-        if isinstance(node, ast.Call) and any(k.arg == "out" and base_of(k.value) in names for k in node.keywords):
+        given = node.keywords if isinstance(node, ast.Call) else []
+        if any(k.arg == "out" and base_of(viewed(k.value)) in names for k in given):
             return True
     return False
 
 
-def _without_indices(node: ast.expr) -> ast.expr:
-    """`x` of `x[:, 0]`: what a part is a view of is written as well."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
+def _trains(node: ast.AST) -> bool:
+    """Whether a node steps an optimizer; a scheduler's `step(noise, t, x)` gives `x` back."""
+    called = node.func if isinstance(node, ast.Call) and len(node.args) <= 1 else None
+    return isinstance(called, ast.Attribute) and called.attr in _TRAINS
+
+
+def _written(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node writes into, or may: the whole, where that is a part or view."""
+    if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        yield viewed(node.value if isinstance(node, ast.Subscript) else node)
+    elif isinstance(node, ast.AugAssign):
+        yield viewed(node.target)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and in_place(node.func.attr):
+        yield viewed(node.func.value)
+    if isinstance(node, ast.Call):
+        yield from (viewed(k.value) for k in node.keywords if k.arg == "out")
+    yield from map(without_views, given_for_effect(node))
 
 
 def counted_in(file: SourceFile, function: int, loop: Loop, index: ast.expr) -> bool:

@@ -288,7 +288,7 @@ def _core(node: ast.expr) -> ast.expr:
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
             node = node.func.value
-        elif isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable" and node.args:
+        elif isinstance(node, ast.Call) and last_part(chain(node.func)) == api.VARIABLE and node.args:
             node = node.args[0]  # of old versions: it wraps, and copies nothing
         elif isinstance(node, ast.Attribute) and node.attr not in api.PLAIN_ATTRIBUTES:
             node = node.value

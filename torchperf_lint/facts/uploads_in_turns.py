@@ -111,7 +111,7 @@ def _gathers(file: SourceFile, site: Site, loop: _Loop) -> bool:
         if isinstance(node, ast.stmt):
             return False
         called = last_part(chain(node.func)) if isinstance(node, ast.Call) else ""
-        passes = JOINS | {"Variable"} if isinstance(node, ast.Call) and inner in node.args else _AROUND
+        passes = JOINS | {api.VARIABLE} if isinstance(node, ast.Call) and inner in node.args else _AROUND
         if called and called not in passes and not (rows and _is_torchs(file, site, node)):
             return False
         inner = node
@@ -185,7 +185,7 @@ def _made(site: Site) -> ast.Call | None:
 
 def _unwrapped(node: ast.expr) -> ast.expr:
     """What a `Variable(...)` of old holds."""
-    is_wrapped = isinstance(node, ast.Call) and last_part(chain(node.func)) == "Variable" and node.args
+    is_wrapped = isinstance(node, ast.Call) and last_part(chain(node.func)) == api.VARIABLE and node.args
     return node.args[0] if is_wrapped and isinstance(node, ast.Call) else node
 
 

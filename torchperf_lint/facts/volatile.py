@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.arguments import keyword
 from torchperf_lint.facts.chains import chain, last_part
 from torchperf_lint.facts.cold import COLD_NAME
@@ -36,7 +37,7 @@ class Fed(NamedTuple):
 
 def fed_volatile(file: SourceFile) -> Iterator[Fed]:
     """The first calls of networks on what a file calls volatile, where gradients are recorded."""
-    for made in file.calls_among([c for c in file.outline.calls if last_part(c.callee) == "Variable"]):
+    for made in file.calls_among([c for c in file.outline.calls if last_part(c.callee) == api.VARIABLE]):
         if not is_true(keyword(made.call, "volatile")):
             continue
         site = next(_networks(file, made), None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchperf_lint.confirming import by_events
 from torchperf_lint.evidence import Evidence
+from torchperf_lint.facts import torch_api as api
 from torchperf_lint.facts.accumulating import on_the_device
 from torchperf_lint.facts.consequences import INSTEAD, RAISES, consequence
 from torchperf_lint.facts.project import Project
@@ -23,11 +24,6 @@ from torchperf_lint.facts.round_trips import comes_back_as_index
 from torchperf_lint.facts.source import Site, SourceFile
 from torchperf_lint.model import Confidence, Finding, Verdict
 from torchperf_lint.rule import SourceRule
-
-_IN_TORCH = frozenset(
-    "exp expm1 log log1p log2 log10 sqrt sin cos tan tanh floor ceil isnan isinf isfinite".split()
-)
-"""Functions of `math` that torch has under the same name."""
 
 
 class ScalarConversionInHotLoop(SourceRule):
@@ -144,14 +140,21 @@ class ScalarConversionInHotLoop(SourceRule):
         return by_events(finding, run, run.at(finding, "sync"), "synchronisation", probes=self.probes)
 
 
-def _on_device(file: SourceFile, site: Site, converted: ast.expr) -> str:
-    """What a conversion gives, as a tensor: `torch.log10(mse)` of `math.log10(mse)`."""
+def _on_device(file: SourceFile, site: Site, converted: ast.expr) -> str | None:
+    """What a conversion gives, as a tensor: `torch.log10(mse)` of `math.log10(mse)`; None where no one function of
+    torch gives it."""
     dotted = file.denotes(site.call.func, site) or ""
     name = dotted.removeprefix("math.")
-    if name != dotted and name in _IN_TORCH:
-        written = file.brief(converted)
-        return f"torch.{name}({written if written == file.source(converted) else '...'})"
-    return _tight(file, converted)
+    if name == dotted:
+        return _tight(file, converted)
+    given = site.call.args
+    alone = len(given) == 1 and name in api.OF_MATH
+    paired = len(given) == 2 and name in api.OF_MATH_WITH_TWO and (converted is given[0] or name in api.NUMBER_FIRST)
+    if not alone and not paired:
+        return None
+    written = [file.brief(argument) for argument in given]
+    whole = written == [file.source(argument) for argument in given]
+    return f"torch.{name}({', '.join(written) if whole else '...'})"
 
 
 def _tight(file: SourceFile, node: ast.expr) -> str:

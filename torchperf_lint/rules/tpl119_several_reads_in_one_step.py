@@ -186,7 +186,14 @@ def _instead(cluster: Cluster, operands: list[str]) -> str:
     alike = all(has_no_dimensions(reading.site, reading.operand, reading.site.start) for reading in cluster)
     # `.item()` takes a tensor of shape [1] as well, which does not stack with one without dimensions.
     stacked = f"[{written}]" if alike else f"[t.reshape(()) for t in ({written})]"
-    return f"compute first, then read in one copy: `{names} = torch.stack({stacked}).tolist()`"
+    read = f"compute first, then read in one copy: `{names} = torch.stack({stacked}).tolist()`"
+    return f"{read}, and give `math` the numbers" if any(map(_calls_math, cluster)) else read
+
+
+def _calls_math(reading: Reading) -> bool:
+    """`math.log(loss, 2)`, which reads a number and computes with it."""
+    site = reading.site
+    return (site.file.denotes(site.call.func, site) or "").startswith("math.")
 
 
 def _when(file: SourceFile, cluster: Cluster, operands: list[str]) -> str:
