@@ -53,8 +53,9 @@ def _kept_as(values: Values, node: ast.Attribute, frame: Frame) -> Iterator[tupl
     for own in values.index.ancestry(owner):
         for key in changed_in(values, own, node.attr):
             body = values.body(key.path)
-            for value, _ in body.self_assigned(key.index, node.attr) if body is not None else ():
-                yield value, frame.hop(key.path, key.index, body.at(value))
+            if body is not None:
+                assigned = body.self_assigned(key.index, node.attr)
+                yield from ((value, frame.hop(key.path, key.index, body.at(value))) for value, _ in assigned)
 
 
 def _given(values: Values, name: str, frame: Frame) -> Iterator[tuple[ast.expr, Frame]]:
